@@ -1,4 +1,4 @@
-"""The job that keeps the tables and registries true to their sources."""
+"""The job that generates the tables and registries from their sources."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``python -m gen_defaults``: regenerates the tables; with a command, something else."""
+"""``python -m gen_defaults``: regenerate the tables; with a command, run that command."""
 
 from __future__ import annotations
 

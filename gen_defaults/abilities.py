@@ -1,7 +1,8 @@
-"""What each engine version can load and does by itself, from released sources: index → sdist → syntax → JSON.
+"""The models that each engine version can load and its defaults, from releases: index → sdist → syntax →
+JSON.
 
-The same releases give the same bytes. What vLLM loads on processors stands in no source:
-``python -m gen_defaults processors`` tries it out.
+The same releases give the same bytes. vLLM's support on processors stands in no source: ``python -m
+gen_defaults processors`` measures it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from gen_defaults import mlx_source, transformers_source, vllm_source
 from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import write
-from gen_defaults.sources.engines import WANTED, chosen
+from gen_defaults.sources.engines import PREFIXES, chosen
 from importer.engines.capabilities import FOLDER, SCHEMA
 
 # What reading sources that have moved ends in.
@@ -27,7 +28,7 @@ def main(_arguments: list[str]) -> int:
     index = Index()
     try:
         for engine, package in PACKAGES.items():
-            for release in chosen(index.releases(package), WANTED[engine]):
+            for release in chosen(index.releases(package), PREFIXES[engine]):
                 path = FOLDER / f"{engine}-{release.version}.json"
                 text = render(engine, release, *_read(index, engine, release))
                 sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
@@ -45,33 +46,33 @@ def _read(index: Index, engine: str, release: Release) -> tuple[list[Release], d
 
 
 def read(index: Index, engine: str, release: Release) -> tuple[list[Release], dict[str, Any]]:
-    """Return the releases that were read beside this one, and what they say. Raises IndexFailure."""
+    """Return the releases that were read beside this one, and the abilities. Raises IndexFailure."""
     if engine != "vllm":
         package = release.package.replace("-", "_")
-        sources = index.texts(release, lambda path: mlx_source.wanted(package, path))
+        sources = index.texts(release, lambda path: mlx_source.is_needed(package, path))
         return [], mlx_source.abilities(package, sources)
-    sources = index.texts(release, vllm_source.wanted)
+    sources = index.texts(release, vllm_source.is_needed)
     beside = index.releases("transformers")[vllm_source.transformers(sources)]
-    texts = index.texts(beside, transformers_source.wanted)
+    texts = index.texts(beside, transformers_source.is_needed)
     own = {p: t for p, t in sources.items() if p.startswith("vllm/transformers_utils/configs/")}
     lengths = transformers_source.model_types(texts) | transformers_source.model_types(own)
-    found = vllm_source.abilities(sources)
-    known = {*transformers_source.model_types(texts), *found.pop("config_types")}
-    return [beside], found | {
+    abilities = vllm_source.abilities(sources)
+    known = {*transformers_source.model_types(texts), *abilities.pop("config_types")}
+    return [beside], abilities | {
         "model_types": sorted(known),
         "tokenizer_types": transformers_source.tokenizers(texts),
-        "lengths": {name: told for name, told in sorted(lengths.items()) if told},
+        "lengths": {name: own_lengths for name, own_lengths in sorted(lengths.items()) if own_lengths},
     }
 
 
-def render(engine: str, release: Release, beside: list[Release], found: Mapping[str, Any]) -> str:
+def render(engine: str, release: Release, beside: list[Release], abilities: Mapping[str, Any]) -> str:
     """Return the file's text; raises IndexFailure where something that every version has is missing."""
-    empty = [key for key, value in found.items() if value in ([], {}) and key not in MAY_BE_EMPTY]
+    empty = [key for key, value in abilities.items() if value in ([], {}) and key not in MAY_BE_EMPTY]
     if empty:
         raise IndexFailure(f"{release.file} has no {', '.join(empty)} where they were looked for")
     source = [{"package": r.package, "file": r.file, "sha256": r.sha256} for r in (release, *beside)]
     head = {"schema": SCHEMA, "engine": engine, "version": release.version, "source": source}
-    lines = [f" {json.dumps(k)}: {_text(v)}" for k, v in (head | dict(found)).items()]
+    lines = [f" {json.dumps(k)}: {_text(v)}" for k, v in (head | dict(abilities)).items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

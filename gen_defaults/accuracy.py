@@ -1,7 +1,7 @@
-"""What tables are worth on a folder of truth: parsers against known answers, sampling against the vendors'.
+"""The accuracy of tables on a folder of truth: parsers against known answers, sampling against the vendors'.
 
-``compare`` measures the tables before and after a change, family by family, and says where it got worse.
-The folder is that of ``gen_defaults.truth``; a model without files is judged by its name.
+``compare`` measures the tables before and after a change, family by family, and finds where it got worse. The
+folder is that of ``gen_defaults.truth``; a model without files is judged by its name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from gen_defaults import sampling as vendor
 from gen_defaults.checks.finding import CheckFinding, Proved
-from gen_defaults.truth import Files, Kept, Prediction, Score, Truth, read
+from gen_defaults.truth import CachedSession, Files, Prediction, Score, Truth, read
 from gen_defaults.truth import measure as judge
 from importer.signals import tables
 from importer.signals.family import match_names
@@ -34,17 +34,19 @@ class ScoredTables:
 
     @classmethod
     def of(cls, parsers: Mapping[str, Any], sampling: Mapping[str, Any]) -> ScoredTables:
-        """From the files' data."""
+        """Return the tables of the files' data."""
         return cls(parse_parsers(parsers), parse_sampling(sampling))
 
     @classmethod
     def shipped(cls) -> ScoredTables:
-        """As they are here."""
+        """Return the tables of this checkout."""
         return cls(tables.parser_table(), tables.sampling_table())
 
     @classmethod
     def within(cls, folder: Path) -> ScoredTables:
-        """From another checkout; raises OSError, ValueError and KeyError for what is none."""
+        """Return the tables of another checkout; raises OSError, ValueError and KeyError where it has
+        none.
+        """
         data = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in tables.TABLES]
         return cls.of(*data)
 
@@ -67,20 +69,20 @@ class AccuracyChange:
 
     @property
     def worse(self) -> list[CheckFinding]:
-        """Families that lost an answer, a family each."""
-        found = []
+        """Return a finding for each family that lost an answer."""
+        findings = []
         for family in sorted(self.after.parsers.families):
             lost = [f"{what} {was} became {now}" for what, was, now, bad in self._changes(family) if bad]
             if lost:
-                found.append(CheckFinding("accuracy", family, f"it got worse: {', '.join(lost)}", STEP))
-        return found
+                findings.append(CheckFinding("accuracy", family, f"it got worse: {', '.join(lost)}", STEP))
+        return findings
 
     def lines(self) -> Iterator[str]:
         """Yield every family that changed, then the totals."""
         for family in sorted(self.after.parsers.families):
-            told = [f"{what} {was} → {now}" for what, was, now, _ in self._changes(family)]
-            if told:
-                yield f"{family}: {', '.join(told)}"
+            changes = [f"{what} {was} → {now}" for what, was, now, _ in self._changes(family)]
+            if changes:
+                yield f"{family}: {', '.join(changes)}"
         yield f"parsers: {_both(self.before.parsers)} → {_both(self.after.parsers)} models right"
         yield f"sampling: {total(self.before.sampling)} → {total(self.after.sampling)} of the vendors' values"
 
@@ -98,12 +100,12 @@ class AccuracyChange:
 def compare(
     folder: Path, before: ScoredTables, after: ScoredTables, *, proves: bool = False
 ) -> AccuracyChange:
-    """Return both measured on the same models; ``proves`` asks the parsers of the installed vLLM.
+    """Return both measured on the same models; ``proves`` runs the parsers of the installed vLLM.
 
     Raises OSError and ValueError where the folder holds no truth that can be read.
     """
     truths = read(folder)
-    with Kept(proves=proves) as bench:
+    with CachedSession(proves=proves) as bench:
         files = Files(folder, bench)
         first = measure(truths, files, before)
         same = before.parsers == after.parsers
@@ -126,26 +128,26 @@ def measure(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> Me
 
 
 def sampling(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> dict[str, Counter[str]]:
-    """Return what the table says where the vendor's ``generation_config.json`` states a value."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    """Return the table's verdicts on the values of the vendors' ``generation_config.json``."""
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     for truth in truths:
         row = vendor.row_for(truth.model_id, standing.parsers, standing.sampling)
         for key, value in vendor.generation_values(files.vendor(truth.model_id)).items():
             if row is None or key not in row.values:
-                found[truth.family]["missing"] += 1
+                verdicts[truth.family]["missing"] += 1
             else:
-                found[truth.family]["right" if vendor.agrees(row, key, value) else "different"] += 1
-    return dict(found)
+                verdicts[truth.family]["right" if vendor.agrees(row, key, value) else "different"] += 1
+    return dict(verdicts)
 
 
-def _counts(found: Counter[str]) -> str:
-    return " ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+def _counts(counts: Counter[str]) -> str:
+    return " ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
 
 
 def _both(score: Score) -> str:
     return "{}/{}".format(*score.both)
 
 
-def total(found: Mapping[str, Counter[str]]) -> str:
-    """Return all families together, in words."""
-    return _counts(sum(found.values(), Counter()))
+def total(by_family: Mapping[str, Counter[str]]) -> str:
+    """Return the sum of all families, as text."""
+    return _counts(sum(by_family.values(), Counter()))

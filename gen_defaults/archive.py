@@ -1,8 +1,8 @@
 """Files inside a released archive: a wheel's by range requests, an sdist's by reading only as far as needed.
 
-What comes whole is compared with the digest that the index names; a small wheel does for that reason. Of a
-large one only parts come: each file is compared with the wheel's own list. For an archive on this disk nobody
-names a digest: all of it is read, and what a wheel's list or a checksum contradicts is refused.
+A whole archive is compared with the digest of the index; small wheels come whole for that reason. Of a large
+wheel only parts come: each file is compared with the wheel's own list. For an archive on this disk no index
+has a digest: all of it is read and compared with the wheel's list or the checksums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import IO, cast
 from gen_defaults.web import Web, local
 
 BLOCK = 1 << 16  # bytes of a range request
-TAIL = 1 << 18  # bytes at a wheel's end that are asked for first: most tables of contents fit
+TAIL = 1 << 18  # bytes at a wheel's end that are fetched first: most tables of contents fit
 SMALL = 1 << 22  # bytes of a wheel that is fetched whole, for its digest
 LARGEST = 16 << 20  # bytes of a file that is read
 MOST = 128 << 20  # bytes of all files that are read
@@ -32,7 +32,7 @@ BROKEN = (
     RuntimeError, OSError, ValueError, KeyError,
 )  # fmt: skip
 
-Wanted = Callable[[str], bool]
+PathFilter = Callable[[str], bool]
 
 
 class IndexFailure(Exception):
@@ -50,9 +50,9 @@ class Texts:
     texts: Mapping[str, str]
     whole: bool
 
-    def only(self, wanted: Wanted) -> Texts:
+    def only(self, is_needed: PathFilter) -> Texts:
         """Return some of them."""
-        return Texts({path: text for path, text in self.texts.items() if wanted(path)}, self.whole)
+        return Texts({path: text for path, text in self.texts.items() if is_needed(path)}, self.whole)
 
     @property
     def digest(self) -> str:
@@ -63,30 +63,32 @@ class Texts:
         return total.hexdigest()
 
 
-def whole(web: Web, url: str, file: str, sha256: str, wanted: Wanted, *, thorough: bool = False) -> Texts:
-    """Return the wanted files, after the digest of the whole archive. Raises IndexFailure.
+def whole(
+    web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, *, thorough: bool = False
+) -> Texts:
+    """Return the wanted files, after a check of the whole archive's digest. Raises IndexFailure.
 
-    ``thorough``  nobody names the digest: everything in the archive is read and compared with what it says.
+    ``thorough``  without a digest in an index: all of the archive is read and compared with its own list.
     """
     path = local(url)
     if path is None:
         data: IO[bytes] = io.BytesIO(b"".join(_checked(web.stream(url), file, sha256)))
-        return _opened(file, lambda: Texts(_read(data, file, wanted), whole=True))
+        return _opened(file, lambda: Texts(_read(data, file, is_needed), whole=True))
     for _ in _checked(web.stream(url), file, sha256):
         """Read once for its digest, so that a large one is never held."""
     with path.open("rb") as on_disk:
-        return _opened(file, lambda: Texts(_read(on_disk, file, wanted, thorough=thorough), whole=True))
+        return _opened(file, lambda: Texts(_read(on_disk, file, is_needed, thorough=thorough), whole=True))
 
 
 def part(
-    web: Web, url: str, file: str, sha256: str, wanted: Wanted, last: str, *, thorough: bool = False
+    web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str, *, thorough: bool = False
 ) -> Texts:
     """Return the wanted files without the rest, as far as that is possible. Raises IndexFailure."""
     if local(url) is not None:
-        return whole(web, url, file, sha256, wanted, thorough=thorough)
+        return whole(web, url, file, sha256, is_needed, thorough=thorough)
     if file.endswith(".whl"):
-        return _opened(file, lambda: _ranged(web, url, file, sha256, wanted))
-    return _opened(file, lambda: _streamed(web, url, file, sha256, wanted, last))
+        return _opened(file, lambda: _ranged(web, url, file, sha256, is_needed))
+    return _opened(file, lambda: _streamed(web, url, file, sha256, is_needed, last))
 
 
 def _opened(file: str, read: Callable[[], Texts]) -> Texts:
@@ -96,39 +98,39 @@ def _opened(file: str, read: Callable[[], Texts]) -> Texts:
         raise IndexFailure(f"{file} cannot be read: {str(error) or type(error).__name__}") from None
 
 
-def _read(data: IO[bytes], file: str, wanted: Wanted, *, thorough: bool = False) -> dict[str, str]:
+def _read(data: IO[bytes], file: str, is_needed: PathFilter, *, thorough: bool = False) -> dict[str, str]:
     if not file.endswith(".whl"):
-        return _from_sdist(data, file, wanted, "")
+        return _from_sdist(data, file, is_needed, "")
     with zipfile.ZipFile(data) as wheel:
         if thorough:
             _sound(wheel, file)
-        return _from_wheel(wheel, file, wanted)
+        return _from_wheel(wheel, file, is_needed)
 
 
-def _ranged(web: Web, url: str, file: str, sha256: str, wanted: Wanted) -> Texts:
+def _ranged(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter) -> Texts:
     tail, size = web.piece(url, -TAIL, 0)
     if size is None:
         _same(file, sha256, hashlib.sha256(tail).hexdigest())
-        return Texts(_read(io.BytesIO(tail), file, wanted), whole=True)
+        return Texts(_read(io.BytesIO(tail), file, is_needed), whole=True)
     if size <= SMALL:
         rest = web.piece(url, 0, size - len(tail))[0] if size > len(tail) else b""
         _same(file, sha256, hashlib.sha256(rest + tail).hexdigest())
-        return Texts(_read(io.BytesIO(rest + tail), file, wanted), whole=True)
+        return Texts(_read(io.BytesIO(rest + tail), file, is_needed), whole=True)
     with zipfile.ZipFile(io.BufferedReader(_Ranges(web, url, size, tail), BLOCK)) as wheel:
-        return Texts(_from_wheel(wheel, file, wanted), whole=False)
+        return Texts(_from_wheel(wheel, file, is_needed), whole=False)
 
 
-def _streamed(web: Web, url: str, file: str, sha256: str, wanted: Wanted, last: str) -> Texts:
+def _streamed(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str) -> Texts:
     stream = _Stream(web.stream(url))
-    texts = _from_sdist(cast("IO[bytes]", stream), file, wanted, last)
+    texts = _from_sdist(cast("IO[bytes]", stream), file, is_needed, last)
     if stream.ended:
         _same(file, sha256, stream.digest.hexdigest())
     return Texts(texts, whole=stream.ended)
 
 
-def _from_wheel(wheel: zipfile.ZipFile, file: str, wanted: Wanted) -> dict[str, str]:
+def _from_wheel(wheel: zipfile.ZipFile, file: str, is_needed: PathFilter) -> dict[str, str]:
     """Return the wanted files, each compared with the wheel's list of digests."""
-    names = [name for name in wheel.namelist() if wanted(name)]
+    names = [name for name in wheel.namelist() if is_needed(name)]
     listed = _record(wheel, file) if names else {}
     texts = _Texts(file)
     for name in names:
@@ -137,11 +139,11 @@ def _from_wheel(wheel: zipfile.ZipFile, file: str, wanted: Wanted) -> dict[str, 
         if listed.get(name) != _listed(data):
             raise IndexFailure(f"{name} is not the file that {file} lists")
         texts.add(name, data)
-    return texts.found
+    return texts.by_path
 
 
 def _sound(wheel: zipfile.ZipFile, file: str) -> None:
-    """Raise for a wheel in which a file is not what its checksum and the wheel's list say."""
+    """Raise IndexFailure for a wheel with a file that differs from its checksum or the wheel's list."""
     if sum(entry.file_size for entry in wheel.infolist()) > UNPACKED:
         raise _too_much(file)
     listed = _record(wheel, file)
@@ -161,7 +163,7 @@ def _listed(data: bytes) -> str:
 
 
 def _encoded(digest: bytes) -> str:
-    """As a wheel's list spells it."""
+    """Return a digest in the spelling of a wheel's list."""
     return f"sha256={base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
 
 
@@ -173,7 +175,7 @@ def _record(wheel: zipfile.ZipFile, file: str) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) > 1}
 
 
-def _from_sdist(data: IO[bytes], file: str, wanted: Wanted, last: str) -> dict[str, str]:
+def _from_sdist(data: IO[bytes], file: str, is_needed: PathFilter, last: str) -> dict[str, str]:
     """Return the wanted files, until the sorted archive is past the folder that is the last needed."""
     texts, unpacked = _Texts(file), _Unpacked(data, file)
     sorted_so_far, before = True, ""
@@ -183,22 +185,22 @@ def _from_sdist(data: IO[bytes], file: str, wanted: Wanted, last: str) -> dict[s
             top = path.partition("/")[0]
             sorted_so_far, before = sorted_so_far and top >= before, top
             if last and sorted_so_far and top > last:
-                return texts.found
-            content = sdist.extractfile(member) if member.isfile() and wanted(path) else None
+                return texts.by_path
+            content = sdist.extractfile(member) if member.isfile() and is_needed(path) else None
             if content is not None:
                 texts.expect(path, member.size)
                 texts.add(path, content.read())
     while unpacked.read(BLOCK):
         """To the end, where its checksum is."""
-    return texts.found
+    return texts.by_path
 
 
 class _Texts:
-    """The files that are read of an archive, as long as they are of a bearable size."""
+    """The texts of an archive, up to a limit of their size."""
 
     def __init__(self, file: str) -> None:
         self._file, self._size = file, 0
-        self.found: dict[str, str] = {}
+        self.by_path: dict[str, str] = {}
 
     def expect(self, path: str, size: int) -> None:
         """Raise IndexFailure for a file that is too large, or that makes all of them so."""
@@ -213,7 +215,7 @@ class _Texts:
         if not path.isprintable() or "\\" in path or {"..", ""} & {*path.split("/")}:
             raise IndexFailure(f"{self._file} has a file with the odd name {path!r}")
         try:
-            self.found[path] = data.decode()
+            self.by_path[path] = data.decode()
         except UnicodeDecodeError as error:
             raise IndexFailure(f"{path} in {self._file} is no text: {error.reason}") from None
 
@@ -244,13 +246,13 @@ def _checked(chunks: Iterator[bytes], file: str, sha256: str) -> Iterator[bytes]
     _same(file, sha256, digest.hexdigest())
 
 
-def _same(file: str, named: str, found: str) -> None:
-    if named != found:
-        raise IndexFailure(f"{file} is not the file that the index names: its SHA-256 is {found}")
+def _same(file: str, named: str, actual: str) -> None:
+    if named != actual:
+        raise IndexFailure(f"{file} is not the file that the index names: its SHA-256 is {actual}")
 
 
 class _Ranges(io.RawIOBase):
-    """A file on the web of which each block is asked for once."""
+    """A file on the web whose blocks are each fetched once."""
 
     def __init__(self, web: Web, url: str, size: int, tail: bytes) -> None:
         super().__init__()
@@ -286,8 +288,8 @@ class _Ranges(io.RawIOBase):
         missing = [n for n in range(first, last + 1) if n not in self._blocks]
         if missing:
             self._fetch(missing[0], missing[-1])
-        found = b"".join(self._blocks[n] for n in range(first, last + 1))
-        return found[place - first * BLOCK :][:length]
+        content = b"".join(self._blocks[n] for n in range(first, last + 1))
+        return content[place - first * BLOCK :][:length]
 
     def _fetch(self, first: int, last: int) -> None:
         start, end = first * BLOCK, min((last + 1) * BLOCK, self._tail_from)
@@ -306,7 +308,7 @@ class _Stream:
         self.digest, self.ended = hashlib.sha256(), False
 
     def read(self, size: int) -> bytes:
-        """As many bytes, fewer only at the end."""
+        """Return as many bytes as requested, fewer only at the end."""
         while len(self._rest) < size:
             chunk = next(self._chunks, b"")
             if not chunk:

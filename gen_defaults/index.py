@@ -1,4 +1,4 @@
-"""Released files: where the package index that pip is configured with, or a folder, has them."""
+"""Released files in the package index that pip is configured with, or in a folder."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ PIP_SECONDS = 60.0
 class Release:
     """One released file.
 
-    ``released``  the day it came out, empty where nobody told.
-    ``named``     whether somebody names its digest; a file on this disk has none but its own.
+    ``released``  the day it came out, empty where unknown.
+    ``named``     whether an index names its digest; a file on this disk has none but its own.
     """
 
     package: str
@@ -45,13 +45,13 @@ class Release:
 
     @property
     def turn(self) -> tuple[bool, bool, str]:
-        """By which the wheels of a version sort: one for every platform first, then one for x86_64."""
+        """Return the order of a version's wheels: for every platform first, then for x86_64."""
         return not self.file.endswith("-any.whl"), "x86_64" not in self.file, self.file
 
     def to_json(self) -> dict[str, str]:
-        """As generated files name it."""
-        said = {"package": self.package, "file": self.file, "sha256": self.sha256}
-        return said | ({"released": self.released} if self.released else {})
+        """Return the members for generated files."""
+        members = {"package": self.package, "file": self.file, "sha256": self.sha256}
+        return members | ({"released": self.released} if self.released else {})
 
 
 class Index:
@@ -74,12 +74,12 @@ class Index:
 
     @property
     def unused(self) -> list[str]:
-        """Archives of no package that was asked for."""
+        """Return archives of packages that were not requested."""
         return [place for place in self._archives if place not in self._used]
 
-    def given(self, package: str) -> bool:
-        """Return whether a person gave the files of this package, in place of what an index has."""
-        return self._folder is not None or any(_given(package, place) for place in self._archives)
+    def is_override(self, package: str) -> bool:
+        """Return whether a person gave the files of this package, in place of an index."""
+        return self._folder is not None or any(_override(package, place) for place in self._archives)
 
     def files(self, package: str) -> list[Release]:
         """Return every file of a final version, the oldest version first. Raises IndexFailure."""
@@ -88,26 +88,26 @@ class Index:
         return self._files[package]
 
     def _look_up(self, package: str) -> list[Release]:
-        given = {place: release for place in self._archives if (release := _given(package, place))}
-        if given:
-            self._used |= {*given}
-            return [*given.values()]
-        asked: list[str] = []
+        overrides = {place: release for place in self._archives if (release := _override(package, place))}
+        if overrides:
+            self._used |= {*overrides}
+            return [*overrides.values()]
+        tried: list[str] = []
         for base in self._bases:
             page = f"{base.rstrip('/')}/{package}/"
             try:
                 url, body = self.web.page(page, PAGE)
             except (OSError, ValueError) as error:
-                asked.append(f"{shown(base)} ({str(error).removeprefix(shown(page)).strip()})")
+                tried.append(f"{shown(base)} ({str(error).removeprefix(shown(page)).strip()})")
                 continue
-            found = [*_from_page(package, url, body)]
-            if found:
-                return sorted(found, key=lambda release: (order(release.version), release.file))
-            asked.append(f"{shown(base)} (lists no file of it)")
-        found = [release for folder in self._folders for release in _from_folder(package, folder)]
-        if found:
-            return sorted(found, key=lambda release: (order(release.version), release.file))
-        places = ", ".join([*asked, *map(str, self._folders)])
+            releases = [*_from_page(package, url, body)]
+            if releases:
+                return sorted(releases, key=lambda release: (order(release.version), release.file))
+            tried.append(f"{shown(base)} (lists no file of it)")
+        releases = [release for folder in self._folders for release in _from_folder(package, folder)]
+        if releases:
+            return sorted(releases, key=lambda release: (order(release.version), release.file))
+        places = ", ".join([*tried, *map(str, self._folders)])
         raise IndexFailure(f"no index has {package}; asked were {places or 'none, as pip is set'}")
 
     def releases(self, package: str) -> dict[str, Release]:
@@ -119,46 +119,44 @@ class Index:
         return self._one_each(package, lambda release: (release.file.endswith(SDIST), *release.turn))
 
     def dated(self, release: Release) -> Release:
-        """Return the release with the day it came out, where the index tells: on its page, or in the older
-        JSON.
-        """
+        """Return the release with the day it came out, of the index's page or its older JSON."""
         if release.released or not self._bases:
             return release
         if release.package not in self._days:
             self._days[release.package] = self._days_of(release.package)
         return replace(release, released=self._days[release.package].get(release.file, ""))
 
-    def texts(self, release: Release, wanted: Callable[[str], bool]) -> dict[str, str]:
+    def texts(self, release: Release, is_needed: Callable[[str], bool]) -> dict[str, str]:
         """Return the wanted files of a whole release, by path in the package. Raises IndexFailure."""
-        found = archive.whole(
-            self.web, release.url, release.file, release.sha256, wanted, thorough=not release.named
+        texts = archive.whole(
+            self.web, release.url, release.file, release.sha256, is_needed, thorough=not release.named
         )
-        return dict(found.texts)
+        return dict(texts.texts)
 
-    def part(self, release: Release, wanted: Callable[[str], bool], last: str = "") -> Texts:
+    def part(self, release: Release, is_needed: Callable[[str], bool], last: str = "") -> Texts:
         """Return the wanted files without the rest of the archive, as far as that is possible. Raises
         IndexFailure.
 
         ``last``  the top folder behind which no wanted file is, for an archive that can only be read through.
         """
         return archive.part(
-            self.web, release.url, release.file, release.sha256, wanted, last, thorough=not release.named
+            self.web, release.url, release.file, release.sha256, is_needed, last, thorough=not release.named
         )
 
     def _one_each(self, package: str, turn: Callable[[Release], Any]) -> dict[str, Release]:
-        found: dict[str, Release] = {}
+        best: dict[str, Release] = {}
         for release in self.files(package):
-            known = found.get(release.version)
+            known = best.get(release.version)
             if known is None or turn(release) < turn(known):
-                found[release.version] = release
-        return found
+                best[release.version] = release
+        return best
 
     def _days_of(self, package: str) -> dict[str, str]:
         for base in self._bases:
             root = base.rstrip("/").removesuffix("/simple")
             try:
-                told = json.loads(self.web.page(f"{root}/pypi/{package}/json", "application/json")[1])
-                files = [file for released in told["releases"].values() for file in released]
+                listing = json.loads(self.web.page(f"{root}/pypi/{package}/json", "application/json")[1])
+                files = [file for released in listing["releases"].values() for file in released]
                 return {str(file["filename"]): day(file["upload_time"]) for file in files}
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 continue
@@ -166,7 +164,7 @@ class Index:
 
 
 def order(version: str) -> tuple[int, ...]:
-    """By which final versions sort."""
+    """Return the order of final versions."""
     return tuple(int(part) for part in version.split("."))
 
 
@@ -180,7 +178,7 @@ def _from_page(package: str, page: str, body: bytes) -> Iterator[Release]:
         return
     links = _Links()
     links.feed(text)
-    for link in links.found:
+    for link in links.targets:
         url, fragment = urllib.parse.urldefrag(urllib.parse.urljoin(page, link))
         file = urllib.parse.unquote(url.rsplit("/", 1)[-1])
         digest = urllib.parse.parse_qs(fragment).get("sha256")
@@ -192,12 +190,12 @@ def _from_page(package: str, page: str, body: bytes) -> Iterator[Release]:
 def _from_json(package: str, page: str, text: str) -> Iterator[Release]:
     try:
         files = json.loads(text)["files"]
-        for told in files:
-            version, digest = _version(package, told["filename"]), told["hashes"].get("sha256")
+        for entry in files:
+            version, digest = _version(package, entry["filename"]), entry["hashes"].get("sha256")
             if version and digest:
-                url = urllib.parse.urljoin(page, told["url"])
-                released = day(told.get("upload-time") or "")
-                yield Release(package, version, told["filename"], url, digest, released)
+                url = urllib.parse.urljoin(page, entry["url"])
+                released = day(entry.get("upload-time") or "")
+                yield Release(package, version, entry["filename"], url, digest, released)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise IndexFailure(f"{shown(page)} is no page of a package index") from None
 
@@ -209,7 +207,7 @@ def _from_folder(package: str, folder: Path) -> Iterator[Release]:
             yield _on_disk(package, version, path)
 
 
-def _given(package: str, place: str) -> Release | None:
+def _override(package: str, place: str) -> Release | None:
     """Return an archive of this package at a path, or at an address with ``#sha256=``. Raises
     IndexFailure.
     """
@@ -237,14 +235,14 @@ def _on_disk(package: str, version: str, path: Path) -> Release:
 
 
 def _version(package: str, file: str) -> str:
-    """Return the final version that a file name tells, or an empty text."""
+    """Return the final version in a file name, or an empty text."""
     stem = re.sub(r"[-_.]+", "[-_.]", package)
     match = re.fullmatch(rf"{stem}-(\d+(?:\.\d+)+)(\.tar\.gz|-[^/]*\.whl)", file, re.IGNORECASE)
     return match[1] if match else ""
 
 
 def day(moment: str) -> str:
-    """``2026-10-26T14:12:36Z`` to ``2026-10-26``."""
+    """Return ``2026-10-26`` for ``2026-10-26T14:12:36Z``."""
     match = re.match(r"\d{4}-\d\d-\d\d", moment)
     return match[0] if match else ""
 
@@ -254,11 +252,11 @@ class _Links(html.parser.HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.targets: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note a link."""
-        self.found += [value for key, value in attrs if tag == "a" and key == "href" and value]
+        self.targets += [value for key, value in attrs if tag == "a" and key == "href" and value]
 
 
 def _is_on(setting: str) -> bool:
@@ -266,12 +264,12 @@ def _is_on(setting: str) -> bool:
 
 
 def _pip() -> Mapping[str, str]:
-    """Return what pip is set to: its files first, then the environment, which wins."""
+    """Return pip's settings: its files first, then the environment, which overrides them."""
     try:
-        told = launcher.run([*PIP, "config", "list"], Purpose.INSTALL, seconds=PIP_SECONDS).output
+        output = launcher.run([*PIP, "config", "list"], Purpose.INSTALL, seconds=PIP_SECONDS).output
     except OSError as error:
         raise IndexFailure(f"pip did not list its settings: {error.strerror}") from None
     lines = sorted(
-        re.findall(r"^(\S+?)\.([a-z-]+)='(.*)'$", told, re.MULTILINE), key=lambda row: row[0] == ":env:"
+        re.findall(r"^(\S+?)\.([a-z-]+)='(.*)'$", output, re.MULTILINE), key=lambda row: row[0] == ":env:"
     )
     return {key: value for _, key, value in lines}

@@ -1,7 +1,8 @@
-"""By which marks mlx-lm and mlx-vlm choose a tool parser themselves, read from the syntax tree.
+"""The rules by which mlx-lm and mlx-vlm choose a tool parser, read from the syntax tree.
 
 A rule is ``{"parser": name, "template": [[mark, …], …]}``: it holds where every mark of one of the groups is
-in the chat template; under ``vocabulary`` the marks are tokens. Rules are in the order in which they count.
+in the chat template; under ``vocabulary`` the marks are tokens. Rules are in the order in which they are
+tried.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ PLACES = {"chat_template": "template", "vocab": "vocabulary"}
 
 
 def branches(source: str) -> list[Rule]:
-    """mlx-lm: a chain of ``if mark in chat_template: return name``."""
+    """Return the rules of mlx-lm: a chain of ``if mark in chat_template: return name``."""
     tree = ast.parse(source)
-    found = next(functions(source, FUNCTION), None)
+    function = next(functions(source, FUNCTION), None)
     rules = []
-    for node in ast.walk(found) if found else ():
+    for node in ast.walk(function) if function else ():
         if isinstance(node, ast.If):
             name = next((n.value for n in node.body if isinstance(n, ast.Return)), None)
             groups = _groups(node.test, tree)
@@ -36,34 +37,34 @@ def branches(source: str) -> list[Rule]:
 
 
 def specs(source: str) -> list[Rule]:
-    """mlx-vlm: a table of ``ParserSpec(name, ((mark, …), …), priority=…)``; the highest counts first."""
-    found = []
+    """Return the rules of mlx-vlm: ``ParserSpec(name, ((mark, …), …), priority=…)``, the highest first."""
+    pairs = []
     for node in ast.walk(ast.parse(source)):
         targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
         if any(isinstance(t, ast.Name) and t.id == TABLE for t in targets):
             calls = (c for c in ast.walk(node) if isinstance(c, ast.Call) and len(c.args) >= 2)
-            found += [_spec(call) for call in calls]
-    return [rule for _, rule in sorted(found, key=lambda pair: -pair[0])]
+            pairs += [_spec(call) for call in calls]
+    return [rule for _, rule in sorted(pairs, key=lambda pair: -pair[0])]
 
 
 def _spec(call: ast.Call) -> tuple[int, Rule]:
     name, groups = ast.literal_eval(call.args[0]), ast.literal_eval(call.args[1])
-    given = {k.arg: k.value for k in call.keywords}
-    priority = ast.literal_eval(given["priority"]) if "priority" in given else PRIORITY
+    keywords = {k.arg: k.value for k in call.keywords}
+    priority = ast.literal_eval(keywords["priority"]) if "priority" in keywords else PRIORITY
     return int(priority), {"parser": name, "template": [list(group) for group in groups]}
 
 
 def _rule(name: str, groups: Groups) -> Rule:
     rule: Rule = {"parser": name}
     for place in PLACES.values():
-        marks = [kept for group in groups if (kept := [m for p, m in group if p == place])]
+        marks = [selected for group in groups if (selected := [m for p, m in group if p == place])]
         if marks:
             rule[place] = marks
     return rule
 
 
 def _groups(test: ast.expr, tree: ast.Module) -> Groups:
-    """Return the test as alternatives; none where it is about something else."""
+    """Return the test's alternatives; none for a test of anything else."""
     if isinstance(test, ast.BoolOp):
         parts = [_groups(value, tree) for value in test.values]
         if isinstance(test.op, ast.Or):
@@ -83,7 +84,7 @@ def _groups(test: ast.expr, tree: ast.Module) -> Groups:
 
 
 def _all_of(function: str, tree: ast.Module) -> Iterator[str]:
-    """``return all(t in vocab for t in (mark, …))`` in a function of the module."""
+    """Yield the marks of ``return all(t in vocab for t in (mark, …))`` in a function of the module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for inner in ast.walk(node):

@@ -1,4 +1,4 @@
-"""The job: ask the sources, make the tables from what they said, check them, and write all files or none."""
+"""The job: read the sources, make the tables of them, check them, and write all files or none."""
 
 from __future__ import annotations
 
@@ -41,12 +41,11 @@ class Result:
 
     def data(self, path: Path) -> dict[str, Any]:
         """Return a file as it would be."""
-        found: dict[str, Any] = json.loads(self.files[path]) if path in self.files else load(path)
-        return found
+        return _SourceFiles(self.place, self.files).load(path)
 
 
 def run(request: SourceRequest, names: Collection[str]) -> Result:
-    """Ask these sources, make what follows from them, and check it. Raises IndexFailure."""
+    """Read these sources, make the files that follow from them, and check them. Raises IndexFailure."""
     files: dict[Path, str] = {}
     upstream: list[Upstream] = []
     modules: dict[str, str] = {}
@@ -60,60 +59,60 @@ def run(request: SourceRequest, names: Collection[str]) -> Result:
     table = CheckSubject(load(request.place.parsers), EMPTY)
     if wrong := checks.shape(table):
         return Result(request.place, {}, table, tuple(wrong))
-    said, read = _Said(request.place, files), [*files]
-    files |= dict(derived(said))
+    sources, read = _SourceFiles(request.place, files), [*files]
+    files |= dict(derived(sources))
     about = replace(
-        subject(said, files, tuple(upstream), modules),
+        subject(sources, files, tuple(upstream), modules),
         releases={
-            path.name: (load(path).get("source", {}), said.load(path).get("source", {})) for path in read
+            path.name: (load(path).get("source", {}), sources.load(path).get("source", {})) for path in read
         },
     )
     return Result(request.place, files, about, tuple(checks.run(about)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What the sources say: what was just read, else what lies there."""
+class _SourceFiles:
+    """The files of the sources: those that were just read, else those of the checkout."""
 
     place: Place
     files: Mapping[Path, str] = field(default_factory=dict)
 
     def load(self, path: Path) -> dict[str, Any]:
         """Return a file's data."""
-        found: dict[str, Any] = json.loads(self.files[path]) if path in self.files else load(path)
-        return found
+        data: dict[str, Any] = json.loads(self.files[path]) if path in self.files else load(path)
+        return data
 
     def registries(self, engine: str = "vllm") -> tuple[Registry, ...]:
-        """Of every version, the oldest first."""
+        """Return the registry of every version, the oldest first."""
         paths = {*self.place.registries.glob(f"{engine}-[0-9]*.json")}
         paths |= {
             p for p in self.files if p.parent == self.place.registries and p.match(f"{engine}-[0-9]*.json")
         }
-        found = [parsed(self.load(path)) for path in paths]
-        return tuple(sorted(found, key=lambda registry: order(registry.version)))
+        registries = [parsed(self.load(path)) for path in paths]
+        return tuple(sorted(registries, key=lambda registry: order(registry.version)))
 
 
-def derived(said: _Said) -> Iterator[tuple[Path, str]]:
-    """Yield the files that are made from others of ours alone."""
-    place = said.place
-    unsloth, vendors = said.load(place.upstream("unsloth")), said.load(place.upstream("vendors"))
+def derived(sources: _SourceFiles) -> Iterator[tuple[Path, str]]:
+    """Yield the files that are made from other files of the checkout."""
+    place = sources.place
+    unsloth, vendors = sources.load(place.upstream("unsloth")), sources.load(place.upstream("vendors"))
     yield place.sampling, sampling.render(sampling.table(load(place.rows), unsloth, vendors))
     table = parse_parsers(load(place.parsers))
-    yield place.proposal, proposal(said.load(place.upstream("vllm-docs")), said.registries(), table)
+    yield place.proposal, proposal(sources.load(place.upstream("vllm-docs")), sources.registries(), table)
 
 
 def subject(
-    said: _Said,
+    sources: _SourceFiles,
     files: Mapping[Path, str],
     upstream: tuple[Upstream, ...] = (),
     modules: Mapping[str, str] = {},
 ) -> CheckSubject:
-    """Return what the checks are asked about."""
-    repositories = said.load(said.place.upstream("vendors")).get("repositories", {})
+    """Return the subject of the checks."""
+    repositories = sources.load(sources.place.upstream("vendors")).get("repositories", {})
     return CheckSubject(
-        parsers=load(said.place.parsers),
-        sampling=json.loads(files[said.place.sampling]),
-        registries=said.registries(),
+        parsers=load(sources.place.parsers),
+        sampling=json.loads(files[sources.place.sampling]),
+        registries=sources.registries(),
         vendors={repo: row["values"] for repo, row in repositories.items()},
         upstream=upstream,
         modules=modules,

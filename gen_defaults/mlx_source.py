@@ -1,4 +1,4 @@
-"""What a version of mlx-lm or mlx-vlm can load, read from its released sources."""
+"""The models and formats that a version of mlx-lm or mlx-vlm can load, read from its released sources."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FP8_SCALES = "weight_scale_inv"  # a model that reads these turns FP8 weights in
 LOADING = ("utils.py", "fp8.py", "quantization/checkpoint.py")
 
 
-def wanted(package: str, path: str) -> bool:
+def is_needed(package: str, path: str) -> bool:
     """Return whether the file is needed."""
     return path.startswith(f"{package}/models/") or path in {f"{package}/{name}" for name in LOADING}
 
 
 def abilities(package: str, sources: Sources) -> dict[str, Any]:
-    """Return everything, in the order in which it is written."""
+    """Return all abilities, in the order of the file."""
     loading = [sources[f"{package}/{name}"] for name in LOADING if f"{package}/{name}" in sources]
     return {
         "model_types": sorted(models(package, sources)),
@@ -30,14 +30,14 @@ def abilities(package: str, sources: Sources) -> dict[str, Any]:
 
 
 def models(package: str, sources: Sources) -> dict[str, str]:
-    """Model type to the text of its module, or of all modules of its package."""
-    found: dict[str, str] = {}
+    """Return the text of each model type's module, or of all modules of its package."""
+    by_name: dict[str, str] = {}
     for path, text in sources.items():
         match = re.fullmatch(rf"{package}/models/(?:(\w+)/\w+|(\w+))\.py", path)
         if match:
             name = match[1] or match[2]
-            found[name] = f"{found.get(name, '')}\n{text}"
-    return {name: text for name, text in found.items() if name != "__init__" and _has_model(text)}
+            by_name[name] = f"{by_name.get(name, '')}\n{text}"
+    return {name: text for name, text in by_name.items() if name != "__init__" and _has_model(text)}
 
 
 def _has_model(source: str) -> bool:
@@ -54,9 +54,7 @@ def _has_model(source: str) -> bool:
 
 
 def _methods(source: str) -> set[str]:
-    """Return names that ``quant_method`` is compared with, but for those that only bring a word in the
-    log.
-    """
+    """Return the names that ``quant_method`` is compared with, apart from those for the log."""
     tree = ast.parse(source)
     refused = {
         name
@@ -72,8 +70,8 @@ def _is_log(node: ast.stmt) -> bool:
 
 
 def _formats(source: str) -> set[str]:
-    """Formats of compressed-tensors: what is compared with the block's ``format``."""
+    """Return the formats of compressed-tensors: texts that are compared with the block's ``format``."""
     named = {*functions(source, "_compressed_tensors_quantization")}
-    found = {f for node in named for f in compared(node, "fmt")}
+    formats = {f for node in named for f in compared(node, "fmt")}
     also = {*functions(source, "_transform_compressed_tensors_weights"), *functions(source, "load_model")}
-    return found | {f for node in also for f in compared(node, "format")}
+    return formats | {f for node in also for f in compared(node, "format")}

@@ -1,4 +1,4 @@
-"""Where each engine's sources name its parsers, read from the syntax tree: name, class and module of each."""
+"""The parsers of each engine, read from the syntax tree of its sources: name, class and module of each."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ class Tables:
     """
 
     package: str
-    wanted: Callable[[str], bool]
+    is_needed: Callable[[str], bool]
     rows: Callable[[Sources], Rows]
     inference: Callable[[Sources], list[Rule]] = lambda _sources: []
     chooses: bool = False
 
 
 def vllm_rows(sources: Sources) -> Rows:
-    """Lazily registered parsers of vLLM: name to (file, class) in each package's ``__init__``."""
+    """Return the lazily registered parsers of vLLM: name to (file, class) in each package's ``__init__``."""
     rows: Rows = {}
     for kind, (package, table) in VLLM_PLACES.items():
         path = _init(package)
         source = sources.get(path, "")
         entries = syntax.table(source, path, table, {})
-        found = {name: (cls, f"{package}.{file}") for name, (file, cls) in entries.items()}
-        found |= {name: (cls, module) for name, module, cls in _lazily_registered(source, path)}
-        rows[kind] = sorted(((name, *place) for name, place in found.items()), key=str)
+        classes = {name: (cls, f"{package}.{file}") for name, (file, cls) in entries.items()}
+        classes |= {name: (cls, module) for name, module, cls in _lazily_registered(source, path)}
+        rows[kind] = sorted(((name, *place) for name, place in classes.items()), key=str)
     return rows
 
 
 def _lazily_registered(source: str, path: str) -> Iterator[Row]:
-    """``register_lazy_module("name", "module", "Class")`` beside the table, with literals alone."""
+    """Yield calls of ``register_lazy_module("name", "module", "Class")`` with literals alone."""
     for node in ast.walk(ast.parse(source, path)):
         if isinstance(node, ast.Call) and _called(node) == "register_lazy_module":
-            given = dict(zip(LAZY, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
-            name, module, cls = (getattr(given.get(word), "value", None) for word in LAZY)
+            arguments = dict(zip(LAZY, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
+            name, module, cls = (getattr(arguments.get(word), "value", None) for word in LAZY)
             if isinstance(name, str) and isinstance(module, str) and isinstance(cls, str):
                 yield name, module, cls
 
@@ -82,7 +82,7 @@ class Modules:
     chooses: str
     rules: Callable[[str], list[Rule]]
 
-    def wanted(self, path: str) -> bool:
+    def is_needed(self, path: str) -> bool:
         """Return whether the file is needed."""
         named = path in {_file(self.markers), _file(self.chooses)}
         return named or _module_in(path, self.tools) is not None
@@ -104,7 +104,7 @@ class Modules:
 
 
 def vllm_mlx_rows(sources: Sources) -> Rows:
-    """vllm-mlx registers tool parsers by a decorator, reasoning parsers by a call in the package."""
+    """Return vllm-mlx's parsers: tool parsers by a decorator, reasoning parsers by a call in the package."""
     tools = [
         (name, node.name, module)
         for path, source in sources.items()
@@ -121,7 +121,7 @@ def vllm_mlx_rows(sources: Sources) -> Rows:
 
 
 def _registered_names(node: ast.ClassDef) -> Iterator[str]:
-    """``@ToolParserManager.register_module("name")``, or a list of names."""
+    """Yield the names of ``@ToolParserManager.register_module("name")``, or of a list of names."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call) and _called(decorator) == "register_module" and decorator.args:
             names = ast.literal_eval(decorator.args[0])
@@ -129,7 +129,7 @@ def _registered_names(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _registered_classes(source: str) -> Iterator[Row]:
-    """``register_parser("name", Class)`` with the class from ``from .module import Class``."""
+    """Yield the classes of ``register_parser("name", Class)`` with their modules."""
     tree = ast.parse(source)
     homes = {
         alias.asname or alias.name: str(node.module)
@@ -170,7 +170,7 @@ def _home(source: str, module: str) -> str:
     return module
 
 
-def _vllm_mlx_wanted(path: str) -> bool:
+def _vllm_mlx_needed(path: str) -> bool:
     return path == _init("vllm_mlx.reasoning") or _module_in(path, "vllm_mlx.tool_parsers") is not None
 
 
@@ -180,7 +180,7 @@ MLX_LM = Modules(
 MLX_VLM = Modules("mlx_vlm.tools.parsers", STATE, state_markers, "mlx_vlm.tools.registry", specs)
 TABLES: Mapping[str, Tables] = {
     "vllm": Tables("vllm", {_init(p) for p, _ in VLLM_PLACES.values()}.__contains__, vllm_rows),
-    "mlx": Tables("mlx-lm", MLX_LM.wanted, MLX_LM.rows, MLX_LM.inference, chooses=True),
-    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.wanted, MLX_VLM.rows, MLX_VLM.inference, chooses=True),
-    "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_wanted, vllm_mlx_rows),
+    "mlx": Tables("mlx-lm", MLX_LM.is_needed, MLX_LM.rows, MLX_LM.inference, chooses=True),
+    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.is_needed, MLX_VLM.rows, MLX_VLM.inference, chooses=True),
+    "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_needed, vllm_mlx_rows),
 }

@@ -1,4 +1,4 @@
-"""Where the tables lie, what they are made from, and how files are written: all of them or none."""
+"""The places of the tables and their sources in a checkout, and writing files, all or none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A checkout. ``upstream`` holds what each source said last, ``rows`` what a person decided."""
+    """A checkout. ``upstream`` holds each source's last values, ``rows`` a person's decisions."""
 
     root: Path = ROOT
 
@@ -33,14 +33,12 @@ class Place:
 
     @property
     def rows(self) -> Path:
-        """Return which source each row of the sampling table is taken from, and the rows that no source
-        has.
-        """
+        """Return the file with each sampling row's source, and the rows that no source has."""
         return self.root / "gen_defaults" / "sampling_rows.json"
 
     @property
     def proposal(self) -> Path:
-        """Return what a person may want to change in the parser table."""
+        """Return the file of proposed changes to the parser table."""
         return self.root / "gen_defaults" / "parser_proposal.json"
 
     @property
@@ -49,12 +47,12 @@ class Place:
         return self.root / FOLDER.relative_to(ROOT)
 
     def upstream(self, source: str) -> Path:
-        """Return what a source said last, in our words."""
+        """Return the file of a source's last values, under importer's names."""
         return self.root / "gen_defaults" / "upstream" / f"{source}.json"
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Return a file of ours as data; empty where there is none. Raises ValueError."""
+    """Return a file of the checkout as data; empty where it is absent. Raises ValueError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (ValueError, RecursionError) as error:
@@ -70,9 +68,9 @@ def changed(files: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def write(files: Mapping[Path, str]) -> list[Path]:
-    """Put every changed text in place, or none: where one fails, what was replaced is put back.
+    """Put every changed text in place, or none: after a failure or an interrupt the old texts are restored.
 
-    Whoever interrupts it leaves nothing half written either. Raises OSError.
+    Raises OSError.
     """
     waiting = changed(files)
     before = {path: path.read_bytes() if path.is_file() else None for path in waiting}
@@ -98,7 +96,7 @@ def _replace(new: Path, path: Path) -> None:
 
 
 def _beside(path: Path, text: str, stack: ExitStack) -> Path:
-    """Return the text in a folder of its own on the same disk, gone with the stack. Raises OSError."""
+    """Write the text to a folder of its own on the same disk, which the stack removes. Raises OSError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent))

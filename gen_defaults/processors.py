@@ -1,7 +1,7 @@
-"""What vLLM's build for processors loads, by trial: a toy with made-up weights in each quantisation.
+"""The quantisations that vLLM's build for processors loads, by trial with a toy's made-up weights.
 
-Its sources list no method as unsupported there; only kernels that are missing show it. Every trial is a
-process of the installed engine; all take about ten minutes.
+Its sources list no method as unsupported; only missing kernels show it. Every trial is a process of the
+installed engine; all take about ten minutes.
 """
 
 from __future__ import annotations
@@ -51,46 +51,46 @@ GPT_OSS: dict[str, Any] = DENSE | {
 
 def main(_arguments: list[str]) -> int:
     """Try every quantisation and write what came of it; returns the exit status."""
-    found = install.find(get(ENGINE))
-    if found is None:
+    installed = install.find(get(ENGINE))
+    if installed is None:
         sys.stderr.write(f"processors: 'importer engine install {ENGINE}' first\n")
         return 1
     runs, refused = {}, {}
     for name, config in trials().items():
-        kind, says = attempt(str(found.python), config)
-        sys.stderr.write(f"{name}: {kind} {says}\n")
+        kind, detail = attempt(str(installed.python), config)
+        sys.stderr.write(f"{name}: {kind} {detail}\n")
         if kind == "refused":
-            refused[name] = says
+            refused[name] = detail
         else:
-            runs[name] = says
-    source = f"tried on x86-64 with {', '.join(_processor())}, {ENGINE} {found.version}, made-up weights"
-    head = {"schema": SCHEMA, "engine": "vllm", "version": found.version, "tried": source}
+            runs[name] = detail
+    source = f"tried on x86-64 with {', '.join(_processor())}, {ENGINE} {installed.version}, made-up weights"
+    head = {"schema": SCHEMA, "engine": "vllm", "version": installed.version, "tried": source}
     text = json.dumps(head | {"processors": runs, "refused": refused}, indent=1) + "\n"
-    write({FOLDER / f"vllm-{found.version}-processors.json": text})
+    write({FOLDER / f"vllm-{installed.version}-processors.json": text})
     return 0
 
 
 def attempt(python: str, config: Mapping[str, Any]) -> tuple[str, str]:
-    """``runs``, ``fails`` for want of a kernel, or ``refused`` on any device; and why."""
+    """Return ``runs``, ``fails`` for want of a kernel, or ``refused`` on any device; and why."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "config.json").write_text(json.dumps(config), encoding="utf-8")
         command = isolated(str(WORKER), folder, python=python)
         done = launcher.run(command, Purpose.ENGINE, seconds=SECONDS, extra=VARIABLES)
-    said = re.search(r"RESULT (\w+) ?(.*)", done.output)
-    return (said[1], said[2]) if said else ("fails", f"its process ends with {done.code}")
+    match = re.search(r"RESULT (\w+) ?(.*)", done.output)
+    return (match[1], match[2]) if match else ("fails", f"its process ends with {done.code}")
 
 
 def trials() -> dict[str, dict[str, Any]]:
-    """``method/scheme`` to a toy's config; ``/experts`` behind it for a mixture of experts."""
-    found: dict[str, dict[str, Any]] = {
+    """Return a toy's config by ``method/scheme``; ``/experts`` behind it for a mixture of experts."""
+    configs: dict[str, dict[str, Any]] = {
         name: DENSE | {"quantization_config": q} for name, q in QUANTISED.items()
     }
     for name in ("awq/w4a16", "gptq/w4a16", "fp8/fp8-block", "fp8/fp8-dynamic", "compressed-tensors/w4a16",
                  "compressed-tensors/w8a8-int8", "compressed-tensors/fp8-dynamic",
                  "compressed-tensors/fp8-block", "compressed-tensors/nvfp4", "modelopt/nvfp4"):  # fmt: skip
-        found[f"{name}/experts"] = EXPERTS | {"quantization_config": _without_gate(QUANTISED[name])}
+        configs[f"{name}/experts"] = EXPERTS | {"quantization_config": _without_gate(QUANTISED[name])}
     mxfp4 = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}
-    return found | {"mxfp4/mxfp4/experts": GPT_OSS | {"quantization_config": mxfp4}}
+    return configs | {"mxfp4/mxfp4/experts": GPT_OSS | {"quantization_config": mxfp4}}
 
 
 def _without_gate(quantised: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs in vLLM's own environment: starts the toy in a folder and says in one line what came of it."""
+"""Runs in vLLM's own environment: starts the toy of a folder and prints one line with the result."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def main(folder: str) -> None:
     try:
         EngineArgs(**options, enforce_eager=True).create_engine_config()
     except Exception as error:
-        say("refused", error)
+        report("refused", error)
         return
     try:
         model = LLM(**options, enforce_eager=True, max_num_seqs=4)
-        given = SamplingParams(max_tokens=2, temperature=0, detokenize=False)
-        model.generate([{"prompt_token_ids": [1, 2, 3]}], given, use_tqdm=False)
+        sampling = SamplingParams(max_tokens=2, temperature=0, detokenize=False)
+        model.generate([{"prompt_token_ids": [1, 2, 3]}], sampling, use_tqdm=False)
     except Exception as error:
-        say("fails", error)
+        report("fails", error)
         return
     sys.stdout.write("\nRESULT runs\n")
 
 
-def say(kind: str, error: Exception) -> None:
-    """The first sentence of an error that says something."""
+def report(kind: str, error: Exception) -> None:
+    """Print the kind and the first sentence of an error."""
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     text = next(
         (x for x in lines if x.startswith("Value error, ")), lines[0] if lines else type(error).__name__

@@ -1,7 +1,7 @@
-"""What a person may want to change in ``parser_defaults.json``: it is proposed, never written.
+"""Proposed changes to ``parser_defaults.json``, for a person; that table is never written.
 
-Between two versions of vLLM: parsers that are new, gone, renamed, or load another class. Then where vLLM's
-own recipes and docs recommend another parser than the table, or one where the table knows none.
+Between two versions of vLLM: parsers that are new, removed, renamed, or load another class. Then
+recommendations of vLLM's own recipes and docs that differ from the table, or that the table lacks.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ def step(old: Registry, new: Registry) -> Iterator[tuple[str, Any]]:
     """Yield what came, went, was renamed or changed between two versions, by kind of parser."""
     for kind in ("tool", "reasoning"):
         before, after = old.classes(kind), new.classes(kind)
-        gone, came = sorted(set(before) - set(after)), sorted(set(after) - set(before))
-        renamed = {name: to for name in gone if (to := [n for n in came if after[n] == before[name]])}
+        removed, came = sorted(set(before) - set(after)), sorted(set(after) - set(before))
+        renamed = {name: to for name in removed if (to := [n for n in came if after[n] == before[name]])}
         fresh = {n for names in renamed.values() for n in names}
         yield f"new {kind}", {name: after[name] for name in came if name not in fresh}
-        yield f"vanished {kind}", {name: before[name] for name in gone if name not in renamed}
+        yield f"vanished {kind}", {name: before[name] for name in removed if name not in renamed}
         yield f"renamed {kind}", renamed
         both = sorted(set(before) & set(after))
         yield f"changed {kind}", {n: [before[n], after[n]] for n in both if before[n] != after[n]}
 
 
 def recommendations(docs: Row) -> dict[str, dict[str, list[str]]]:
-    """Model and field to the name and the place that says it; a recipe is heard before a page."""
-    found: dict[str, dict[str, list[str]]] = {}
+    """Return each recommended parser and its source, by model and field; a recipe precedes a page."""
+    recommended: dict[str, dict[str, list[str]]] = {}
     for place in ("recipes", "tools", "reasoning"):
         for model, row in docs.get(place, {}).items():
             for field, name in row.items():
-                found.setdefault(model, {}).setdefault(field, [name, place])
-    return found
+                recommended.setdefault(model, {}).setdefault(field, [name, place])
+    return recommended
 
 
 def _differing(
     recommended: Mapping[str, Mapping[str, list[str]]], newest: Registry, table: Table
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Models of which vLLM says something that the table does not; names of one class are the same."""
+    """Yield models with a recommendation that differs from the table; names of one class are the same."""
     for model, fields in sorted(recommended.items()):
-        found = match(table, model)
+        matched = match(table, model)
         row: dict[str, Any] = {}
         for field, (name, place) in sorted(fields.items()):
-            said = found.parsers.get(field, "not known") if found else "not known"
+            tabled = matched.parsers.get(field, "not known") if matched else "not known"
             known = newest.class_of(KINDS[field], name)
-            if said != name and (known is None or newest.class_of(KINDS[field], str(said)) != known):
-                row[field] = {place: name, "table": said}
+            if tabled != name and (known is None or newest.class_of(KINDS[field], str(tabled)) != known):
+                row[field] = {place: name, "table": tabled}
         if row:
-            yield model, {"family": found.row.family if found else None, **row}
+            yield model, {"family": matched.row.family if matched else None, **row}
 
 
 def _models(

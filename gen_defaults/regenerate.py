@@ -1,4 +1,4 @@
-"""``python -m gen_defaults``: regenerate the tables from their sources, or tell what that would change."""
+"""``python -m gen_defaults``: regenerate the tables from their sources, or print what that would change."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gen_defaults.index import Index, IndexFailure
 from gen_defaults.job import Result, run
 from gen_defaults.place import Place, load, write
 from gen_defaults.sources import ON_REQUEST, SOURCES, SourceRequest
-from gen_defaults.web import Told, Web
+from gen_defaults.web import ByteListener, Web
 
 
 @contextmanager
-def bars() -> Iterator[Told | None]:
-    """Return what to tell of bytes that came; ``None`` where nobody looks."""
+def bars() -> Iterator[ByteListener | None]:
+    """Yield a listener that shows the bytes of each file on a terminal; ``None`` elsewhere."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -33,12 +33,12 @@ def bars() -> Iterator[Told | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         tasks: dict[str, TaskID] = {}
 
-        def told(name: str, came: int, size: int) -> None:
+        def advance(name: str, came: int, size: int) -> None:
             if name not in tasks:
                 tasks[name] = progress.add_task(name.replace("[", "\\["), total=size or None)
             progress.update(tasks[name], advance=came)
 
-        yield told
+        yield advance
 
 
 NOTHING = "nothing was written"
@@ -47,37 +47,37 @@ WORSE = "it would make the tables worse; give --accept-worse to take it all the 
 
 
 def main(arguments: list[str], place: Place | None = None) -> int:
-    """Write, or check, or tell.
+    """Regenerate the tables, or check them, or print the difference; return the exit status.
 
-    0 where all is well, 1 where it is not, 2 for arguments that mean nothing, 130 where it was stopped.
+    0 for success, 1 for a failure, 2 for invalid arguments, 130 for an interrupt.
     """
     place = place or Place()
     options = _options(arguments)
     if not place.parsers.is_file():
-        _say(f"{place.root} is no checkout: it has no {place.parsers.name}")
+        _print(f"{place.root} is no checkout: it has no {place.parsers.name}")
         return 1
     try:
-        with bars() as told:
+        with bars() as advance:
             index = Index(options.offline, options.archive)
-            index.web.told = told
+            index.web.on_bytes = advance
             request = SourceRequest(index, place, options.check, tuple(options.vllm), options.offline)
             result = run(request, _names(options))
         result, worse = _measured(result, options)
-        return _told(result, worse, options, index.web)
+        return _finish(result, worse, options, index.web)
     except (IndexFailure, OSError, ValueError) as failure:
-        _say(f"{failure}; {NOTHING}")
+        _print(f"{failure}; {NOTHING}")
     except (KeyError, TypeError, AttributeError) as failure:
-        _say(f"a file that this job wrote is not as it was written ({failure}); {NOTHING}")
+        _print(f"a file that this job wrote is not as it was written ({failure}); {NOTHING}")
     except KeyboardInterrupt:
-        _say(f"stopped; {NOTHING}")
+        _print(f"stopped; {NOTHING}")
         return 130
     return 1
 
 
-def _told(result: Result, worse: list[CheckFinding], options: argparse.Namespace, web: Web) -> int:
+def _finish(result: Result, worse: list[CheckFinding], options: argparse.Namespace, web: Web) -> int:
     refused = result.fails or (worse and not options.accept_worse)
     for finding in (*result.findings, *worse):
-        _say(f"{'' if finding.fails else 'note: '}{finding}")
+        _print(f"{'' if finding.fails else 'note: '}{finding}")
     if options.diff:
         sys.stdout.write(report.markdown(result, web.fetched))
         return 1 if refused else 0
@@ -85,7 +85,7 @@ def _told(result: Result, worse: list[CheckFinding], options: argparse.Namespace
         sys.stdout.write(_difference(result))
         return 1 if refused or result.changed else 0
     if refused:
-        _say(f"{FAILING if result.fails else WORSE}; {NOTHING}")
+        _print(f"{FAILING if result.fails else WORSE}; {NOTHING}")
         return 1
     written = write(result.files)
     for path in result.files:
@@ -94,7 +94,7 @@ def _told(result: Result, worse: list[CheckFinding], options: argparse.Namespace
 
 
 def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list[CheckFinding]]:
-    """Return where the new tables answer less of a folder of truth; what was proved is checked too."""
+    """Return the result with checks of the new proofs, and the families that the new tables make worse."""
     if options.accuracy is None or result.fails:
         return result, []
     from gen_defaults import accuracy  # renders templates and may ask an engine
@@ -102,9 +102,13 @@ def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list
     place = result.place
     before = accuracy.ScoredTables.of(load(place.parsers), load(place.sampling))
     after = accuracy.ScoredTables.of(load(place.parsers), result.data(place.sampling))
-    found = accuracy.compare(options.accuracy, before, after, proves=options.proof)
-    refuted = checks.run(replace(result.subject, proofs=found.proved)) if found.proved else result.findings
-    return replace(result, findings=tuple(refuted)), found.worse
+    comparison = accuracy.compare(options.accuracy, before, after, proves=options.proof)
+    refuted = (
+        checks.run(replace(result.subject, proofs=comparison.proved))
+        if comparison.proved
+        else result.findings
+    )
+    return replace(result, findings=tuple(refuted)), comparison.worse
 
 
 def _difference(result: Result) -> str:
@@ -125,7 +129,7 @@ def _names(options: argparse.Namespace) -> list[str]:
     return [name for name in SOURCES if name in (options.only or {*SOURCES} - {*ON_REQUEST})]
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     plain = " ".join(text.split())
     sys.stderr.write(f"gen_defaults: {''.join(c if c.isprintable() else '?' for c in plain)}\n")
 

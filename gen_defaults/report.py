@@ -1,4 +1,4 @@
-"""What a regeneration would change, as Markdown for a pull request."""
+"""The changes of a regeneration, as Markdown for a pull request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def markdown(result: Result, fetched: Mapping[str, tuple[int, int]]) -> str:
-    """Sources, rows of the sampling table, registries, what a person should look at, findings."""
+    """Return sources, sampling rows, registries, the proposal and findings as Markdown."""
     parts = [
         ("Sources", _sources(result, fetched)),
         ("`inference_defaults.json`", _sampling(result)),
@@ -26,9 +26,9 @@ def markdown(result: Result, fetched: Mapping[str, tuple[int, int]]) -> str:
         ("For a person: `parser_defaults.json`", _proposal(result)),
         ("Checks", (f"- {'' if f.fails else 'note: '}{_cell(str(f))}" for f in result.findings)),
     ]
-    told = [(title, [*lines]) for title, lines in parts]
+    sections = [(title, [*lines]) for title, lines in parts]
     head = "Regenerated from the newest releases." if result.changed else "Nothing changed."
-    return "\n\n".join([head, *(f"## {t}\n\n" + "\n".join(lines) for t, lines in told if lines)]) + "\n"
+    return "\n\n".join([head, *(f"## {t}\n\n" + "\n".join(lines) for t, lines in sections if lines)]) + "\n"
 
 
 def _sources(result: Result, fetched: Mapping[str, tuple[int, int]]) -> Iterator[str]:
@@ -67,26 +67,26 @@ def _registries(result: Result) -> Iterator[str]:
             if earlier != path:
                 yield f"- `{path.name}` is new" + (f"; against `{earlier.name}`:" if earlier else "")
             if earlier:
-                told = [*_changes(load(earlier), result.data(path))]
+                changes = [*_changes(load(earlier), result.data(path))]
                 yield from (
-                    f"- `{path.name}`: {_cell(line)}" for line in told or ["only what it was read from"]
+                    f"- `{path.name}`: {_cell(line)}" for line in changes or ["only what it was read from"]
                 )
 
 
 def _earlier(path: Path) -> Path | None:
     """Return the registry of the last version before this one, of the same engine."""
     engine, _, version = path.stem.rpartition("-")
-    found = {order(p.stem.rpartition("-")[2]): p for p in path.parent.glob(f"{engine}-[0-9]*.json")}
-    return max(((v, p) for v, p in found.items() if v < order(version)), default=(None, None))[1]
+    paths = {order(p.stem.rpartition("-")[2]): p for p in path.parent.glob(f"{engine}-[0-9]*.json")}
+    return max(((v, p) for v, p in paths.items() if v < order(version)), default=(None, None))[1]
 
 
 def _changes(before: Row, after: Row) -> Iterator[str]:
     yield from (f"{what}: {_names(names)}" for what, names in step(parsed(before), parsed(after)) if names)
-    yield from (f"{what}: {told}" for what, told in _rules(before, after))
+    yield from (f"{what}: {rule}" for what, rule in _rules(before, after))
 
 
 def _rules(before: Row, after: Row) -> Iterator[tuple[str, str]]:
-    """By which marks the engine chooses a parser now, and no longer."""
+    """Yield the marks by which the engine newly chooses a parser, and those that it dropped."""
     old, new = ([json.dumps(rule) for rule in data.get("inference", [])] for data in (before, after))
     for what, rules, others in (("chooses by", new, old), ("no longer chooses by", old, new)):
         came = [rule for rule in rules if rule not in others]
@@ -97,13 +97,13 @@ def _rules(before: Row, after: Row) -> Iterator[tuple[str, str]]:
 
 
 def _proposal(result: Result) -> Iterator[str]:
-    """Yield what is new of the proposal; all of it is in its file."""
+    """Yield the new parts of the proposal; its file has all of it."""
     before, after = load(result.place.proposal), result.data(result.place.proposal)
     for versions, changes in after["versions"].items():
         for what, names in changes.items():
             if names and before.get("versions", {}).get(versions) != changes:
-                told = _names(names) + _models(after["models"], what, names)
-                yield f"- {versions}, {what}: {_cell(told)}"
+                text = _names(names) + _models(after["models"], what, names)
+                yield f"- {versions}, {what}: {_cell(text)}"
     for model, row in after["differs"].items():
         if before.get("differs", {}).get(model) != row:
             fields = "; ".join(f"{key}: {_values(value)}" for key, value in row.items() if key != "family")
@@ -111,15 +111,20 @@ def _proposal(result: Result) -> Iterator[str]:
 
 
 def _models(models: Row, what: str, names: Iterable[str]) -> str:
-    """For whom vLLM recommends what is new."""
+    """Return the models that vLLM recommends new parsers for, as text."""
     field = f"{what.rpartition(' ')[2]}_parser"
-    told = [f"{name} for {', '.join(found)}" for name in names if (found := models.get(f"{field} {name}"))]
-    return f"; recommended: {'; '.join(told)}" if told else ""
+    recommended = [
+        f"{name} for {', '.join(recommending)}"
+        for name in names
+        if (recommending := models.get(f"{field} {name}"))
+    ]
+    return f"; recommended: {'; '.join(recommended)}" if recommended else ""
 
 
 def _names(names: Row) -> str:
     return ", ".join(
-        f"{name} ({told if isinstance(told, str) else ' → '.join(told)})" for name, told in names.items()
+        f"{name} ({target if isinstance(target, str) else ' → '.join(target)})"
+        for name, target in names.items()
     )
 
 
@@ -134,6 +139,6 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return text of others: nothing in it is markup, a mention or a link."""
+    """Return a foreign text without markup, mentions and links."""
     plain = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     return re.sub(r"([\\|`*_\[\]<>@#!])", r"\\\1", plain)

@@ -1,15 +1,15 @@
-"""The sampling table, made from what the sources said and from what a person decided; nothing else is read.
+"""The sampling table, made from the sources' values and from a person's decisions; nothing else is read.
 
-``sampling_rows.json`` is the person's. Each of its families names where the values are taken from:
+``sampling_rows.json`` is the person's. Each of its families names the source of its values:
 
 ``unsloth``  a family of its file, or the id of a model that has a file of its own there
 ``keys``     the only values that are taken from it
 ``vendor``   a repository, for its ``generation_config.json``
-``values``   what a person gives; it wins over both
+``values``   a person's values, which win over both
 ``modes``    sets for thinking and non-thinking answers; where unsloth has them, those
-``says``     who says so, for people; needed where ``values`` are given
+``says``     the source, for people; required beside ``values``
 ``notes``    why a value stands against a vendor's file
-``day``      on which a person wrote the row, or last held it against what it says
+``day``      on which a person wrote the row, or last compared it with its source
 
 A family of unsloth's that the file neither names nor skips becomes a row by itself.
 """
@@ -37,18 +37,18 @@ from importer.signals.tables import SamplingRow, SamplingTable, Table
 def generation_values(data: Mapping[str, Any]) -> dict[str, float]:
     """Return the sampling values that the file states, as the importer reads it, in LocalAI's names."""
     facts = sampling.evidence(Snapshot("", None, None, (), {sampling.FILE: json.dumps(data)}))
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for fact in facts:
         if fact.rule == "generation-config":
-            found.setdefault(fact.key.removeprefix("parameters."), fact.value)
-    return found
+            values.setdefault(fact.key.removeprefix("parameters."), fact.value)
+    return values
 
 
 def row_for(model_id: str, table: Table, rows: SamplingTable) -> SamplingRow | None:
-    """Return the row of a model that chats; a base model's file says nothing of its family's."""
+    """Return the row of a chat model; a base model's file is no evidence for its family."""
     name = normalise(model_id)
-    found = table.find(name)
-    return None if found is not None and found.kind != "chat" else rows.find(name)
+    matched = table.find(name)
+    return None if matched is not None and matched.kind != "chat" else rows.find(name)
 
 
 def agrees(row: SamplingRow, key: str, value: float) -> bool:
@@ -75,20 +75,22 @@ def table(rows: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
     named = dict(rows["families"])
     taken = {row.get("unsloth") for row in named.values()} | {*named, *rows.get("skip", {})}
     for family, values in unsloth.get("families", {}).items():
-        if family not in taken and not says_nothing(values, unsloth.get("fallback", {})):
+        if family not in taken and not is_fallback(values, unsloth.get("fallback", {})):
             if not PATTERN.fullmatch(family):
                 raise IndexFailure(f"unsloth's family {family!r} is no pattern; name it under skip")
             named[family] = {"unsloth": family}
-    found = {family: _row(family, named[family], unsloth, vendors) for family in sorted(named, key=_turn)}
-    held = {family: row for family, row in found.items() if row["values"]}
+    rows_by_family = {
+        family: _row(family, named[family], unsloth, vendors) for family in sorted(named, key=_turn)
+    }
+    filled = {family: row for family, row in rows_by_family.items() if row["values"]}
 
     def each(key: str) -> dict[str, Any]:
-        return {family: row[key] for family, row in held.items() if row[key]}
+        return {family: row[key] for family, row in filled.items() if row[key]}
 
     return {
         "_comment": COMMENT,
         "families": each("values"),
-        "patterns": list(held),
+        "patterns": list(filled),
         "modes": each("modes"),
         "notes": each("notes"),
         "sources": each("says"),
@@ -97,7 +99,7 @@ def table(rows: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
 
 
 def _check(rows: Row) -> None:
-    """A person's mistake is told at its place. Raises IndexFailure."""
+    """Raise IndexFailure with the place of a mistake in a person's file."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     fault = best_match(Draft202012Validator(schema).iter_errors(rows))
     if fault is not None:
@@ -119,13 +121,13 @@ def render(data: Row) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def says_nothing(values: Row, fallback: Row) -> bool:
-    """Return whether they are what unsloth gives a model that it knows nothing of."""
+def is_fallback(values: Row, fallback: Row) -> bool:
+    """Return whether they are unsloth's values for an unknown model."""
     return dict(telling(values, fallback)) == dict(telling(fallback, fallback))
 
 
 def telling(values: Row, fallback: Row) -> Iterator[tuple[str, float]]:
-    """Without what asks for nothing, and without unsloth's own ``min_p``: it gives that to every model."""
+    """Yield values that change something, without unsloth's own ``min_p``, which every model has there."""
     for key, value in values.items():
         nothing = {
             "top_k": value <= 0,
@@ -145,63 +147,65 @@ def _row(family: str, row: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
     values: dict[str, float] = {}
     provenance: list[dict[str, Any]] = []
     if "unsloth" in row:
-        told = _of_unsloth(family, row["unsloth"], unsloth)
-        kept = dict(telling(told, unsloth.get("fallback", {})))
-        values |= {key: value for key, value in kept.items() if key in row.get("keys", kept)}
+        origin = _of_unsloth(family, row["unsloth"], unsloth)
+        telling_values = dict(telling(origin, unsloth.get("fallback", {})))
+        values |= {
+            key: value for key, value in telling_values.items() if key in row.get("keys", telling_values)
+        }
         provenance.append(_released("unsloth", row["unsloth"], unsloth["source"]))
     if "vendor" in row:
-        told = _of_vendor(family, row["vendor"], vendors)
-        values |= generation_values(told["values"])
-        provenance.append(_committed(row["vendor"], told))
+        origin = _of_vendor(family, row["vendor"], vendors)
+        values |= generation_values(origin["values"])
+        provenance.append(_committed(row["vendor"], origin))
     values |= row.get("values", {})
     modes = row.get("modes") or unsloth.get("modes", {}).get(row.get("unsloth")) or {}
     if row.get("values") or row.get("modes"):
         provenance.append(_decided(family, row))
-    says = row.get("says") or "; ".join(_said(one) for one in provenance)
+    source_text = row.get("says") or "; ".join(_origin_text(one) for one in provenance)
     return {
         "values": _sorted(values),
-        "modes": {mode: _sorted(told) for mode, told in modes.items()},
+        "modes": {mode: _sorted(origin) for mode, origin in modes.items()},
         "notes": row.get("notes", ""),
-        "says": f"{says}; {row['also']}" if "also" in row else says,
+        "says": f"{source_text}; {row['also']}" if "also" in row else source_text,
         "provenance": provenance,
     }
 
 
 def _of_unsloth(family: str, name: str, unsloth: Row) -> Row:
-    told = unsloth.get("families", {}).get(name) or unsloth.get("models", {}).get(name)
-    if told is None:
+    values = unsloth.get("families", {}).get(name) or unsloth.get("models", {}).get(name)
+    if values is None:
         raise IndexFailure(f"{family} is taken from unsloth's {name}, which it does not have any more")
-    return {key: value for key, value in told.items() if key in SPELLED}
+    return {key: value for key, value in values.items() if key in SPELLED}
 
 
 def _of_vendor(family: str, repo: str, vendors: Row) -> dict[str, Any]:
-    told = vendors.get("repositories", {}).get(repo)
-    if told is None:
+    repository = vendors.get("repositories", {}).get(repo)
+    if repository is None:
         raise IndexFailure(
             f"{family} is taken from {repo}, of which nothing was read; list it and run --only vendors"
         )
-    return dict(told)
+    return dict(repository)
 
 
-def _released(source: str, name: str, told: Row) -> dict[str, Any]:
+def _released(source: str, name: str, release: Row) -> dict[str, Any]:
     return {
-        "source": source, "row": name, "version": told["version"], "sha256": told["sha256"],
-        "released": told["released"],
+        "source": source, "row": name, "version": release["version"], "sha256": release["sha256"],
+        "released": release["released"],
     }  # fmt: skip
 
 
-def _committed(repo: str, told: Row) -> dict[str, Any]:
+def _committed(repo: str, repository: Row) -> dict[str, Any]:
     return {
         "source": "generation_config.json",
         "row": repo,
-        "version": told["commit"],
-        "sha256": told["sha256"],
-        "released": told.get("released", ""),
+        "version": repository["commit"],
+        "sha256": repository["sha256"],
+        "released": repository.get("released", ""),
     }
 
 
 def _decided(family: str, row: Row) -> dict[str, Any]:
-    """Return a person's row is as old as the day that it names; its digest is over the row as sorted JSON."""
+    """Return the origin of a person's row: the day that it names, and a digest over its sorted JSON."""
     text = json.dumps(row, sort_keys=True, ensure_ascii=False)
     return {
         "source": BY_HAND,
@@ -212,7 +216,7 @@ def _decided(family: str, row: Row) -> dict[str, Any]:
     }
 
 
-def _said(origin: Row) -> str:
+def _origin_text(origin: Row) -> str:
     if origin["source"] == BY_HAND:
         return BY_HAND
     if origin["source"] == "unsloth":

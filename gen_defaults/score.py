@@ -1,8 +1,8 @@
-"""``python -m gen_defaults score FOLDER``: how often the choice of parsers is right.
+"""``python -m gen_defaults score FOLDER``: the accuracy of the choice of parsers.
 
-Names alone, or the small files too, with the importer's own pipeline; with ``--proof`` the installed vLLM's
-parsers are asked. ``--leave-one-out`` takes the rows that decide a family out of the table and asks for that
-family again: what would have been said of it before it was known.
+Names alone, or the small files too, with the importer's own pipeline; ``--proof`` runs the parsers of the
+installed vLLM. ``--leave-one-out`` removes the rows that decide a family from the table and predicts that
+family again: the prediction for an unknown family.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gen_defaults import accuracy
 from gen_defaults.truth import (
     BACKEND,
     FIELDS,
+    CachedSession,
     Files,
-    Kept,
     Prediction,
     Predictor,
     Score,
@@ -42,32 +42,32 @@ def table(proofs: Iterable[Proof]) -> str:
     cases.
     """
     read: Counter[tuple[str, str]] = Counter()
-    found: Counter[tuple[str, str]] = Counter()
+    differing: Counter[tuple[str, str]] = Counter()
     cases: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for proof in proofs:
         for field, name, finding in _findings(proof):
             read[field, name] += 1
             if finding is not None:
-                found[field, name] += 1
+                differing[field, name] += 1
                 cases[field, name].update(_cases(finding))
     lines = ["| parser | templates read | with findings | cases that differ |", "|---|---|---|---|"]
-    for field, name in sorted(found, key=lambda key: (key[0] != "tool_parser", key[1])):
-        told = ", ".join(f"{case} {n}" for case, n in cases[field, name].most_common())
+    for field, name in sorted(differing, key=lambda key: (key[0] != "tool_parser", key[1])):
+        counts = ", ".join(f"{case} {n}" for case, n in cases[field, name].most_common())
         kind = field.partition("_")[0]
-        lines.append(f"| {kind} `{name}` | {read[field, name]} | {found[field, name]} | {told} |")
+        lines.append(f"| {kind} `{name}` | {read[field, name]} | {differing[field, name]} | {counts} |")
     return "\n".join(lines) + "\n"
 
 
 def _cases(finding: Reason) -> Iterator[str]:
     """Yield the cases that differ in pieces."""
-    found = finding.fields.get("cases")
-    for one in found if isinstance(found, tuple) else ():
+    cases = finding.fields.get("cases")
+    for one in cases if isinstance(cases, tuple) else ():
         if one.kind is ProofReason.SPLITS_DIFFER:
             yield one.fields["case"]
 
 
 def _findings(proof: Proof) -> Iterator[tuple[str, str, Reason | None]]:
-    """Aliases load one class, so the first of them speaks for all."""
+    """Yield each parser's finding; of aliases, which load one class, the first."""
     for field, verdicts in proof.verdicts.items():
         seen = set()
         for verdict in sorted(verdicts, key=lambda v: v.parser):
@@ -76,7 +76,7 @@ def _findings(proof: Proof) -> Iterator[tuple[str, str, Reason | None]]:
                 yield field, verdict.parser, verdict.streaming
 
 
-With = Callable[[Table], Predictor]  # what is said with such a table
+With = Callable[[Table], Predictor]  # the predictor of a table
 Rows = Callable[[Iterable[Truth], Table], set[str]]  # the rows that speak for these models
 
 
@@ -95,7 +95,7 @@ def _measured(options: argparse.Namespace, truths: list[Truth]) -> int:
         return _compared(options)
     if options.names_only:
         return _report(options, truths, by_name, deciding)
-    with Kept(proves=options.proof) as bench:
+    with CachedSession(proves=options.proof) as bench:
         files = Files(options.folder, bench, ignore_name=options.ignore_name)
         truths = [truth for truth in truths if files.has(truth.model_id)]
         problem = _lacking(options, truths)
@@ -118,16 +118,18 @@ def _lacking(options: argparse.Namespace, truths: Sequence[Truth]) -> str | None
 
 
 def _compared(options: argparse.Namespace) -> int:
-    """These tables against another checkout's; 1 where a family got worse."""
+    """Compare these tables with another checkout's; return 1 where a family got worse."""
     try:
         before = accuracy.ScoredTables.within(options.before)
     except (OSError, ValueError, KeyError) as error:
         sys.stderr.write(f"score: {options.before} holds no tables that can be read: {error}\n")
         return 1
-    found = accuracy.compare(options.folder, before, accuracy.ScoredTables.shipped(), proves=options.proof)
-    sys.stdout.write("".join(f"{line}\n" for line in found.lines()))
-    sys.stderr.write("".join(f"score: {finding}\n" for finding in found.worse))
-    return 1 if found.worse else 0
+    comparison = accuracy.compare(
+        options.folder, before, accuracy.ScoredTables.shipped(), proves=options.proof
+    )
+    sys.stdout.write("".join(f"{line}\n" for line in comparison.lines()))
+    sys.stderr.write("".join(f"score: {finding}\n" for finding in comparison.worse))
+    return 1 if comparison.worse else 0
 
 
 def _report(
@@ -138,30 +140,30 @@ def _report(
     vendors: Mapping[str, Counter[str]] | None = None,
 ) -> int:
     table = parser_table()
-    said: list[Prediction] = []
-    score = measure(truths, _noting(predictor(table), said))
+    predictions: list[Prediction] = []
+    score = measure(truths, _noting(predictor(table), predictions))
     if options.out:
-        options.out.write_text("".join(json.dumps(p) + "\n" for p in said), encoding="utf-8")
+        options.out.write_text("".join(json.dumps(p) + "\n" for p in predictions), encoding="utf-8")
     left_out = leave_one_out(truths, table, predictor, rows) if options.leave_one_out else None
     sys.stdout.write((_json if options.json else _text)(score, left_out, vendors or {}))
     return 0
 
 
 def by_name(table: Table) -> Predictor:
-    """Return what the table alone says of a name."""
+    """Return a predictor by the table and the name alone."""
     return lambda model_id: match_names([model_id], table)[0]
 
 
 def deciding(truths: Iterable[Truth], table: Table) -> set[str]:
-    """Return the rows that speak for the names of these models."""
-    found = (match(table, truth.model_id) for truth in truths)
-    return {f.row.family for f in found if f is not None}
+    """Return the rows that match the names of these models."""
+    matches = (match(table, truth.model_id) for truth in truths)
+    return {f.row.family for f in matches if f is not None}
 
 
 def leave_one_out(
     truths: Sequence[Truth], table: Table, predictor: With = by_name, rows: Rows = deciding
 ) -> Score:
-    """Return each family asked with the rows that decide it taken out of the table."""
+    """Return the score of each family without the rows that decide it."""
     members: dict[str, list[Truth]] = defaultdict(list)
     for truth in truths:
         members[truth.family].append(truth)
@@ -173,10 +175,10 @@ def leave_one_out(
     return total
 
 
-def _noting(predict: Predictor, said: list[Prediction]) -> Predictor:
+def _noting(predict: Predictor, predictions: list[Prediction]) -> Predictor:
     def ask(model_id: str) -> Prediction:
-        said.append(predict(model_id))
-        return said[-1]
+        predictions.append(predict(model_id))
+        return predictions[-1]
 
     return ask
 

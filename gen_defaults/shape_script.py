@@ -1,4 +1,4 @@
-"""Runs in vLLM's environment, as a file: what transformers takes where a config says nothing, as JSON."""
+"""Runs in vLLM's environment, as a file: the defaults of transformers' configs, as JSON."""
 
 import json
 import sys
@@ -7,22 +7,22 @@ from typing import Any
 
 
 def main() -> None:
-    """Declared defaults only: what a class works out from other keys is no default of its own."""
+    """Print the declared defaults: values that a class derives from other keys are no defaults."""
     import transformers
     from transformers import CONFIG_MAPPING
 
-    wanted = set(sys.argv[1:])
+    keys = set(sys.argv[1:])
     types = {}
     for name in CONFIG_MAPPING:
         cls = CONFIG_MAPPING[name]
-        kept = declared(cls, wanted)
-        if WORDS & set(kept):
+        values = declared(cls, keys)
+        if WORDS & set(values):
             pattern = repeating(cls)
-            types[name] = kept | ({"layer_pattern": pattern} if pattern else {})
+            types[name] = values | ({"layer_pattern": pattern} if pattern else {})
         for part in TOWERS:
             inner = (getattr(cls, "sub_configs", None) or {}).get(part)
-            if is_dataclass(inner) and (found := declared(inner, wanted)):
-                types[f"{name}/{part}"] = found
+            if is_dataclass(inner) and (part_values := declared(inner, keys)):
+                types[f"{name}/{part}"] = part_values
     sys.stdout.write(json.dumps({"transformers": transformers.__version__, "types": types}))
 
 
@@ -31,10 +31,10 @@ WORDS = {"vocab_size", "n_vocab"}  # keys of a language model
 TOWERS = ("vision_config", "audio_config")
 
 
-def declared(cls: Any, wanted: set[str]) -> dict[str, object]:
+def declared(cls: Any, keys: set[str]) -> dict[str, object]:
     """Return the wanted fields that the class gives a value to."""
-    given = {f.name: f.default for f in fields(cls)} if is_dataclass(cls) else {}
-    return {k: v for k, v in sorted(given.items()) if k in wanted and isinstance(v, int | float | str)}
+    defaults = {f.name: f.default for f in fields(cls)} if is_dataclass(cls) else {}
+    return {k: v for k, v in sorted(defaults.items()) if k in keys and isinstance(v, int | float | str)}
 
 
 def repeating(cls: Any) -> list[str]:

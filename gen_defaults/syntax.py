@@ -29,25 +29,25 @@ def table(source: str, path: str, name: str, absent: Any) -> Any:
     Raises SyntaxError for anything else that is done to it, or for one that is no literal: a table that code
     builds or amends cannot be read without running it.
     """
-    found, tree = absent, ast.parse(source, path)
+    value, tree = absent, ast.parse(source, path)
     above = {inner: node for node in ast.walk(tree) for inner in ast.iter_child_nodes(node)}
     uses = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name)
     for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset)):
         statement = above[use]
         if _is_read(use, above):
             continue
-        plain = isinstance(statement, ast.Assign | ast.AnnAssign) and found is absent
+        plain = isinstance(statement, ast.Assign | ast.AnnAssign) and value is absent
         if not plain or not isinstance(above[statement], ast.Module | ast.ClassDef):
             raise _unread(f"{name} is more than one literal", path, use)
         try:
-            found = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+            value = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
         except (ValueError, TypeError):
             raise _unread(f"{name} is no plain literal", path, use) from None
-    return found
+    return value
 
 
 def _is_read(use: ast.Name, above: Mapping[ast.AST, ast.AST]) -> bool:
-    """Return whether what the name stands for stays as it is."""
+    """Return whether a use of the name leaves its value unchanged."""
     around = above[use]
     if isinstance(around, ast.Subscript) and around.value is use:
         return isinstance(around.ctx, ast.Load)
@@ -56,8 +56,8 @@ def _is_read(use: ast.Name, above: Mapping[ast.AST, ast.AST]) -> bool:
     return isinstance(use.ctx, ast.Load)
 
 
-def _unread(says: str, path: str, node: ast.expr) -> SyntaxError:
-    return SyntaxError(says, (path, node.lineno, node.col_offset, None))
+def _unread(problem: str, path: str, node: ast.expr) -> SyntaxError:
+    return SyntaxError(problem, (path, node.lineno, node.col_offset, None))
 
 
 def literal(source: str, name: str, absent: Any) -> Any:
@@ -95,12 +95,12 @@ def functions(source: str, name: str) -> Iterator[ast.FunctionDef]:
 
 
 def compared(node: ast.AST, word: str) -> set[str]:
-    """Return the texts that anything named with ``word`` is compared with below the node."""
-    found: set[str] = set()
+    """Return the texts that an expression with ``word`` is compared with below the node."""
+    texts: set[str] = set()
     for one in ast.walk(node):
         if isinstance(one, ast.Compare) and word in ast.unparse(one):
-            found.update(strings([one]))
-    return found - {word}
+            texts.update(strings([one]))
+    return texts - {word}
 
 
 def returned(node: ast.AST) -> list[int]:
@@ -118,12 +118,12 @@ class Classes:
     @classmethod
     def of(cls, sources: Sources) -> Classes:
         """Return all classes in the sources."""
-        found: dict[str, list[ast.ClassDef]] = {}
+        nodes_by_name: dict[str, list[ast.ClassDef]] = {}
         for text in sources.values():
             for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.ClassDef):
-                    found.setdefault(node.name, []).append(node)
-        return cls({name: tuple(nodes) for name, nodes in found.items()})
+                    nodes_by_name.setdefault(node.name, []).append(node)
+        return cls({name: tuple(nodes) for name, nodes in nodes_by_name.items()})
 
     def line(self, name: str) -> Iterator[ast.ClassDef]:
         """Yield the class and everything it is made from, itself first, as far as the sources hold it."""

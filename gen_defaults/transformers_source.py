@@ -1,4 +1,4 @@
-"""Model types that a version of transformers knows by itself, and the lengths that each has by default."""
+"""The model types of a version of transformers, and the default lengths of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LENGTHS = (
 )  # fmt: skip
 
 
-def wanted(path: str) -> bool:
+def is_needed(path: str) -> bool:
     """Return whether the file is needed."""
     name = path.rpartition("/")[2]
     return "transformers/models/" in path and (name.startswith("configuration_") or path.endswith(TOKENIZERS))
@@ -25,17 +25,19 @@ def wanted(path: str) -> bool:
 def model_types(sources: Sources) -> dict[str, dict[str, int]]:
     """Return every model type with the lengths that its class has by default."""
     classes = Classes.of(sources)
-    found: dict[str, dict[str, int]] = {}
+    lengths: dict[str, dict[str, int]] = {}
     for name, nodes in sorted(classes.nodes.items()):
         for node in nodes:
             model_type = _model_type(node)
             if model_type:
-                found[model_type] = {k: v for k in LENGTHS if (v := next(_defaults(classes, name, k), None))}
-    return found
+                lengths[model_type] = {
+                    k: v for k in LENGTHS if (v := next(_defaults(classes, name, k), None))
+                }
+    return lengths
 
 
 def tokenizers(sources: Sources) -> list[str]:
-    """Model types whose tokenizer it brings."""
+    """Return the model types with a tokenizer of their own."""
     text = next(t for p, t in sources.items() if p.endswith(TOKENIZERS))
     return sorted({*keys(assigned(text, "TOKENIZER_MAPPING_NAMES"))})
 
@@ -59,8 +61,8 @@ def _defaults(classes: Classes, name: str, key: str) -> Iterator[int]:
                 yield from _number(one.value)
             elif isinstance(one, ast.FunctionDef) and one.name == "__init__":
                 named = one.args.args[len(one.args.args) - len(one.args.defaults) :]
-                given = dict(zip((a.arg for a in named), one.args.defaults, strict=True))
-                yield from _number(given.get(key))
+                defaults = dict(zip((a.arg for a in named), one.args.defaults, strict=True))
+                yield from _number(defaults.get(key))
 
 
 def _number(value: ast.expr | None) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""A folder of models with known parsers, and how a prediction is judged against it.
+"""A folder of models with known parsers, predictions for them, and the score of the predictions.
 
 ``parser_truth.csv``       model_id, family, tool_parser, reasoning_parser, notes. A parser's cell holds the
                            accepted names with ``|`` between, an empty one accepts none; ``ambiguous-tool`` or
@@ -47,11 +47,11 @@ class Truth:
     family: str
     accepted: Mapping[str, tuple[str | None, ...]]
 
-    def verdict(self, name: str, said: str | None) -> str:
-        """``right``, ``missing``, ``spurious`` or ``different``."""
-        if said in self.accepted[name]:
+    def verdict(self, name: str, predicted: str | None) -> str:
+        """Return ``right``, ``missing``, ``spurious`` or ``different``."""
+        if predicted in self.accepted[name]:
             return "right"
-        if said is None:
+        if predicted is None:
             return "missing"
         return "spurious" if self.accepted[name][0] is None else "different"
 
@@ -67,26 +67,28 @@ class Score:
 
     @property
     def both(self) -> tuple[int, int]:
-        """Models with every scored field right, and all models."""
+        """Return the number of models with every scored field right, and of all models."""
         return sum(r for r, _ in self.families.values()), sum(n for _, n in self.families.values())
 
     def add(self, truth: Truth, prediction: Prediction) -> None:
-        """Count one model."""
+        """Count one prediction."""
         verdicts = {name: truth.verdict(name, prediction.get(name)) for name in truth.accepted}
         for name, verdict in verdicts.items():
-            said = prediction.get(name)
+            predicted = prediction.get(name)
             self.verdicts[name][verdict] += 1
-            if said is not None:
+            if predicted is not None:
                 self.named[name][verdict] += 1
             if verdict != "right":
                 want = " or ".join(a or "none" for a in truth.accepted[name])
-                self.wrong.append(f"{truth.model_id}: {name} {said or 'none'}, should be {want} ({verdict})")
+                self.wrong.append(
+                    f"{truth.model_id}: {name} {predicted or 'none'}, should be {want} ({verdict})"
+                )
         family = self.families[truth.family]
         family[0] += all(v == "right" for v in verdicts.values())
         family[1] += 1
 
     def to_json(self) -> dict[str, Any]:
-        """Percentages, counts and the families."""
+        """Return percentages, counts and the families."""
         fields = {
             name: {
                 **self.verdicts[name],
@@ -109,15 +111,15 @@ def read(folder: Path) -> list[Truth]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file, strict=True)
-            found = [_truth(row, f"line {rows.line_num}") for row in _whole(rows)]
+            truths = [_truth(row, f"line {rows.line_num}") for row in _whole(rows)]
     except (csv.Error, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    ids = Counter(truth.model_id for truth in found)
+    ids = Counter(truth.model_id for truth in truths)
     twice = [model_id for model_id, times in ids.items() if times > 1]
-    if twice or not found:
+    if twice or not truths:
         problem = f"it has {twice[0]} twice" if twice else "it lists no model"
         raise ValueError(f"{path} cannot be read: {problem}")
-    return found
+    return truths
 
 
 def _whole(rows: csv.DictReader[str]) -> Iterator[dict[str, str]]:
@@ -131,7 +133,7 @@ def _whole(rows: csv.DictReader[str]) -> Iterator[dict[str, str]]:
 
 
 def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
-    """Ask for every model and count."""
+    """Predict every model and count."""
     score = Score()
     for truth in truths:
         score.add(truth, predict(truth.model_id))
@@ -139,7 +141,7 @@ def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
 
 
 def percent(part: int, whole: int) -> float:
-    """Rounded to a tenth; 0 of 0 is 0."""
+    """Return a percentage, rounded to a tenth; 0 for 0 of 0."""
     return round(100 * part / whole, 1) if whole else 0.0
 
 
@@ -171,7 +173,7 @@ class Files:
 
     @property
     def proofs(self) -> dict[str, Proof]:
-        """Model to what the engine's parsers made of its template, for the models asked so far."""
+        """Return the proof of each model that was proved so far."""
         return dict(self._proofs)
 
     def vendor(self, model_id: str) -> dict[str, Any]:
@@ -182,7 +184,7 @@ class Files:
             return {}
 
     def predictor(self, table: Table) -> Predictor:
-        """Return what is decided with this parser table in place of the shipped one."""
+        """Return a predictor with this parser table in place of the shipped one."""
 
         def predict(model_id: str) -> Prediction:
             with standing_in(table):
@@ -191,15 +193,13 @@ class Files:
         return predict
 
     def deciding(self, truths: Iterable[Truth], table: Table) -> set[str]:
-        """Return the rows that speak for these models: by name, else by the base model's name; and by
-        type.
-        """
+        """Return the rows that match these models: by name, else by the base model's name; and by type."""
         return {row for truth in truths for row in self._rows(truth.model_id, table)}
 
     def _rows(self, model_id: str, table: Table) -> set[str]:
         snapshot = self._snapshot(model_id)
         named = (match(table, name) for name in (model_id, *base_models(snapshot)))
-        first = next((found.row.family for found in named if found is not None), None)
+        first = next((matched.row.family for matched in named if matched is not None), None)
         typed = (table.find_type(model_type) for model_type in model_types(snapshot))
         return {row.family for row in typed if row is not None} | ({first} if first else set())
 
@@ -216,18 +216,18 @@ class Files:
         return {"model_id": model_id, **{field: decided.decisions[field].value for field in FIELDS}}
 
     def _snapshot(self, model_id: str) -> Snapshot:
-        """As the Hub would give it: an id, a commit, and no directory."""
+        """Return the snapshot as of the Hub: with an id and a commit, without a directory."""
         if model_id not in self._snapshots:
-            found = local.resolve(model_id, self._folder(model_id))
-            self._snapshots[model_id] = replace(found, model_id=model_id, revision=COMMIT, directory=None)
+            snapshot = local.resolve(model_id, self._folder(model_id))
+            self._snapshots[model_id] = replace(snapshot, model_id=model_id, revision=COMMIT, directory=None)
         return self._snapshots[model_id]
 
     def _folder(self, model_id: str) -> Path:
         return self._root / model_id.replace("/", "__", 1)
 
 
-class Kept(ImportSession):
-    """Renders and proves each template once, however often its family is asked."""
+class CachedSession(ImportSession):
+    """Renders and proves each template once, for any number of predictions."""
 
     def __init__(self, *, proves: bool = True) -> None:
         super().__init__(proves=proves)
@@ -240,17 +240,17 @@ class Kept(ImportSession):
         return tuple(self._proofs.values())
 
     def analyse(self, question: Question) -> Analysis:
-        """Return what the files say; the template is rendered once."""
+        """Return the analysis of the files; the template is rendered once."""
         label = question.snapshot.label
-        found = super().analyse(replace(question, study=self._studies.get(label)))
-        if found.study is not None:
-            self._studies[label] = found.study
-        return found
+        analysis = super().analyse(replace(question, study=self._studies.get(label)))
+        if analysis.study is not None:
+            self._studies[label] = analysis.study
+        return analysis
 
     def prove(
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
     ) -> Proof:
-        """Ask the engine's parsers."""
+        """Prove each template once."""
         key = (study.digest, repr(tokens), declared)
         if key not in self._proofs:
             self._proofs[key] = super().prove(study, tokens, declared, target, python)

@@ -1,4 +1,4 @@
-"""What a version of vLLM can do, read from its released sources."""
+"""The abilities of a version of vLLM, read from its released sources."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPECULATION = "vllm/config/speculative.py"
 RUNNER = "vllm/v1/worker/cpu_model_runner.py"
 ATTENTION = ("vllm/model_executor/layers/attention/attention.py", "vllm/attention/layer.py")
 LOCK = re.compile(r"^transformers==(\S+)", re.MULTILINE)
-# Our names of schemes, and the classes that load them; of several, the least demanding is meant.
+# importer's names of schemes, and the classes that load them; of several, the least demanding counts.
 SCHEMES = {
     "w4a16": ("CompressedTensorsWNA16",),
     "w8a16": ("CompressedTensorsWNA16",),
@@ -44,7 +44,7 @@ SCHEMES = {
 }
 
 
-def wanted(path: str) -> bool:
+def is_needed(path: str) -> bool:
     """Return whether the file is needed."""
     return path.startswith(
         (
@@ -64,7 +64,7 @@ def transformers(sources: Sources) -> str:
 
 
 def abilities(sources: Sources) -> dict[str, Any]:
-    """Return everything, in the order in which it is written."""
+    """Return all abilities, in the order of the file."""
     python = {path: text for path, text in sources.items() if path.endswith(".py")}
     lengths = f"{python.get(LENGTHS, '')}\n{python[MODEL]}"
     override = next(functions(python[SPECULATION], "hf_config_override"))
@@ -92,11 +92,12 @@ def abilities(sources: Sources) -> dict[str, Any]:
 def architectures(sources: Sources) -> dict[str, list[str]]:
     """Return every architecture that generates, with what is special: ``hybrid``, ``image``, ``image:1`` …"""
     classes = Classes.of({p: t for p, t in sources.items() if "/models/" in p})
-    found: dict[str, tuple[str, str]] = {}
+    classes_by_name: dict[str, tuple[str, str]] = {}
     for table in SERVED:
-        found |= literal(sources[REGISTRY], table, {})
+        classes_by_name |= literal(sources[REGISTRY], table, {})
     return {
-        name: [*_traits(classes, cls), *_modalities(classes, cls)] for name, (_, cls) in sorted(found.items())
+        name: [*_traits(classes, cls), *_modalities(classes, cls)]
+        for name, (_, cls) in sorted(classes_by_name.items())
     }
 
 
@@ -119,7 +120,7 @@ def _modalities(classes: Classes, cls: str) -> list[str]:
 
 
 def _info(node: ast.ClassDef) -> str | None:
-    """``@MULTIMODAL_REGISTRY.register_processor(…, info=Class)``."""
+    """Return the class of ``@MULTIMODAL_REGISTRY.register_processor(…, info=Class)``."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("register_processor"):
             return next((ast.unparse(k.value) for k in decorator.keywords if k.arg == "info"), None)
@@ -127,9 +128,9 @@ def _info(node: ast.ClassDef) -> str | None:
 
 
 def _limits(method: ast.FunctionDef) -> Iterator[tuple[str, int | None]]:
-    """Modality and most items; a figure that depends on the model counts as none.
+    """Yield each modality and its most items; a figure that depends on the model counts as none.
 
-    ``name?`` is one that not every model of the architecture takes.
+    ``name?`` is a modality that not every model of the architecture accepts.
     """
     sometimes = {id(n) for one in ast.walk(method) if isinstance(one, ast.If) for n in ast.walk(one)}
     for node in ast.walk(method):
@@ -145,7 +146,7 @@ def _limits(method: ast.FunctionDef) -> Iterator[tuple[str, int | None]]:
 
 
 def methods(sources: Sources) -> dict[str, int]:
-    """Quantisation method to the least compute capability, 75 for 7.5; 0 where the class does not say."""
+    """Return the least compute capability of each quantisation, 75 for 7.5; 0 where the class has none."""
     classes = Classes.of({p: t for p, t in sources.items() if p.startswith(QUANTISATION) or "/models/" in p})
     text = _quantisation(sources)
     names = {*strings([table] if (table := assigned(text, "QuantizationMethods")) else [])}
@@ -162,30 +163,36 @@ def methods(sources: Sources) -> dict[str, int]:
 
 
 def schemes(sources: Sources) -> dict[str, int]:
-    """Scheme of compressed-tensors to the least compute capability; one that no class loads is left out."""
+    """Return the least compute capability of each compressed-tensors scheme that a class loads."""
     classes = Classes.of({p: t for p, t in sources.items() if p.startswith(QUANTISATION)})
-    found = {name: [c for c in choices if c in classes.nodes] for name, choices in SCHEMES.items()}
-    return {name: min(_capability(classes, c) for c in choices) for name, choices in found.items() if choices}
+    classes_by_scheme = {
+        name: [c for c in choices if c in classes.nodes] for name, choices in SCHEMES.items()
+    }
+    return {
+        name: min(_capability(classes, c) for c in choices)
+        for name, choices in classes_by_scheme.items()
+        if choices
+    }
 
 
 def _capability(classes: Classes, cls: str) -> int:
-    told = (returned(method) for method in classes.method(cls, "get_min_capability"))
-    return min(next((numbers for numbers in told if numbers), [0]))
+    by_method = (returned(method) for method in classes.method(cls, "get_min_capability"))
+    return min(next((numbers for numbers in by_method if numbers), [0]))
 
 
 def prefix_caching(source: str) -> dict[str, bool]:
-    """For each way of attending that generates, whether prefix caching is on unless told otherwise."""
+    """Return whether prefix caching is on by default, for each kind of attention that generates."""
     function = next(functions(source, "is_prefix_caching_supported"))
     chain = next((n for n in function.body if isinstance(n, ast.If)), None)
-    found: dict[str, bool] = {}
+    answers: dict[str, bool] = {}
     rest = chain.orelse if chain else []
     while rest:
         node = next((n for n in rest if isinstance(n, ast.If)), None)
         if node is None:
-            return found | {"decoder": _answer(rest)}
-        found[next(strings([node.test]))] = _answer(node.body)
+            return answers | {"decoder": _answer(rest)}
+        answers[next(strings([node.test]))] = _answer(node.body)
         rest = node.orelse
-    return found
+    return answers
 
 
 def _answer(body: list[ast.stmt]) -> bool:
@@ -193,7 +200,7 @@ def _answer(body: list[ast.stmt]) -> bool:
 
 
 def _unscaled(source: str) -> set[str]:
-    """Kinds of rope whose factor does not lengthen the context again."""
+    """Return the kinds of rope whose factor does not lengthen the context again."""
     function = next(functions(source, "_get_and_verify_max_len"))
     lists = (n for n in ast.walk(function) if isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.NotIn))
     return {text for node in lists for text in strings([node]) if "rope_type" in ast.unparse(node)}

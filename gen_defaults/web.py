@@ -1,4 +1,4 @@
-"""What is fetched: pages and parts of files, over the web or from this disk, counted as it comes."""
+"""Fetch pages and parts of files, over the web or from this disk, and count the bytes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ TRIES = (0.0, 0.5, 2.0)  # seconds before each
 CHUNK = 1 << 16
 PAGE_LIMIT = 64 << 20  # bytes of a page
 
-Told = Callable[[str, int, int], None]  # a file's name, the bytes that came, the bytes that it has
+ByteListener = Callable[[str, int, int], None]  # a file's name, the bytes that came, the bytes that it has
 
 
 class Unreachable(OSError):
-    """Nobody answers, or not with what was asked for."""
+    """A server does not answer, or answers with another status."""
 
 
 class Web:
     """``fetched``  file name to the bytes that came and the bytes that it has."""
 
-    def __init__(self, certificates: str | None = None, told: Told | None = None) -> None:
+    def __init__(self, certificates: str | None = None, on_bytes: ByteListener | None = None) -> None:
         try:
             self._context = ssl.create_default_context(cafile=certificates)
         except (OSError, ValueError) as error:
             raise Unreachable(f"pip's certificates {certificates} cannot be read: {error}") from None
-        self.told = told
+        self.on_bytes = on_bytes
         self.fetched: dict[str, tuple[int, int]] = {}
 
     def page(self, url: str, accept: str) -> tuple[str, bytes]:
@@ -64,7 +64,7 @@ class Web:
             return body, size
 
     def stream(self, url: str) -> Iterator[bytes]:
-        """Yield the file from its start, as long as it is asked for. Raises OSError."""
+        """Yield the file from its start, as far as the caller reads. Raises OSError."""
         path = local(url)
         if path is not None:
             with path.open("rb") as file:
@@ -82,8 +82,8 @@ class Web:
         name = urllib.parse.unquote(url.rstrip("/").rsplit("/", 1)[-1])
         before, known = self.fetched.get(name, (0, 0))
         self.fetched[name] = (before + came, max(size, known))
-        if self.told:
-            self.told(name, came, size)
+        if self.on_bytes:
+            self.on_bytes(name, came, size)
 
     def _ask(self, url: str, headers: dict[str, str]) -> Any:
         if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
@@ -108,7 +108,7 @@ class Web:
 
 
 def shown(url: str) -> str:
-    """Return the address as it may be told; what is none as it is, up to the ``@`` of a password."""
+    """Return the address without its password, for display."""
     try:
         return _without_secret(url)[0]
     except ValueError:
@@ -125,7 +125,7 @@ def local(url: str) -> Path | None:
 
 
 def _without_secret(url: str) -> tuple[str, str]:
-    """Return the address without the name and password in it, and what says them to its host alone."""
+    """Return the address without name and password, and the header that sends them to its host alone."""
     parts = urllib.parse.urlsplit(url)
     who, at, host = parts.netloc.rpartition("@")
     if not at:

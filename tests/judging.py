@@ -13,7 +13,7 @@ from importer.messages import render
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Outcome, told
+from importer.validation.outcome import Outcome, reason_text
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 
@@ -26,7 +26,7 @@ def verdict(outcome: Outcome) -> str:
 
 def words(outcome: Outcome) -> str:
     """The reason of an outcome as a report has it."""
-    return told(outcome)
+    return reason_text(outcome)
 
 
 def remedy(outcome: Outcome) -> str:

@@ -64,7 +64,7 @@ CASES = [
          "a: 1\nartifacts:\n- name: model\n  revision: a\nimporter: {revision: a, engine: {name: x}}\n", "a: 1\nimporter: {revision: a}\n",
          "a: 2\nartifacts:\n- name: model\n  revision: b\nimporter: {revision: b, engine: {name: y}}\n", "a: 2\nimporter: {revision: b}\n"),
     Case("another list, whole", "s: [a, b]\n", "s: [a, b, c]\n", "s: [a, d]\n", conflicts=("s",)),
-    Case("a list in which one side changed", "s:\n- a\n- b\nt: 1\n", "s:\n- a  # mine\n- b\nt: 5\n", "s:\n- a\n- c\nt: 1\n",
+    Case("a list with changes of one side", "s:\n- a\n- b\nt: 1\n", "s:\n- a  # mine\n- b\nt: 5\n", "s:\n- a\n- c\nt: 1\n",
          "s:\n- a  # mine\n- c\nt: 5\n"),
     Case("the person's value is now also ours", "a: 1  # vendor: 1\n", "a: 2  # edited in this file; imported: 1\n",
          "a: 2  # vendor: 2\n", "a: 2  # vendor: 2\n", remarks={("a",): "edited in this file; imported: 1"}),

@@ -10,7 +10,7 @@ from typing import Any
 from importer.config_file.receipt import Receipt, parse
 from importer.config_file.store import Store
 from importer.reasons import Reason
-from importer.reports.report_model import Found, ReportModel, Run
+from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Report
 from importer.validation.remedy import Remedy
 from tests.commandline import Desk, desk
@@ -66,7 +66,7 @@ def told(text: str = "", **changes: Any) -> ReportModel:
     """A sheet with ``text`` wherever something of outside stands."""
     exchange = {**EXCHANGE, "body": text, "error": text, "request": {"messages": [text], text: text}}
     found = tuple(
-        Found(
+        ProbeOutcome(
             name + text,
             outcome,
             text or "said",
@@ -85,7 +85,7 @@ def told(text: str = "", **changes: Any) -> ReportModel:
     first = Run(
         f"mlx{text}", text or "1", "failed", False, text, "sha256:0", {"start": 1.0, text: 2.0}, found
     )
-    part = replace(first, state="partial", partial={"probes": [text], "against": text}, found=found[:1])
+    part = replace(first, state="partial", partial={"probes": [text], "against": text}, outcomes=found[:1])
     decision = {
         "value": text,
         "status": text,

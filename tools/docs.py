@@ -88,7 +88,7 @@ SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /sessi
 
 
 def errors() -> str:
-    """The tables of kinds, one for each front end."""
+    """Return the page of errors: the tables of kinds, one for each front end."""
     ordered = [
         (branch, kind) for branch in sorted(BRANCHES, key=lambda b: b.exit_code) for kind in branch.kinds
     ]
@@ -97,13 +97,13 @@ def errors() -> str:
         for branch, kind in ordered
         if kind in cli.HINTS
     ]
-    told = [problems.explained(kind) for _, kind in ordered]
-    asked = [f"| {p['status']} | `{p['kind']}` | {p['sentence']} | {p['hint']} |" for p in told if p]
-    return ERRORS + "\n".join(typed) + "\n" + OVER_HTTP + "\n".join(asked) + "\n"
+    rows = [problems.explained(kind) for _, kind in ordered]
+    over_http = [f"| {p['status']} | `{p['kind']}` | {p['sentence']} | {p['hint']} |" for p in rows if p]
+    return ERRORS + "\n".join(typed) + "\n" + OVER_HTTP + "\n".join(over_http) + "\n"
 
 
 def doctor() -> str:
-    """The table of traps."""
+    """Return the page of the doctor with its table of traps."""
     rows = [
         f"| `{c.name}` | {c.about} | {c.trap} | {c.helps} | {'yes' if c.before else 'no'} |" for c in CHECKS
     ]
@@ -111,11 +111,11 @@ def doctor() -> str:
 
 
 def engines() -> str:
-    """The page on engines, its table of what their servers offer as the adapters say it."""
+    """Return the page on engines with the table of their servers' offers."""
     adapters = {name: get(name) for name in ENGINES}
     rows = [
-        f"| {says} | {' | '.join('yes' if offer in a.offers else '–' for a in adapters.values())} |"
-        for offer, says in OFFERS.items()
+        f"| {label} | {' | '.join('yes' if offer in a.offers else '–' for a in adapters.values())} |"
+        for offer, label in OFFERS.items()
     ]
     head = f"| | {' | '.join(adapters)} |\n|---|{'---|' * len(adapters)}"
     table = "\n".join([head, *rows]) + "\n"
@@ -123,12 +123,15 @@ def engines() -> str:
 
 
 def security() -> str:
-    """The page on security, its table of what processes inherit as the launcher has it."""
-    who: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
+    """Return the page on security with the table of the variables that processes inherit."""
+    by_variables: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
     for purpose, names in ENVIRONMENT.items():
         own = names if purpose is Purpose.SANDBOX else tuple(n for n in names if n not in BASE)
-        who.setdefault(own, []).append(PURPOSES[purpose])
-    rows = [f"| {'; '.join(says)} | {', '.join(f'`{n}`' for n in names)} |" for names, says in who.items()]
+        by_variables.setdefault(own, []).append(PURPOSES[purpose])
+    rows = [
+        f"| {'; '.join(purposes)} | {', '.join(f'`{n}`' for n in names)} |"
+        for names, purposes in by_variables.items()
+    ]
     table = "\n".join(["| process | variables |", "|---|---|", *rows]) + "\n"
     return INHERITED.sub(lambda _: table, (DOCS / "security.md").read_text(encoding="utf-8"))
 
@@ -138,10 +141,10 @@ PAGES = {"engines.md": engines, "errors.md": errors, "doctor.md": doctor, "secur
 
 def pasted(page: Path) -> str:
     """Return the session of a page."""
-    found = SESSION.search(page.read_text(encoding="utf-8"))
-    if found is None:
+    match = SESSION.search(page.read_text(encoding="utf-8"))
+    if match is None:
         raise SystemExit(f"{page.name} has no session")
-    return found.group()
+    return match.group()
 
 
 def commands(session: str) -> list[str]:
@@ -166,7 +169,7 @@ def session(page: Path) -> str:
 
 
 def main() -> int:
-    """0 when every page was or is now what the code says."""
+    """Write or compare the pages; return 0 where they are up to date."""
     if "session" in sys.argv:
         for page in SESSIONS:
             text = session(page)

@@ -20,7 +20,7 @@ TARGET = re.compile(r"(?<=\]\()[^)\s#]+")
 
 
 def from_top(match: re.Match[str]) -> str:
-    """Return a link's target as it is on the site, for a page at the top of the repository."""
+    """Return a link's target on the site, for a page at the top of the repository."""
     return PAGES.get(match.group(), match.group().removeprefix("docs/"))
 
 

@@ -32,17 +32,17 @@ PACKAGES = {
 
 
 def place(name: str) -> Path | None:
-    """Where the package's program is, if it is here."""
-    return next(_found(PACKAGES[name]), None)
+    """Return the path of the package's program, if it is installed."""
+    return next(_programs(PACKAGES[name]), None)
 
 
 def missing(name: str) -> str:
-    """What to say where it is not."""
+    """Return the message about a missing package."""
     return f"{name} is not here, for {PACKAGES[name].needed_for}: apt-get install {name}"
 
 
 def install(name: str) -> str | None:
-    """Install it where this may; why not, in words, where it did not come."""
+    """Install a package where this user may; return why it is missing, or ``None``."""
     if place(name) is not None:
         return None
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -58,16 +58,16 @@ def install(name: str) -> str | None:
     return None
 
 
-def _found(package: Package) -> Iterator[Path]:
+def _programs(package: Package) -> Iterator[Path]:
     for program in package.programs:
         if "/" in program:
             yield from sorted(Path("/").glob(program), reverse=True)
-        elif (there := shutil.which(program)) is not None:
-            yield Path(there)
+        elif (path := shutil.which(program)) is not None:
+            yield Path(path)
 
 
 def main(names: list[str]) -> int:
-    """0, whatever came of it; 2 for a name that is not known."""
+    """Install the packages; return 0 always, 2 for an unknown name."""
     unknown = [name for name in names if name not in PACKAGES]
     if unknown or not names:
         print(f"known: {', '.join(PACKAGES)}", file=sys.stderr)

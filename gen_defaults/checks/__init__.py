@@ -1,6 +1,6 @@
-"""What must hold before a table is written: each check is a module with one line here, and a pure function.
+"""The checks of a table before it is written: each is a module with one line here, and a pure function.
 
-``run`` asks them all. What fails stops the job and nothing is written; what is only noted is listed.
+``run`` runs them all. An error stops the job and nothing is written; a note is only listed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ CHECKS: tuple[Check, ...] = (
 
 def run(subject: CheckSubject) -> list[CheckFinding]:
     """Return everything that is wrong or worth a note, what fails first."""
-    found = shape(subject)
-    if not any(f.fails for f in found):
-        found += [finding for check in CHECKS for finding in check(subject)]
-    return sorted(found, key=lambda f: not f.fails)
+    findings = shape(subject)
+    if not any(f.fails for f in findings):
+        findings += [finding for check in CHECKS for finding in check(subject)]
+    return sorted(findings, key=lambda f: not f.fails)
 
 
 def shape(subject: CheckSubject) -> list[CheckFinding]:
-    """Return what is wrong with how the files look; nothing else can be asked of them then."""
+    """Return the faults in the files' shape; the other checks require that there are none."""
     return [finding for check in SHAPE for finding in check(subject)]

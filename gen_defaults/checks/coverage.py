@@ -1,8 +1,8 @@
-"""A pattern that can never win.
+"""Coverage: patterns and families without each other, patterns that never match, absent and unused parsers.
 
-Our rows are asked by purpose, maker and length, whatever the file says (docs/tables.md). A pattern is
-shadowed where every name that it spells out is taken by a row that is asked before it, or is refused by its
-own ``exclude``. LocalAI asks in the file's order and takes any part of a name, so for it a shorter pattern
+Rows of importer's table are tried by purpose, maker and length, in any order of the file (docs/tables.md). A
+pattern is shadowed where rows before it match every name that it spells out, or where its own ``exclude``
+refuses them. LocalAI tries rows in the file's order and matches any part of a name: there a shorter pattern
 that stands earlier takes the longer one's names.
 """
 
@@ -23,7 +23,7 @@ BESIDE = ("modes", "sources", "notes")  # maps of the sampling table beside its 
 
 
 def orphans(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield both directions, in both tables."""
+    """Yield patterns without a family and families without a pattern, in both tables."""
     for file, data in ((PARSERS, subject.parsers), (SAMPLING, subject.sampling)):
         families, patterns = data["families"], data["patterns"]
         for name in patterns:
@@ -51,17 +51,17 @@ SHADOWED_STEP = "amend the pattern, or take the row out"
 
 
 def shadowed(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield both tables, by our rule and by LocalAI's."""
+    """Yield shadowed patterns of both tables, by importer's order and by LocalAI's."""
     table, sampling = subject.table, subject.sampling_table
     excluded = {row.family: row.exclude for row in table.rows}
 
     def parsers_of(name: Name) -> str:
-        found = table.find(name)
-        return "" if found is None else found.row.family
+        row = table.find(name)
+        return "" if row is None else row.row.family
 
     def sampling_of(name: Name) -> str:
-        found = sampling.find(name)
-        return "" if found is None else found.family
+        row = sampling.find(name)
+        return "" if row is None else row.family
 
     yield from _shadowed(PARSERS, excluded, parsers_of)
     yield from _shadowed(SAMPLING, {row.family: () for row in sampling.rows}, sampling_of)
@@ -72,18 +72,18 @@ def shadowed(subject: CheckSubject) -> Iterator[CheckFinding]:
 def _shadowed(file: str, excluded: dict[str, tuple[str, ...]], find: Find) -> Iterator[CheckFinding]:
     for family, own in excluded.items():
         winners = _winners(family, find)
-        # Words that keep a winner away: with one of them in the name this row may still be asked.
+        # Words that exclude a winner: with one of them in the name this row may still be tried.
         words = {word for winner in winners for word in excluded.get(winner, ())} - {*own}
         if family in winners or family in _winners(family, find, words):
             continue
         others = [winner for winner in winners if winner]
-        says = f"{others[0]} is asked first" if others else "its own exclude refuses every name"
-        yield CheckFinding(file, family, f"shadowed: {says}", SHADOWED_STEP)
+        message = f"{others[0]} is asked first" if others else "its own exclude refuses every name"
+        yield CheckFinding(file, family, f"shadowed: {message}", SHADOWED_STEP)
 
 
 def _winners(family: str, find: Find, words: Iterable[str] = ("",)) -> list[str]:
-    """Return who is given the names that a pattern spells out, each with a word beside it, up to its own
-    first.
+    """Return the families of the names that a pattern spells out, each with a word beside it, until its
+    own.
     """
     winners: list[str] = []
     for name in dict.fromkeys(name for word in words for name in _names(family, word)):
@@ -101,18 +101,18 @@ def _names(family: str, word: str) -> Iterator[Name]:
 
 
 def _misplaced(file: str, patterns: list[str]) -> Iterator[CheckFinding]:
-    """Patterns that LocalAI would ask too late."""
+    """Yield patterns that LocalAI would try too late."""
     for before, after in pairwise(patterns):
         if pattern.length(after) > pattern.length(before):
-            says = f"it stands after {before}, which is shorter, and LocalAI asks in the file's order"
-            yield CheckFinding(file, after, says, "put the longest first")
+            message = f"it stands after {before}, which is shorter, and LocalAI asks in the file's order"
+            yield CheckFinding(file, after, message, "put the longest first")
 
 
 KINDS: dict[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
 
 
 def absent(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield every name in the table, asked of every registry."""
+    """Yield every parser of the table that a registry lacks."""
     known = subject.registries
     for row in subject.table.rows if known else ():
         for field in tables.PARSERS:
@@ -120,19 +120,19 @@ def absent(subject: CheckSubject) -> Iterator[CheckFinding]:
             having = [r for r in known if name is not None and r.has(KINDS[field], name)]
             if name is not None and known[-1] not in having:
                 yield _finding(row.family, field, name, having, known)
-            elif name is not None and any(_is_ours(r) and r not in having for r in known):
+            elif name is not None and any(_is_pinned(r) and r not in having for r in known):
                 yield _too_new(row.family, field, name, having[0])
 
 
-def _is_ours(registry: Registry) -> bool:
+def _is_pinned(registry: Registry) -> bool:
     """Return whether it is the version whose names the table has."""
     return registry.version == PINNED.get(registry.engine)
 
 
 def _too_new(family: str, field: str, name: str, first: Registry) -> CheckFinding:
-    says = f"the {field.replace('_', ' ')} {name} comes with {first.engine} {first.version} only"
+    message = f"the {field.replace('_', ' ')} {name} comes with {first.engine} {first.version} only"
     return CheckFinding(
-        PARSERS, family, says, f"take one that {PINNED[first.engine]} has, which is installed", "note"
+        PARSERS, family, message, f"take one that {PINNED[first.engine]} has, which is installed", "note"
     )
 
 
@@ -144,15 +144,17 @@ def _finding(
     step = f"take one of {near}" if near else "look up what its format's parser is called now"
     if having:
         last = having[-1]
-        says = f"{last.engine} {last.version} is the last with the {word} {name}, {newest.version} has none"
-        return CheckFinding(PARSERS, family, says, step, "note")
+        message = (
+            f"{last.engine} {last.version} is the last with the {word} {name}, {newest.version} has none"
+        )
+        return CheckFinding(PARSERS, family, message, step, "note")
     versions = ", ".join(r.version for r in known)
     return CheckFinding(PARSERS, family, f"no {newest.engine} of {versions} has a {word} {name}", step)
 
 
 # A marker as parsers spell them: a tag, a word in square brackets, or either with bars.
 MARKER = re.compile(r"</?[^<>\s/=][^<>\n]{0,58}>|\[/?[A-Z_]{3,24}\]")
-MOST = 6  # that are told
+MOST = 6  # markers that a finding names
 
 
 def described(source: str, class_name: str) -> str:
@@ -167,8 +169,8 @@ def described(source: str, class_name: str) -> str:
 def markers(source: str) -> tuple[str, ...]:
     """Return the markers that stand in the module's own texts, docstrings aside, in their order."""
     texts = (text.replace("\\", "") for text in _texts(_tree(source)))  # some stand in a regular expression
-    found = (m for text in texts for m in MARKER.findall(text))
-    return tuple(dict.fromkeys(found))[:MOST]
+    marks = (m for text in texts for m in MARKER.findall(text))
+    return tuple(dict.fromkeys(marks))[:MOST]
 
 
 def _tree(source: str) -> ast.Module:
@@ -179,9 +181,9 @@ def _tree(source: str) -> ast.Module:
 
 
 def _texts(tree: ast.Module) -> Iterator[str]:
-    """String constants that are not statements of their own."""
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+    """Yield string constants that are not statements of their own."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
     for node in sorted(texts, key=lambda n: (n.lineno, n.col_offset)):
         if isinstance(node.value, str):
             yield node.value
@@ -197,14 +199,14 @@ UNUSED_STEP = "add the family that it is for, or say in gen_defaults/checks/cove
 
 
 def unused(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield parsers of the version whose names the table has; what a newer one adds is noted."""
+    """Yield parsers of the pinned version without a row; those of newer versions as notes."""
     known = [r.version for r in subject.registries]
     own = known.index(PINNED["vllm"]) if PINNED["vllm"] in known else len(known) - 1
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for registry in subject.registries[max(own, 0) :]:
         for field, entry in _unused(subject, registry):
-            if (field, entry.name) not in told:
-                told |= {(field, name) for name in (entry.name, *entry.aliases)}
+            if (field, entry.name) not in reported:
+                reported |= {(field, name) for name in (entry.name, *entry.aliases)}
                 yield _unused_finding(field, entry, registry, subject, own=registry.version == known[own])
 
 
@@ -221,8 +223,8 @@ def _unused_finding(
 ) -> CheckFinding:
     word, source = field.replace("_", " "), subject.modules.get(entry.module, "")
     about = [f"class {entry.class_name} in {entry.module}", described(source, entry.class_name)]
-    found = markers(source)
-    about.append(f"its format has {' '.join(found)}" if found else "")
-    says = f"no row uses the {word} {entry.name} of {registry.engine} {registry.version}"
+    marks = markers(source)
+    about.append(f"its format has {' '.join(marks)}" if marks else "")
+    message = f"no row uses the {word} {entry.name} of {registry.engine} {registry.version}"
     known = ", ".join(filter(None, about))
-    return CheckFinding(PARSERS, entry.name, f"{says} ({known})", UNUSED_STEP, "error" if own else "note")
+    return CheckFinding(PARSERS, entry.name, f"{message} ({known})", UNUSED_STEP, "error" if own else "note")

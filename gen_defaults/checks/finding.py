@@ -1,4 +1,4 @@
-"""What the checks are asked about, and what they answer."""
+"""The subject of the checks, and their findings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Severity = Literal["error", "note"]
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One row of one file: what is the matter, and what to do. An ``error`` fails the job."""
+    """One row of one file: the problem and the next step. An ``error`` fails the job."""
 
     file: str
     row: str
-    says: str
+    message: str
     step: str
     severity: Severity = "error"
 
@@ -33,18 +33,18 @@ class CheckFinding:
 
     def __str__(self) -> str:
         place = f"{self.file}: {self.row}" if self.row else self.file
-        return f"{place}: {self.says}; {self.step}"
+        return f"{place}: {self.message}; {self.step}"
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """Rows of a source as they came, before anything was dropped.
+    """Rows of a source before anything was dropped.
 
-    ``source``    what it is, for people: package, version and file.
-    ``known``     the source's name of a field to ours.
+    ``source``    package, version and file, for people.
+    ``known``     the source's name of a field to importer's.
     ``ignored``   fields that are left out on purpose, and why.
     ``required``  fields, in the source's names, that every row has.
-    ``step``      what a person can do about a row that is wrong there.
+    ``step``      a person's next step for a row that is wrong there.
     """
 
     source: str
@@ -65,13 +65,13 @@ class Proved:
 
 @dataclass(frozen=True)
 class CheckSubject:
-    """All that the checks look at; what is not at hand stays empty.
+    """The data of the checks; absent data stay empty.
 
     ``parsers``, ``sampling``  the two tables as data, as they would be written.
     ``registries``  the supported versions of vLLM, the oldest first.
     ``vendors``     model id to its ``generation_config.json``.
-    ``releases``    file of ours to the release that it named before, and the one that it is made from now.
-    ``modules``     module to source text, of the newest version: for what is known of a parser's format.
+    ``releases``    a generated file to the release that it named before, and its present one.
+    ``modules``     module to source text, of the newest version: for the descriptions of parsers.
     """
 
     parsers: Mapping[str, Any]
@@ -87,20 +87,20 @@ class CheckSubject:
     def faults(self) -> tuple[RowFault, ...]:
         """Return where the tables and the sources' rows differ from their schemas."""
         tables = ((PARSERS, self.parsers), (SAMPLING, self.sampling))
-        ours = [fault for file, data in tables for fault in faults(file, data)]
-        theirs = [
+        own = [fault for file, data in tables for fault in faults(file, data)]
+        of_sources = [
             replace(fault, step=source.step)
             for source in self.upstream
             for fault in upstream_faults(source.source, source.rows, source.known, source.required)
         ]
-        return (*ours, *theirs)
+        return (*own, *of_sources)
 
     @cached_property
     def table(self) -> Table:
-        """Return the parser table's rows, in the order in which they are asked."""
+        """Return the parser table's rows, in the order in which they are tried."""
         return parse_parsers(self.parsers)
 
     @cached_property
     def sampling_table(self) -> SamplingTable:
-        """Return the sampling table's rows, likewise."""
+        """Return the sampling table's rows, in the order in which they are tried."""
         return parse_sampling(self.sampling)

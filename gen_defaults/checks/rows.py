@@ -11,7 +11,7 @@ from gen_defaults.checks.schema import RowFault
 
 
 def missing(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Fields that the schema or the source requires; a sampling row without a source."""
+    """Yield required fields that are missing, and sampling rows without a source."""
     for fault in subject.faults:
         if fault.rule == "required":
             yield CheckFinding(
@@ -39,16 +39,16 @@ LONGEST = 40  # characters of a value that are shown
 
 
 def kinds(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield values of another kind than their place asks for."""
+    """Yield values of another type than their field's."""
     for fault in subject.faults:
         if fault.rule in {"type", "oneOf"}:
-            wanted = WORDS.get(str(fault.bound), "a name or null")
-            says = f"{_place(fault)} is {_said(fault.value)} where {wanted} belongs"
+            expected = WORDS.get(str(fault.bound), "a name or null")
+            message = f"{_place(fault)} is {_described(fault.value)} where {expected} belongs"
             yield CheckFinding(
                 fault.file,
                 fault.row,
-                says,
-                fault.step or f"give {wanted}, or leave it out where it is not known",
+                message,
+                fault.step or f"give {expected}, or leave it out where it is not known",
             )
 
 
@@ -56,7 +56,7 @@ def _place(fault: RowFault) -> str:
     return "the row" if fault.row and fault.key in {"", "families"} else fault.key or "the file"
 
 
-def _said(value: Any) -> str:
+def _described(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -71,15 +71,15 @@ STEP = "take the vendor's figure, or leave the field out"
 
 
 def ranges(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield numbers that no engine takes."""
+    """Yield numbers out of range."""
     for fault in subject.faults:
         if fault.rule in BOUNDS:
-            says = f"{fault.key} is {fault.value}, which is not {BOUNDS[fault.rule]} {fault.bound}"
-            yield CheckFinding(fault.file, fault.row, says, fault.step or STEP)
+            message = f"{fault.key} is {fault.value}, which is not {BOUNDS[fault.rule]} {fault.bound}"
+            yield CheckFinding(fault.file, fault.row, message, fault.step or STEP)
 
 
 def unknown(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Fields that the schema lacks, and a source's that are neither taken over nor left out by name."""
+    """Yield fields that the schema lacks, and fields of a source that are neither known nor ignored."""
     for fault in subject.faults:
         if fault.rule == "additionalProperties":
             yield CheckFinding(
@@ -96,9 +96,9 @@ def unknown(subject: CheckSubject) -> Iterator[CheckFinding]:
                     rows.setdefault(str(name), []).append(family)
         for name, families in sorted(rows.items()):
             more = f" and {len(families) - 1} more" if len(families) > 1 else ""
-            says = f"{name} is a field that is not known here, in {families[0]}{more}"
+            message = f"{name} is a field that is not known here, in {families[0]}{more}"
             yield CheckFinding(
-                upstream.source, families[0], says, "name it in the source as taken over or as left out"
+                upstream.source, families[0], message, "name it in the source as taken over or as left out"
             )
 
 
@@ -106,7 +106,7 @@ OTHERS = {"required", "minProperties", "type", "oneOf", "additionalProperties", 
 
 
 def spelling(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield what the schema refuses for any other reason."""
+    """Yield all other faults of the schema."""
     for fault in subject.faults:
         if fault.rule == "uniqueItems":
             twice = next(item for n, item in enumerate(fault.value) if item in fault.value[:n])

@@ -1,4 +1,4 @@
-"""Where a table, or a row of a source, differs from its schema: one fault per place, told by its rule."""
+"""Faults of a table, or of a source's row, against its schema: one fault per place, with its rule."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """``rule`` is the schema's word (``required``, ``type``, ``maximum`` …), ``bound`` what it asks for.
+    """A fault: ``rule`` is the schema's keyword (``required``, ``type``, ``maximum`` …), ``bound`` its value.
 
-    ``step``  what to do, where that is another thing than with a row of ours.
+    ``step``  the next step, where it differs from that of importer's own rows.
     """
 
     file: str
@@ -44,9 +44,9 @@ def faults(file: str, data: Mapping[str, Any]) -> Iterator[RowFault]:
 def upstream_faults(
     source: str, rows: Mapping[str, Any], known: Mapping[str, str], required: tuple[str, ...]
 ) -> Iterator[RowFault]:
-    """Faults of a source's rows: what they call by their names is judged as ours."""
+    """Yield the faults of a source's rows, judged under importer's names of the fields."""
     values = Draft202012Validator(_read("inference_defaults.json")["$defs"]["values"])
-    theirs = {ours: name for name, ours in known.items()}
+    source_names = {renamed: name for name, renamed in known.items()}
     for family, row in rows.items():
         if not isinstance(row, Mapping):
             yield RowFault(source, family, "", "type", row, "object", "")
@@ -54,9 +54,9 @@ def upstream_faults(
         for name in required:
             if name not in row:
                 yield RowFault(source, family, name, "required", None, None, "")
-        ours = {known[name]: value for name, value in row.items() if name in known}
-        for error in values.iter_errors(ours):
-            key = theirs[str(error.path[0])] if error.path else ""
+        renamed = {known[name]: value for name, value in row.items() if name in known}
+        for error in values.iter_errors(renamed):
+            key = source_names[str(error.path[0])] if error.path else ""
             yield RowFault(
                 source, family, key, error.validator, error.instance, error.validator_value, error.message
             )
@@ -90,7 +90,7 @@ def _faults(file: str, error: Any) -> Iterator[RowFault]:
 
 
 def _unordered(file: str, family: str, row: Any) -> Iterator[RowFault]:
-    """Not a number at all: JSON as Python reads it has NaN, which no bound refuses."""
+    """Yield fields whose value is NaN, which JSON as Python reads it allows and no bound refuses."""
     if isinstance(row, Mapping):
         for key, value in row.items():
             if isinstance(value, Mapping):

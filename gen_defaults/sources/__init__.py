@@ -1,7 +1,7 @@
-"""Where the tables' contents come from: one module and one line for each source.
+"""The sources of the tables: one module and one line for each.
 
-A source answers a request with files: what it said, in our words, with package, version, file, digest and
-the day of its release. The tables are made from these files alone (``gen_defaults.job``).
+A source answers a request with files: its values under importer's names, with package, version, file, digest
+and the day of its release. The tables are made from these files alone (``gen_defaults.job``).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
 NEWEST = ""
 SHOWN = 8  # versions, where one is not there
 # Prefixes of versions: the newest release under each gets a registry.
-WANTED = {
+PREFIXES = {
     "vllm": ("0.14.1", "0.27.1", "0.32.0", NEWEST),
     "mlx": ("0.31", "0.32"),
     "mlx-vlm": ("0.7",),
@@ -46,24 +46,24 @@ def reader(engine: str) -> Callable[[SourceRequest], SourceAnswer]:
 
 def chosen(known: Mapping[str, Release], prefixes: Iterable[str]) -> list[Release]:
     """Return the newest release under each prefix, once; raises IndexFailure where there is none."""
-    found = {}
+    newest = {}
     for prefix in prefixes:
         under = [v for v in known if prefix == NEWEST or _under(v, prefix)]
         under = [prefix] if prefix in known else under
         if not under:
-            package, told = next(iter(known.values())).package, ", ".join([*known][-SHOWN:])
-            raise IndexFailure(f"{package} has no release {prefix}; its newest are {told}")
-        found[under[-1]] = known[under[-1]]
-    return list(found.values())
+            package, versions = next(iter(known.values())).package, ", ".join([*known][-SHOWN:])
+            raise IndexFailure(f"{package} has no release {prefix}; its newest are {versions}")
+        newest[under[-1]] = known[under[-1]]
+    return list(newest.values())
 
 
 def render(engine: str, release: Release, digest: str, rows: Rows, inference: list[Rule]) -> str:
     """Return the registry as text; raises IndexFailure where a kind has no parser: the sources have moved."""
     kinds: dict[str, list[dict[str, Any]]] = {}
-    for kind, found in rows.items():
-        if not found:
+    for kind, of_kind in rows.items():
+        if not of_kind:
             raise IndexFailure(f"{release.file} has no {kind} parsers where they were looked for")
-        for row in found:
+        for row in of_kind:
             if not all(isinstance(word, str) and word and word.isprintable() for word in row):
                 raise IndexFailure(f"{release.file} registers a {kind} parser in another way: {row}")
         kinds[kind] = [
@@ -71,9 +71,9 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
                 "name": name,
                 "class": cls,
                 "module": module,
-                "aliases": [n for n, c, m in found if (c, m) == (cls, module) and n != name],
+                "aliases": [n for n, c, m in of_kind if (c, m) == (cls, module) and n != name],
             }
-            for name, cls, module in found
+            for name, cls, module in of_kind
         ]
     source = {**release.to_json(), "read": digest}
     registry = {"schema": SCHEMA, "engine": engine, "version": release.version, "source": source, **kinds}
@@ -85,34 +85,37 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
 
 
 def _releases(engine: str, request: SourceRequest) -> list[Release]:
-    """Return the supported versions; or those of which there are registries, as these name them."""
+    """Return the supported versions; with ``pinned`` the releases that the registries name."""
     package = TABLES[engine].package
     known = {path: load(path) for path in request.place.registries.glob(f"{engine}-[0-9]*.json")}
     versions = request.versions if engine == "vllm" else ()
     if not request.pinned:
-        found = chosen(request.index.wheels(package), versions or WANTED[engine])
+        releases = chosen(request.index.wheels(package), versions or PREFIXES[engine])
         return [
             request.dated(r, known.get(_path(request, engine, r), {}).get("source", {}))
-            for r in sorted(found, key=lambda r: order(r.version))
+            for r in sorted(releases, key=lambda r: order(r.version))
         ]
-    told = sorted(known.values(), key=lambda data: order(data["version"]))
-    wanted = {data["version"]: data for data in told if not versions}
+    registries = sorted(known.values(), key=lambda data: order(data["version"]))
+    selected = {data["version"]: data for data in registries if not versions}
     for prefix in versions:
-        under = {d["version"]: d for d in told if d["version"] == prefix or _under(d["version"], prefix)}
+        under = {
+            d["version"]: d for d in registries if d["version"] == prefix or _under(d["version"], prefix)
+        }
         if not under:
             raise IndexFailure(f"there is no registry of {engine} {prefix} to check; run it without --check")
-        wanted |= under
+        selected |= under
     return [
-        _given(request, package, data) or request.same(package, data["source"]) for data in wanted.values()
+        _override(request, package, data) or request.same(package, data["source"])
+        for data in selected.values()
     ]
 
 
-def _given(request: SourceRequest, package: str, data: Mapping[str, Any]) -> Release | None:
-    """Another file of this very version, where a person gave the files."""
-    if not request.index.given(package):
+def _override(request: SourceRequest, package: str, data: Mapping[str, Any]) -> Release | None:
+    """Return a person's file of this very version; ``None`` without one."""
+    if not request.index.is_override(package):
         return None
-    found = request.index.wheels(package).get(data["version"])
-    return request.dated(found, data["source"]) if found else None
+    release = request.index.wheels(package).get(data["version"])
+    return request.dated(release, data["source"]) if release else None
 
 
 def _under(version: str, prefix: str) -> bool:
@@ -120,20 +123,18 @@ def _under(version: str, prefix: str) -> bool:
 
 
 def _texts(engine: str, index: Index, release: Release, *, parsers_too: bool) -> tuple[dict[str, str], str]:
-    """Return the files of the registry, and the digest over them; the parsers themselves are not part of
-    it.
-    """
-    wanted = TABLES[engine].wanted
+    """Return the texts of the registry, and their digest; the parsers' own modules are no part of it."""
+    is_needed = TABLES[engine].is_needed
     places = ("vllm/tool_parsers/", "vllm/reasoning/")
-    found = index.part(release, lambda p: wanted(p) or (parsers_too and p.startswith(places)))
-    return dict(found.texts), found.only(wanted).digest
+    texts = index.part(release, lambda p: is_needed(p) or (parsers_too and p.startswith(places)))
+    return dict(texts.texts), texts.only(is_needed).digest
 
 
 def _parsed(engine: str, release: Release, texts: dict[str, str]) -> tuple[Rows, list[Rule]]:
     tables = TABLES[engine]
     try:
-        for path in filter(tables.wanted, texts):
-            ast.parse(texts[path], path)  # a mistake is told with its place
+        for path in filter(tables.is_needed, texts):
+            ast.parse(texts[path], path)  # a syntax error names its place
         return tables.rows(texts), tables.inference(texts)
     except SyntaxError as error:
         place = f"{error.filename} on line {error.lineno}" if error.lineno else str(error.filename)

@@ -1,4 +1,4 @@
-"""Texts of others as data: bounded in depth and size, no key twice in one place, or one sentence."""
+"""JSON and YAML of archives as data: bounded in depth and size, no key twice in one place."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _measure(data: Any) -> None:
-    """Raise ValueError for what is too deep or too large to be looked at, or cannot be written again."""
+    """Raise ValueError for data that are too deep, too large, or cannot be written again."""
     level, count = [data], 0
     for _ in range(DEEPEST + 1):
         level = [inner for value in level for inner in _inside(value)]

@@ -1,4 +1,4 @@
-"""What a source is asked for, and what it answers."""
+"""The request to a source, and its answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = 1
 class SourceRequest:
     """``pinned``    the very releases that the files name, instead of the newest.
     ``versions``  of vLLM, in place of the supported ones.
-    ``folder``    holds archives, and files of models in ``<org>__<name>/``: nobody is asked.
+    ``folder``    holds archives, and files of models in ``<org>__<name>/``, in place of requests.
     """
 
     index: Index
@@ -33,7 +33,7 @@ class SourceRequest:
 
         Where a person gave the files and that one is not among them, the newest of these is compared with it.
         """
-        if self.pinned and not (self.index.given(package) and self._known(package, known) is None):
+        if self.pinned and not (self.index.is_override(package) and self._known(package, known) is None):
             return self.same(package, known)
         releases = self.index.releases(package) if sdist else self.index.wheels(package)
         return self.dated([*releases.values()][-1], known)
@@ -42,25 +42,25 @@ class SourceRequest:
         """Return the release that ``known`` names, by its file and its digest. Raises IndexFailure."""
         if not known:
             raise IndexFailure(f"no release of {package} is named here yet; run it without --check")
-        found = self._known(package, known)
-        if found is None:
+        release = self._known(package, known)
+        if release is None:
             raise IndexFailure(f"{known['file']} is not there any more")
-        return self.dated(found, known)
+        return self.dated(release, known)
 
     def _known(self, package: str, known: Mapping[str, Any]) -> Release | None:
         return next((r for r in self.index.files(package) if r.file == known.get("file")), None)
 
     def dated(self, release: Release, known: Mapping[str, Any]) -> Release:
-        """With the day that was noted for this very file, else the one that the index tells.
+        """Return the release with its noted day, else the index's.
 
-        Raises IndexFailure where an index has another file under the same name: a release never changes.
-        What a person gave may differ, and is told by the check ``altered``.
+        Raises IndexFailure where an index has another file under the same name: a release never changes. A
+        person's file may differ; the check ``altered`` reports it.
         """
         if known.get("sha256") == release.sha256:
             release = replace(release, named=True)
             if known.get("released"):
                 return replace(release, released=known["released"])
-        elif known.get("file") == release.file and not self.index.given(release.package):
+        elif known.get("file") == release.file and not self.index.is_override(release.package):
             raise IndexFailure(f"{release.file} has another SHA-256 than the one it had: {release.sha256}")
         return self.index.dated(release)
 
@@ -86,7 +86,7 @@ def named(release: Release, digest: str) -> dict[str, str]:
 
 
 def rendered(head: Mapping[str, Any], lists: Mapping[str, Mapping[str, Any]]) -> str:
-    """JSON with a line for each entry of each list, so that a change shows as a small difference."""
+    """Return JSON with a line for each entry of each list, so that a change is a small difference."""
     parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in {"schema": SCHEMA, **head}.items()]
     for key, rows in lists.items():
         lines = [f"  {json.dumps(name)}: {_text(row)}" for name, row in rows.items()]

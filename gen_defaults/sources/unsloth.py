@@ -17,7 +17,7 @@ CONFIGS = "studio/backend/assets/configs/"
 FAMILIES = f"{CONFIGS}inference_defaults.json"
 MODELS = f"{CONFIGS}model_defaults/"
 FALLBACK = f"{MODELS}default.yaml"  # what it gives a model that it knows nothing of
-# Its names and ours.
+# Unsloth's names and importer's.
 FIELDS = {
     "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "min_p": "min_p",
     "repetition_penalty": "repeat_penalty", "presence_penalty": "presence_penalty",
@@ -37,38 +37,38 @@ def read(request: SourceRequest) -> SourceAnswer:
     """Return the file of families and every model's file. Raises IndexFailure."""
     path = request.place.upstream(NAME)
     release = request.newest(NAME, load(path).get("source", {}))
-    found = request.index.part(
+    archive = request.index.part(
         release, lambda p: p == FAMILIES or (p.startswith(MODELS) and p[-5:] == ".yaml")
     )
     for needed in (FAMILIES, FALLBACK):
-        if needed not in found.texts:
+        if needed not in archive.texts:
             raise IndexFailure(f"{release.file} has no {needed}")
-    said = families(found.texts[FAMILIES], release.file)
-    by_file = _files(found.texts, release.file)
+    rows = families(archive.texts[FAMILIES], release.file)
+    by_file = _files(archive.texts, release.file)
     fallback = by_file.pop(FALLBACK.removeprefix(MODELS), {})
-    models = {m: name for name in by_file for m in _ids(name, found.texts[MODELS + name])}
+    models = {m: name for name in by_file for m in _ids(name, archive.texts[MODELS + name])}
     about = f"{release.file}: {FAMILIES}"
-    modes = {f: _sets(f, row, release.file) for f, row in said.items()}
-    flat = {f: _flat(row) for f, row in said.items()}
+    modes = {f: _sets(f, row, release.file) for f, row in rows.items()}
+    flat = {f: _flat(row) for f, row in rows.items()}
     apart = {f: {f"{f} ({mode})": row for mode, row in sets.items()} for f, sets in modes.items()}
     lists: dict[str, dict[str, Any]] = {
         "families": {f: _values(row) for f, row in flat.items()},
         "modes": {f: {mode: _values(row) for mode, row in sets.items()} for f, sets in modes.items() if sets},
         "models": {m: {"file": name, **_values(by_file[name])} for m, name in sorted(models.items())},
     }
-    asked = {*said, *by_file} - {*load(request.place.rows).get("skip", {})}
+    checked = {*rows, *by_file} - {*load(request.place.rows).get("skip", {})}
     upstream = (
-        Upstream(about, _only(flat, asked), FIELDS, required=REQUIRED, step=STEP),
+        Upstream(about, _only(flat, checked), FIELDS, required=REQUIRED, step=STEP),
         Upstream(
             f"{about}, sets of its own",
-            {name: row for sets in _only(apart, asked).values() for name, row in sets.items()},
+            {name: row for sets in _only(apart, checked).values() for name, row in sets.items()},
             FIELDS,
             step=STEP,
         ),
-        Upstream(f"{release.file}: {MODELS}", _only(by_file, asked), FIELDS, step=STEP),
+        Upstream(f"{release.file}: {MODELS}", _only(by_file, checked), FIELDS, step=STEP),
         Upstream(f"{release.file}: {FALLBACK}", {"inference": fallback}, FIELDS, step=STEP),
     )
-    head = {"source": named(release, found.digest), "fallback": _values(fallback)}
+    head = {"source": named(release, archive.digest), "fallback": _values(fallback)}
     return SourceAnswer({path: rendered(head, lists)}, upstream)
 
 
@@ -102,11 +102,11 @@ def _files(texts: Mapping[str, str], file: str) -> dict[str, Any]:
 
 
 def _ids(name: str, text: str) -> list[str]:
-    """Return the models that a file speaks of: its own, and those of its first comment."""
+    """Return the models of a file: its own, and those of its first comment."""
     first = text.partition("\n")[0]
     own = name.rpartition("/")[2].removesuffix(".yaml").replace("_", "/", 1)
-    found = [own, *(ID.findall(first) if first.startswith("# Also applies to") else [])]
-    return [model for model in dict.fromkeys(found) if ID.fullmatch(model)]
+    models = [own, *(ID.findall(first) if first.startswith("# Also applies to") else [])]
+    return [model for model in dict.fromkeys(models) if ID.fullmatch(model)]
 
 
 def _inference(text: str, path: str, file: str) -> Any:
@@ -121,9 +121,9 @@ def _sets(family: str, row: Any, file: str) -> dict[str, Any]:
     beside = row if isinstance(row, dict) else {}
     inner = beside.get(NESTED)
     places = (beside, inner if isinstance(inner, dict) else {})
-    found = [(name, values) for place in places for name, values in place.items() if name in MODES]
-    sets = {MODES[name]: values for name, values in found if isinstance(values, dict)}
-    if len(sets) < sum(isinstance(values, dict) for _, values in found):
+    named_values = [(name, values) for place in places for name, values in place.items() if name in MODES]
+    sets = {MODES[name]: values for name, values in named_values if isinstance(values, dict)}
+    if len(sets) < sum(isinstance(values, dict) for _, values in named_values):
         raise IndexFailure(f"{file}: {FAMILIES} has two sets of one kind for {family}")
     return sets
 
@@ -133,7 +133,7 @@ def _only(rows: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def _flat(row: Any) -> Any:
-    """Return the family's own values; whatever else is there stays, for the checks to see."""
+    """Return the family's own values; unknown entries stay, for the checks."""
     if not isinstance(row, dict):
         return row
     inner = row.get(NESTED)
@@ -146,10 +146,10 @@ def _flat(row: Any) -> Any:
 
 
 def _values(row: Any) -> dict[str, float]:
-    """Return numbers in our names; the checks have the others."""
-    held = row if isinstance(row, dict) else {}
+    """Return the numbers under importer's names; the checks find all other values."""
+    values = row if isinstance(row, dict) else {}
     return {
-        ours: held[theirs]
-        for theirs, ours in FIELDS.items()
-        if isinstance(held.get(theirs), int | float) and not isinstance(held[theirs], bool)
+        name: values[source_name]
+        for source_name, name in FIELDS.items()
+        if isinstance(values.get(source_name), int | float) and not isinstance(values[source_name], bool)
     }

@@ -19,13 +19,13 @@ from importer.reasons import Reason
 from importer.signals.sampling import FILE, KEYS
 
 NAME = "vendors"
-TAKEN = ("do_sample", *(theirs for theirs, _ in KEYS))
+TAKEN = ("do_sample", *(source_name for source_name, _ in KEYS))
 
 
 def read(request: SourceRequest) -> SourceAnswer:
-    """Return what each listed repository's file says, with its commit and its digest. Raises IndexFailure.
+    """Return the values of each listed repository's file, with its commit and digest. Raises IndexFailure.
 
-    What is known of a gated repository stays, and what a folder does not hold.
+    Known values of a gated repository stay, and those of a repository that a folder lacks.
     """
     path = request.place.upstream(NAME)
     before = load(path).get("repositories", {})
@@ -42,7 +42,7 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
     try:
         places = AllowedFolders.below([request.folder] if request.folder else [])
         snapshot = resolve(_reference(request, repo, known), places)
-        said = snapshot.json(FILE)
+        values = snapshot.json(FILE)
     except ImporterError as error:
         if error.kind == "gated" and known:
             return dict(known)
@@ -61,7 +61,7 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
         "commit": snapshot.revision or same.get("commit"),
         "sha256": digest,
         "released": day(str(snapshot.info.get("modified", ""))) or same.get("released", ""),
-        "values": {k: said[k] for k in TAKEN if k in said},
+        "values": {k: values[k] for k in TAKEN if k in values},
     }
 
 

@@ -1,4 +1,6 @@
-"""Which parsers vLLM's own recipes and docs recommend, from its newest sdist, read no further than needed."""
+"""The parsers that vLLM's own recipes and docs recommend, from its newest sdist, read no further than
+needed.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +31,20 @@ def read(request: SourceRequest) -> SourceAnswer:
     path = request.place.upstream(NAME)
     before = load(path)
     release = request.newest(PACKAGE, before.get("source", {}), sdist=True)
-    found = request.index.part(release, wanted, LAST)
+    archive = request.index.part(release, is_needed, LAST)
     lists = {
-        "recipes": dict(sorted(_recipes(found.texts, release.file))),
-        "tools": dict(sorted(tools(found.texts.get(TOOLS, "")))),
-        "reasoning": dict(sorted(reasoning(found.texts.get(REASONING, "")))),
+        "recipes": dict(sorted(_recipes(archive.texts, release.file))),
+        "tools": dict(sorted(tools(archive.texts.get(TOOLS, "")))),
+        "reasoning": dict(sorted(reasoning(archive.texts.get(REASONING, "")))),
     }
     # Recipes came with later versions: only where there were some they may not be gone.
     missing = [p for p, rows in lists.items() if not rows and (p != "recipes" or before.get(p))]
     if missing:
         raise IndexFailure(f"{release.file} has no {' and '.join(missing)} table where it was looked for")
-    return SourceAnswer({path: rendered({"source": named(release, found.digest)}, lists)})
+    return SourceAnswer({path: rendered({"source": named(release, archive.digest)}, lists)})
 
 
-def wanted(path: str) -> bool:
+def is_needed(path: str) -> bool:
     """Return whether the file is needed."""
     return path in {TOOLS, REASONING} or (path.startswith(RECIPES) and path.endswith(".yaml"))
 

@@ -1,1 +1,1 @@
-"""The use cases: import, fill, recheck, validate; the only door to the rooms below."""
+"""The use cases: import, fill, recheck, validate, export; the only door to the rooms below."""

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from importer.config import now
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
-from importer.decisions.decision import Preferences
 from importer.hub.local import ANYWHERE
 
 if TYPE_CHECKING:
@@ -115,9 +113,10 @@ def import_model(
     Raises HubError, RepositoryError, UsageError, SandboxError; DocumentError: "exists" for another model's
     file of that name, "conflict" where a person's edit meets a new value and ``on_conflict`` is not given.
     """
+    chosen = preferences.of_values(settings or {}, backend, unset)
     request = ImportRequest(
-        reference, revision, name, _preferences(settings or {}, backend, unset), engine_version, offline,
-        ignore_name, _device(device), memory, exact_fit, override.read(template),
+        reference, revision, name, chosen, engine_version, offline, ignore_name,
+        _device(device), memory, exact_fit, override.read(template),
     )  # fmt: skip
     store = Store(Path(folder))
     with _session(session) as warm:
@@ -164,12 +163,12 @@ def validate(
 
     ``document``  a name in ``folder``, or a file. ``engine``  another one than the document names.
     ``fetch``     download weights that are not on this disk. ``probes``  names; the report is partial then.
-    ``server``    the URL of a server that runs already, which is probed in place of an engine of ours;
+    ``server``    the URL of a running server, which is probed in place of an engine of importer's;
     ``model``     its name for the model, ``api_key`` its key.
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
     or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe").
     """
-    from importer.app.validate import run_against, run_document, weights_of
+    from importer.app.validate import validate_against, validate_document
     from importer.validation.custom import named as probes_named
 
     store, stored = named(str(document), str(folder))
@@ -177,12 +176,13 @@ def validate(
     only = None if probes is None else probes_named(probes)
     name = server or engine or stored.backend
     if server is not None:
-        report = run_against(stored, server, model, ANYWHERE, key=api_key, progress=progress, probes=only)
+        report = validate_against(
+            stored, store, server, model, ANYWHERE, key=api_key, progress=progress, probes=only
+        )
     else:
-        weights = weights_of(stored, None, ANYWHERE, fetch=fetch, progress=progress)
-        report = run_document(stored, name, weights, ANYWHERE, port=port, progress=progress, probes=only)
-    # As it is now: a run takes minutes, and a review meanwhile stays.
-    store.amend(stored.name, lambda receipt: receipt.with_validation(report, stored.digest))
+        report = validate_document(
+            stored, store, name, ANYWHERE, fetch=fetch, port=port, progress=progress, probes=only
+        )
     return Validated(stored.name, name, report)
 
 
@@ -225,22 +225,16 @@ def export(
 
 
 @contextmanager
-def _session(given: ImportSession | None) -> Iterator[ImportSession]:
-    """Return the caller's session, which stays open, or one for this call."""
-    if given is not None:
-        yield given
+def _session(session: ImportSession | None) -> Iterator[ImportSession]:
+    """Yield the caller's session, which stays open, or a new one for this call."""
+    if session is not None:
+        yield session
     else:
         with ImportSession() as own:
             yield own
 
 
-def _preferences(settings: Mapping[str, Any], backend: str | None, unset: Iterable[str]) -> Preferences:
-    return preferences.parse(
-        [f"{key}={json.dumps(value)}" for key, value in settings.items()], backend, unset
-    )
-
-
 def _device(name: str | None) -> str | None:
-    from importer.memory import devices
+    from importer.app.target import parse_device
 
-    return None if name is None else devices.named(name).label
+    return parse_device(name, None)[0]

@@ -1,4 +1,4 @@
-"""What is decided on a snapshot: its evidence, what the engine's parsers show, then every decision."""
+"""Analyse a snapshot and decide: evidence of the files and of the proof, then every decision."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ def fit(
     device: str | None,
     memory: int | None,
     backend: str,
-    wanted: FitRequest,
+    requested: FitRequest,
     *,
     exact: bool,
     offline: bool,
     progress: Callable[[str], None],
 ) -> Choice:
-    """Return what the device changes of what is ``wanted``; ``exact`` reads the headers of all weights first.
+    """Choose context, dtype and cards for the device; ``exact`` reads the headers of all weights first.
 
     Raises UsageError, HubError and RepositoryError.
     """
-    found = device_for(device, memory, backend)
+    target_device = device_for(device, memory, backend)
     tensors: Mapping[str, Any] | None = None
     if exact:
         progress("reading the weights' headers")
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
-    return choose(snapshot, read, weights.read(snapshot, read, tensors), found, backend, wanted)
+    return choose(snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested)
 
 
 Progress = Callable[[str], None]
@@ -73,7 +73,7 @@ class DecidingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """What to import, and what the user said about it; ``memory`` in bytes."""
+    """A reference with the user's options; ``memory`` in bytes."""
 
     reference: str
     revision: str | None = None
@@ -88,41 +88,39 @@ class ImportRequest:
     template: TemplateOverride | None = None
 
     @property
-    def heard(self) -> Preferences:
-        """Return the preferences, and which template they are for."""
+    def full_preferences(self) -> Preferences:
+        """Return the preferences with the name of their template."""
         return replace(self.preferences, template=self.template.name if self.template else None)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a receipt; whether the Hub may be asked is of one run only."""
-        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "offline"}
+        """Return the request as a receipt has it; ``offline`` is left out, for it is of one run only."""
+        members = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "offline"}
         template = None if self.template is None else self.template.word
-        return said | {"preferences": dict(self.preferences.values), "template": template}
+        return members | {"preferences": dict(self.preferences.values), "template": template}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, offline: bool = False) -> ImportRequest:
-        """Return the request that ``to_json`` gave, but for the template: ``after`` hears it from the
-        document.
-        """
+        """Return the request that ``to_json`` gave, without its template: ``after`` adds the document's."""
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data and f.name != "template"}
         return cls(**known | {"preferences": Preferences(data.get("preferences", {})), "offline": offline})
 
     def after(self, stored: StoredDocument | None) -> ImportRequest:
-        """Return the request on top of what the document's earlier ones said.
+        """Return the request on top of the document's earlier ones.
 
         Raises DocumentError("chat-template") where a template is to stay that is no longer whole.
         """
         receipt = None if stored is None else stored.receipt
-        said = receipt.request if receipt is not None and receipt.request is not None else {}
-        template, word = self.template, said.get("template")
+        earlier = receipt.request if receipt is not None and receipt.request is not None else {}
+        template, word = self.template, earlier.get("template")
         if template is None and stored is not None and word is not None:
             beside = None if word in CONVENTIONS else stored.chat_template()
             template = override.again(word, None if beside is None else beside.text)
         if template is not None and template.name == override.NONE:
             template = None
-        told = replace(self, preferences=recalled(self.preferences, stored), template=template)
+        request = replace(self, preferences=recalled(self.preferences, stored), template=template)
         if self.device is not None or self.memory is not None or DEVICE in self.preferences.unset:
-            return told
-        return replace(told, device=said.get("device"), memory=said.get("memory"))
+            return request
+        return replace(request, device=earlier.get("device"), memory=earlier.get("memory"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +138,17 @@ class Decided:
 
     @property
     def model(self) -> str:
-        """Return what the engine is told: the Hub id, or the directory."""
+        """Return the name of the model for the engine: the Hub id, or the directory."""
         return self.snapshot.model_id or str(self.snapshot.directory)
 
     @property
     def reference(self) -> str:
-        """Return one form for all that mean the same: the id as the Hub writes it, a revision only if
-        pinned.
-        """
+        """Return the canonical reference: the id as the Hub writes it, with a revision only if pinned."""
         return self.model if self.pinned is None else f"{self.model}@{self.pinned}"
 
     @property
     def pinned(self) -> str | None:
-        """Return the revision that the user asked for, where it is not the default one."""
+        """Return the requested revision, where it is not the default one."""
         from importer.hub.reference import parse, pinned
 
         return pinned(parse(self.request.reference, self.request.revision))
@@ -160,9 +156,9 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Studied:
-    """What is known before an engine's parsers are asked; ``python`` is that engine's, where it is here.
+    """The analysis of a snapshot before the proof; ``python`` is the engine's, where it is installed.
 
-    ``by_itself`` says why the engine renders otherwise, so that its parsers are not asked.
+    ``by_itself`` is the reason why the engine renders otherwise, so that there is no proof.
     """
 
     request: ImportRequest
@@ -177,7 +173,7 @@ class Studied:
 
     @property
     def backend(self) -> Decision:
-        """Return which engine it is to be, and who says so."""
+        """Return the decision on the backend."""
         facts = [e for e in self.evidence if e.key == "backend"]
         return decide_setting("backend", facts, self.request.preferences)
 
@@ -185,7 +181,7 @@ class Studied:
 def decide_snapshot(
     snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = lambda _: None
 ) -> Decided:
-    """Return what is decided on a snapshot, wherever it came from. Raises ImporterError."""
+    """Return every decision on a snapshot. Raises ImporterError."""
     studied = study_snapshot(snapshot, request, bench, progress)
     return finalize(studied, prove_studied(studied, bench, progress), progress)
 
@@ -202,74 +198,83 @@ def study_snapshot(
 
     progress("rendering the chat template")
     machine = machine_for(request.device)
-    found = bench.analyse(
+    analysis = bench.analyse(
         Question(
             snapshot, platform_for(request.device), machine, ignore_name=request.ignore_name,
             any_kind="kind" in request.preferences.values, override=request.template, table=tables.stand_in(),
         )
     )  # fmt: skip
-    facts, study, template = found.facts, found.study, found.template
+    facts, study, template = analysis.facts, analysis.study, analysis.template
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
     bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
     target = bound.target if request.template is None else with_template(bound.target, request.template)
     check_parsers(request.preferences, target)
-    told = bench.bind(EngineQuestion(snapshot, facts, target.backend, target.parsers, target.able, machine))
-    evidence = list(told.evidence)
+    engine_facts = bench.bind(
+        EngineQuestion(snapshot, facts, target.backend, target.parsers, target.able, machine)
+    )
+    evidence = list(engine_facts.evidence)
     mode = own_renderer(snapshot, evidence, target)
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
-    evidence += _given(request, study, found.kind, by_itself, target)
+    evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
     return Studied(
-        request, snapshot, target, tuple(evidence), template, found.vocabulary, study, bound.python, by_itself
+        request,
+        snapshot,
+        target,
+        tuple(evidence),
+        template,
+        analysis.vocabulary,
+        study,
+        bound.python,
+        by_itself,
     )
 
 
 def prove_studied(
     studied: Studied, bench: ImportSession, progress: Progress = lambda _: None
 ) -> Proof | None:
-    """Return what the engine's parsers make of the template; ``None`` where there is no engine or no
-    template.
-    """
+    """Return the proof of the template; ``None`` where there is no engine or no template."""
     from importer.proof.prove import tokens_of
 
-    found, target = studied, studied.target
-    if found.template is None or found.study is None or found.python is None:
+    target = studied.target
+    if studied.template is None or studied.study is None or studied.python is None:
         return None
     progress(f"asking {target.backend}'s parsers")
-    described = tokens_of(found.snapshot, found.template, found.tokens)
-    return _proof(bench, found.study, described, target, found.python, found.by_itself)
+    described = tokens_of(studied.snapshot, studied.template, studied.tokens)
+    return _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
 
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = lambda _: None) -> Decided:
-    """Return every decision, with what the parsers showed. Raises ImporterError."""
+    """Return every decision, the proof among its evidence. Raises ImporterError."""
     from importer.memory.parallelism import FitRequest
 
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
-    preferences = request.heard
+    preferences = request.full_preferences
     thinking = study.thinking if study is not None and study.samples else None
     pins = None if proof is None else proof.pins
-    said = decide(evidence, preferences, target, thinking, pins)
+    first_decisions = decide(evidence, preferences, target, thinking, pins)
+    values = {key: decision.value for key, decision in first_decisions.items()}
     choice = fit(
         snapshot, request.device, request.memory, target.backend,
-        FitRequest({key: decision.value for key, decision in said.items()}, preferences.values.keys()),
+        FitRequest(values, preferences.values.keys()),
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip
     evidence += choice.evidence
     decisions = decide(evidence, preferences, target, thinking, pins)
-    given = None if request.template is None or studied.template is None else studied.template.text
-    return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, given)
+    override_text = None if request.template is None or studied.template is None else studied.template.text
+    return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text)
 
 
-def _given(
+def _override_evidence(
     request: ImportRequest,
     study: TemplateAnalysis | None,
     kind: str,
     by_itself: Reason | None,
     target: Target,
 ) -> list[Evidence]:
-    """Return what the template says that the user gave.
+    """Return the evidence of the template that the user gave.
 
     Raises UsageError("bad-value") for one that cannot be rendered or would be given in vain.
     """
@@ -294,7 +299,7 @@ def _proof(
     python: Path,
     by_itself: Reason | None,
 ) -> Proof:
-    """Deciding needs no engine: a broken one costs the proof and not the import."""
+    """Return the proof; ``None`` where the engine is broken, for decisions need no engine."""
     from importer.proof.prove import unproved
     from importer.proof.result import ProofReason
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importer.config_file.store import StoredDocument
+from importer.config_file.template_file import ChatTemplate
 from importer.errors import DocumentError
 from importer.exports import get
 from importer.exports.base import Device, Exported, ExportRefused, Options, Origin
@@ -15,18 +16,40 @@ def export(
 
     ``device``  the kind of machine that the files are for, by default the one that was fitted to.
     Raises UsageError("unknown-format"), and DocumentError: "invalid" for a document that does not hold to its
-    schema or names no engine, "not-approved" with ``approved_only``, "cannot-export" with reason and remedy.
+    schema or names no engine, and what ``export_valid`` raises.
     """
-    chosen = get(format_name)
+    get(format_name)
     stored.check()
     if not stored.data["backend"]:
-        raise DocumentError("invalid", path=stored.path, problem="backend: it is empty; an export is for one")
+        raise DocumentError("invalid", path=stored.path, problem="backend is required for an export")
+    template = stored.chat_template()
+    return export_valid(stored, template, format_name, device=device, approved_only=approved_only)
+
+
+def export_valid(
+    stored: StoredDocument,
+    template: ChatTemplate | None,
+    format_name: str,
+    *,
+    device: Device | None = None,
+    approved_only: bool = False,
+) -> tuple[Exported, Origin]:
+    """Return the export of a document that was checked before; ``template`` is the one that it names.
+
+    Raises UsageError("unknown-format"), and DocumentError: "not-approved" with ``approved_only``,
+    "cannot-export" with reason and remedy.
+    """
+    consumer = get(format_name)
     origin = Origin.of(stored.data, stored.receipt)
     if approved_only and origin.review != "approved":
         raise DocumentError("not-approved", name=origin.name, review=origin.review)
-    made = chosen.export(stored.data, stored.receipt, Options(device, stored.chat_template()))
-    if isinstance(made, ExportRefused):
+    exported = consumer.export(stored.data, stored.receipt, Options(device, template))
+    if isinstance(exported, ExportRefused):
         raise DocumentError(
-            "cannot-export", name=origin.name, format=format_name, reason=made.reason, remedy=made.remedy
+            "cannot-export",
+            name=origin.name,
+            format=format_name,
+            reason=exported.reason,
+            remedy=exported.remedy,
         )
-    return made, origin
+    return exported, origin

@@ -1,4 +1,4 @@
-"""``fill``: a hand-written document is decided like an import, and gets what it leaves out."""
+"""``fill``: decide for a hand-written document like for an import, and add the values that it leaves out."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ NEEDED: tuple[KeyPath, ...] = ((), ("parameters",), ("parameters", "model"), ("b
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """A file, what an import of its model would write, and the file with what it leaves out.
+    """A file, the plan of its model's import, and the file with the values that it leaves out.
 
-    ``problems`` are mistakes in what the file sets, which stays all the same; ``kept`` is its receipt.
+    ``problems`` are mistakes in the file's own values, which stay all the same. ``receipt`` is the file's.
     """
 
     stored: StoredDocument
     planned: Plan
     filled: Filled
     problems: list[YamlProblem]
-    kept: Receipt | None
+    receipt: Receipt | None
 
     def report(self) -> dict[str, Any]:
         """Return the line of --json."""
@@ -72,35 +72,35 @@ def plan(
 ) -> Filling:
     """Decide for the model and the backend that a file names, at the commit that it pins; writes nothing.
 
-    What the file sets counts as the user's word. ``request`` has the options. Raises DocumentError: "invalid"
-    for a file that is no YAML or names no model, "cannot-edit"; and what an import raises.
+    The file's values count as the user's settings. ``request`` has the options. Raises DocumentError:
+    "invalid" for a file that is not valid YAML or names no model, "cannot-edit"; and what an import raises.
     """
     from importer.hub import resolve
     from importer.hub.reference import parse
 
     stored = load(path)
     faults = list(schema.faults("document", {**FILLED_IN, **stored.data}))
-    found = problems(stored.text, FILLED_IN)
+    mistakes = problems(stored.text, FILLED_IN)
     if any(fault.path in NEEDED for fault in faults):
-        raise DocumentError("invalid", path=path, problem=reason(found))
+        raise DocumentError("invalid", path=path, problem=reason(mistakes))
     progress("resolving")
     reference = stored.reference
     revision = _pinned(stored, parse(reference))
     snapshot = resolve(parse(reference, revision), places, offline=request.offline)
-    kept = stored.receipt
-    if kept is not None and stored.model != (snapshot.model_id or str(snapshot.directory)):
-        kept = None  # of the model that the file named before
-    said = written(stored.data, None if kept is None else kept.wrote)
+    receipt = stored.receipt
+    if receipt is not None and stored.model != (snapshot.model_id or str(snapshot.directory)):
+        receipt = None  # of the model that the file named before
+    settings = written(stored.data, None if receipt is None else receipt.wrote)
     wrong = {dotted(fault.path) for fault in faults}
-    told = Preferences({key: value for key, value in said.items() if key not in wrong})
+    preferences = Preferences({key: value for key, value in settings.items() if key not in wrong})
     request = replace(
-        replace(request, preferences=told).after(None if kept is None else stored),
+        replace(request, preferences=preferences).after(None if receipt is None else stored),
         reference=reference,
         revision=revision,
         name=stored.data["name"] if "name" in stored.data and "name" not in wrong else slug(path.stem),
     )
     planned = build_plan(decide_snapshot(snapshot, request, bench, progress), Names(Store(path.parent)))
-    return Filling(stored, planned, _filled(stored, planned), found, kept)
+    return Filling(stored, planned, _filled(stored, planned), mistakes, receipt)
 
 
 def _pinned(stored: StoredDocument, model: Reference) -> str | None:
@@ -108,12 +108,12 @@ def _pinned(stored: StoredDocument, model: Reference) -> str | None:
     if model.repo is None or model.revision is not None:
         return None
     block, artifacts = stored.data.get("importer"), stored.data.get("artifacts")
-    found = [(block.get("model_id"), block.get("revision"))] if isinstance(block, dict) else []
+    pins = [(block.get("model_id"), block.get("revision"))] if isinstance(block, dict) else []
     sources = (
         [a.get("source") for a in artifacts if isinstance(a, dict)] if isinstance(artifacts, list) else []
     )
-    found += [(s.get("repo"), s.get("revision")) for s in sources if isinstance(s, dict)]
-    return next((r for repo, r in found if repo == model.repo and isinstance(r, str)), None)
+    pins += [(s.get("repo"), s.get("revision")) for s in sources if isinstance(s, dict)]
+    return next((r for repo, r in pins if repo == model.repo and isinstance(r, str)), None)
 
 
 def _filled(stored: StoredDocument, planned: Plan) -> Filled:
@@ -141,15 +141,17 @@ def write(filling: Filling) -> Receipt:
 
 
 def _receipt(filling: Filling, filled: Filled) -> Receipt:
-    """Return a new one; or the one that is there, which wrote what is added now as well."""
-    planned, kept, stored = filling.planned, filling.kept, filling.stored
+    """Return a new receipt, or the file's own with the additions."""
+    planned, receipt, stored = filling.planned, filling.receipt, filling.stored
     fresh = replace(planned.receipt(), name=stored.name, digest=digest(filled.data))
-    if kept is None:
+    if receipt is None:
         return fresh
     if not filled.added:
-        return kept
-    base = kept.base
-    if base is not None and kept.wrote is not None:
+        return receipt
+    base = receipt.base
+    if base is not None and receipt.wrote is not None:
         target = planned.target.backend
-        base = fill(base, kept.wrote, to_text(planned.built), planned.built.data, target, stored.path).text
-    return replace(kept, digest=fresh.digest, base=base, decisions={**fresh.decisions, **kept.decisions})
+        base = fill(base, receipt.wrote, to_text(planned.built), planned.built.data, target, stored.path).text
+    return replace(
+        receipt, digest=fresh.digest, base=base, decisions={**fresh.decisions, **receipt.decisions}
+    )

@@ -1,4 +1,4 @@
-"""The whole way: reference → snapshot → study → evidence → decisions → document."""
+"""The import: plan a document for a reference, merge the plan with the present file, and write it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from importer.version import __version__
 
 
 class OfferReason(StrEnum):
-    """What an engine's version does not take of a decision."""
+    """Why an engine's version cannot be started with a value."""
 
     CLIENTS_SEND = "clients-send"
     NO_STOP_WORDS = "no-stop-words"
@@ -47,7 +47,7 @@ class Plan(Decided):
 
     @property
     def digest(self) -> str:
-        """Of the document's data."""
+        """Return the digest of the document's data."""
         return digest(self.built.data)
 
     @property
@@ -102,7 +102,7 @@ def plan(
     places: AllowedFolders,
     progress: Progress = lambda _: None,
 ) -> Plan:
-    """Resolve, gather evidence, decide and lay out the document; writes nothing. Raises ImporterError."""
+    """Resolve, gather evidence, decide and build the document; writes nothing. Raises ImporterError."""
     return build_plan(resolve_and_decide(request, bench, places, progress, names), names)
 
 
@@ -113,9 +113,9 @@ def resolve_and_decide(
     progress: Progress = lambda _: None,
     names: Names | None = None,
 ) -> Decided:
-    """Return everything that takes time; safe to run for several requests at once. Raises ImporterError.
+    """Resolve the reference and decide; safe to run for several requests at once. Raises ImporterError.
 
-    With ``names`` the request goes on where the model's document has been told something before.
+    With ``names`` the request is added to those of the document's earlier imports.
     """
     from importer.hub import resolve
     from importer.hub.reference import parse
@@ -128,9 +128,7 @@ def resolve_and_decide(
 
 
 def build_plan(decided: Decided, names: Names) -> Plan:
-    """Return the document under its name. Raises UsageError for a name or a value that no document may
-    have.
-    """
+    """Return the document under its name; raises UsageError for an invalid name or value."""
     from importer.engines import get
 
     request, snapshot, target, decisions = (
@@ -154,58 +152,58 @@ def build_plan(decided: Decided, names: Names) -> Plan:
     if client:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
-        decisions = _told(decisions, client, adapter.offers, engine)
+        decisions = _with_limits(decisions, client, adapter.offers, engine)
     check_document(built.data, request.preferences)
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 
 
-def _told(
+def _with_limits(
     decisions: Mapping[str, Decision],
     client: Mapping[str, Any],
     offers: Collection[str],
     engine: Mapping[str, Any],
 ) -> dict[str, Decision]:
-    """Return the decisions, with a word on each value that this version of the engine cannot be started
+    """Return the decisions, with a reason on each value that this version of the engine is not started
     with.
     """
     name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
     sent = {key for one in client for key in (one, f"parameters.{one}")}
-    says = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
+    reasons = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
     if "stop" not in offers:
-        says["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
+        reasons["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
     return {
-        key: replace(d, why=(*d.why, says[key])) if key in says and d.value is not None else d
+        key: replace(d, why=(*d.why, reasons[key])) if key in reasons and d.value is not None else d
         for key, d in decisions.items()
     }
 
 
 def _beside(name: str, decided: Decided) -> dict[str, Any]:
-    """Return what our own block says of a template beside the document."""
-    given, text = decided.request.template, decided.chat_template
-    if given is None or text is None:
+    """Return the entry of the template beside the document, for the importer's block."""
+    override, text = decided.request.template, decided.chat_template
+    if override is None or text is None:
         return {}
-    return {template_file.KEY: template_file.entry(given.name, name, text)}
+    return {template_file.KEY: template_file.entry(override.name, name, text)}
 
 
 def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:
-    """Return what our own block records of the chosen parsers: how they differ when their input comes in
-    pieces.
+    """Return the differences of the chosen parsers between whole and split input, for the importer's
+    block.
     """
     if proof is None:
         return {}
-    told = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
-    streaming = {key: render(finding) for key, finding in told.items() if finding}
+    streaming_of = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
+    streaming = {key: render(finding) for key, finding in streaming_of.items() if finding}
     return {"streaming": streaming} if streaming else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A plan, and what becomes of it on the file that is there.
+    """A plan merged with the present file.
 
-    ``plan`` has the data as they will be; ``text`` is the file's. ``old`` is the file as it was, ``base``
-    what the importer wrote into it last, ``remarks`` our comments at a person's values, and ``conflicts``
-    what ``take`` has decided.
+    ``plan`` has the data after the merge; ``text`` is the file's. ``old`` is the file before, ``base`` the
+    importer's last data in it, ``remarks`` the importer's comments at a person's values, and ``conflicts``
+    the values that ``take`` has decided.
     """
 
     planned: Plan
@@ -228,33 +226,32 @@ class Settled:
 
     @property
     def edits(self) -> tuple[Change, ...]:
-        """From what this import says to what a person's word in the file makes of it."""
+        """Return the changes from the import's data to the merged data: a person's edits."""
         return differences(self.planned.built.data, self.plan.built.data)
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """From the file as it is to the file as it will be; none for a new one."""
+        """Return the changes from the present file to the merged one; none for a new file."""
         return () if self.old is None else differences(self.old.data, self.plan.built.data)
 
 
 def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled:
-    """Bring a plan and the file of its name together; writes nothing.
+    """Merge a plan with the present file of its name; writes nothing.
 
-    Raises DocumentError: "exists" for a file of another model, or one whose receipt does not tell what was
-    written; "conflict" where a person and the import changed one value, and ``take`` does not say whose
-    counts; "cannot-edit".
+    Raises DocumentError: "exists" for a file of another model, or one whose receipt lacks the written data;
+    "conflict" where a person and the import changed one value without a ``take``; "cannot-edit".
     """
     path = store.path(planned.name)
     schema.check("document", planned.built.data, path)
-    theirs, old = to_text(planned.built), store.find(planned.name)
+    imported, old = to_text(planned.built), store.find(planned.name)
     if old is None:
-        return Settled(planned, take, planned, theirs)
+        return Settled(planned, take, planned, imported)
     base = _base(old)
     if old.model != planned.model or (base is None and old.digest != planned.digest):
         raise DocumentError("exists", path=path)
     wrote = old.receipt.base if old.receipt is not None else None
     earlier = {} if old.receipt is None else old.receipt.remarked
-    if base is None or wrote == theirs:
+    if base is None or wrote == imported:
         written = merge.Written(old.text, earlier)
         return _settled(planned, take, old.data, written, old, base)
     merged = Merge(base, old.data, planned.built.data, take)
@@ -262,7 +259,7 @@ def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled
         first, count = merged.conflicts[0].reason, len(merged.conflicts)
         raise DocumentError("conflict", path=path, count=count, first=first, conflicts=merged.conflicts)
     data = _derived(merged.data)
-    written = merge.write(old.text, data, wrote, theirs, path, earlier)
+    written = merge.write(old.text, data, wrote, imported, path, earlier)
     return _settled(planned, take, data, written, old, base, tuple(merged.conflicts))
 
 
@@ -280,7 +277,7 @@ def _settled(
 
 
 def _base(old: StoredDocument) -> Mapping[str, Any] | None:
-    """Return the data that the importer wrote last; where the receipt lacks them, data that nobody edited."""
+    """Return the importer's last data; where the receipt lacks them, those of a file without edits."""
     if old.receipt is None:
         return None
     if old.receipt.base is None:
@@ -289,7 +286,7 @@ def _base(old: StoredDocument) -> Mapping[str, Any] | None:
 
 
 def _derived(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data with what follows from a person's values: which of them clients have to send."""
+    """Return the data with values that follow from others: the sampling that clients have to send."""
     from importer.engines import get, runs
 
     block = data.get("importer")
@@ -297,31 +294,31 @@ def _derived(data: dict[str, Any]) -> dict[str, Any]:
         return data
     backend = data.get("backend")
     sent = get(backend).client_sampling(data) if backend in config.NAMES and runs(backend) else {}
-    ours = {k: v for k, v in block.items() if k != "client_sampling"}
-    return {**data, "importer": {**ours, **({"client_sampling": sent} if sent else {})}}
+    own = {k: v for k, v in block.items() if k != "client_sampling"}
+    return {**data, "importer": {**own, **({"client_sampling": sent} if sent else {})}}
 
 
 def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> Receipt:
-    """Write what changed of document and receipt; data that stay keep their review and their validation.
+    """Write the changed text and receipt; unchanged data keep their review and their validation.
 
-    ``review`` approves, but takes back no person's rejection of the very same data. The caller holds the
-    store's lock. Raises what ``settle`` raises, and DocumentError: "changed" where the file is no longer the
-    one that was settled, "exists" where a chat template lies there that a person has changed.
+    ``review`` approves, but does not replace a rejection of the same data. The caller holds the store's lock.
+    Raises what ``merge_plan`` raises, and DocumentError: "changed" where the file is no longer the merged
+    one, "exists" for a chat template that a person has changed.
     """
-    found = merge_plan(settled.planned, store, settled.take)
-    plan, old = found.plan, found.old
+    current = merge_plan(settled.planned, store, settled.take)
+    plan, old = current.plan, current.old
     if plan.digest != settled.plan.digest:
         path = store.path(plan.name)
         raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
-    receipt = _receipt(found)
+    receipt = _receipt(current)
     if review is not None and receipt.state(plan.digest) in ("draft", "stale"):
         receipt = receipt.with_review(review, plan.built.data)
-    path, template = store.path(plan.name), template_file.meant(plan.built.data, plan.chat_template)
+    path, template = store.path(plan.name), template_file.named_template(plan.built.data, plan.chat_template)
     if template is not None:
         template_file.check_free(None if old is None else old.data, path, template)
     whole = template is None or template_file.holds(path, template)
-    if old is None or old.receipt is None or old.text != found.text or not whole:
-        store.write(found.text, receipt, template)
+    if old is None or old.receipt is None or old.text != current.text or not whole:
+        store.write(current.text, receipt, template)
         if old is not None and not template_file.named(plan.built.data):
             template_file.forget(old.data, path)
     elif old.receipt.to_text() != receipt.to_text():
@@ -330,15 +327,15 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 
 def _receipt(settled: Settled) -> Receipt:
-    """Return the plan's receipt with what the last one says and still holds."""
+    """Return the plan's receipt with the parts of the last one that still hold."""
     remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
-    kept = None if old is None else old.receipt
-    if old is None or kept is None:
+    last = None if old is None else old.receipt
+    if old is None or last is None:
         return replace(receipt, digest=settled.plan.digest)
-    receipt = replace(receipt.with_past(kept), digest=settled.plan.digest)
+    receipt = replace(receipt.with_past(last), digest=settled.plan.digest)
     if settled.plan.digest == old.digest:
-        receipt = replace(receipt, digest=kept.digest, imported_at=kept.imported_at)
-        return receipt.with_standing(kept)
+        receipt = replace(receipt, digest=last.digest, imported_at=last.imported_at)
+        return receipt.with_standing(last)
     edited = settled.base is not None and old.digest != digest(settled.base)
-    return receipt.with_standing(kept) if edited else receipt
+    return receipt.with_standing(last) if edited else receipt

@@ -1,4 +1,4 @@
-"""The values that the user set, read and checked before they win over everything."""
+"""The user's settings: read, checked, remembered from earlier imports, and the list of valid keys."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class PreferenceReason(StrEnum):
 
 
 def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
-    """``key=value`` strings as preferences; values are YAML scalars or flow collections.
+    """Return preferences of ``key=value`` strings; values are YAML scalars or flow collections.
 
-    The backend ``auto`` takes back an earlier word on it, as ``unset`` does for its keys. Raises UsageError,
+    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError,
     "unknown-setting" for a key that no document has.
     """
     values: dict[str, Any] = {} if backend is None else {"backend": backend}
@@ -59,11 +59,18 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
     return Preferences(_checked(values), frozenset(dropped))
 
 
-def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
-    """Return what is typed now, and before it what earlier imports of the same document were told.
+def of_values(
+    values: Mapping[str, Any], backend: str | None = None, unset: Iterable[str] = ()
+) -> Preferences:
+    """Return preferences of JSON values by key; raises what ``parse`` raises."""
+    return parse([f"{key}={json.dumps(value)}" for key, value in values.items()], backend, unset)
 
-    A backend that a person wrote into the file counts as said: all other values depend on it. Raises
-    UsageError("bad-value") where the receipt holds what cannot have been said.
+
+def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
+    """Return the preferences of this import on top of those of the document's earlier imports.
+
+    A backend that a person wrote into the file counts as a preference: all other values depend on it. Raises
+    UsageError("bad-value") for invalid preferences in the receipt.
     """
     receipt = None if stored is None else stored.receipt
     if stored is None or receipt is None or receipt.request is None:
@@ -72,19 +79,17 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
     backend, wrote = stored.data.get("backend"), receipt.wrote
     if wrote is not None and backend in config.NAMES and backend != wrote.get("backend"):
         earlier["backend"] = backend
-    kept = {key: value for key, value in earlier.items() if key not in typed.unset}
-    return Preferences({**_checked(kept), **typed.values}, typed.unset)
+    remaining = {key: value for key, value in earlier.items() if key not in typed.unset}
+    return Preferences({**_checked(remaining), **typed.values}, typed.unset)
 
 
 def written(document: Mapping[str, Any], wrote: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a person's file says, by the names of preferences, where the importer did not write the
-    same.
-    """
-    said, ours = dict(_said(document)), {} if wrote is None else dict(_said(wrote))
-    return {key: value for key, value in said.items() if not same(value, ours.get(key, ABSENT))}
+    """Return the values of a person's file that the importer did not write, by the names of preferences."""
+    settings, imported = dict(_settings_of(document)), {} if wrote is None else dict(_settings_of(wrote))
+    return {key: value for key, value in settings.items() if not same(value, imported.get(key, ABSENT))}
 
 
-def _said(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _settings_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if document.get("backend") in config.NAMES:
         yield "backend", document["backend"]
     for key, value in _map(document, "parameters").items():
@@ -144,7 +149,9 @@ def _key(key: str, setting: Setting) -> str:
 
 
 def _value(key: str, text: str) -> Any:
-    """JSON where it is JSON (so that 1e-1 is a number), else YAML of one line, else the text itself."""
+    """Return the value of a text: JSON (so that 1e-1 is a number), else YAML of one line, else the text
+    itself.
+    """
     from importer import yaml_reader
 
     if any(c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs") for c in text):
@@ -185,7 +192,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def check_parsers(preferences: Preferences, target: Target) -> None:
-    """A parser the user names must exist in the target engine; raises UsageError("unknown-parser")."""
+    """Raise UsageError("unknown-parser") for a chosen parser that the target engine lacks."""
     for key in OPTIONS:
         name = preferences.values.get(key)
         if name is not None and not target.has(key, name):
@@ -201,7 +208,7 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
 
 
 def check_document(data: Mapping[str, Any], preferences: Preferences) -> None:
-    """What the user set must fit the document's schema; raises UsageError("bad-value")."""
+    """Raise UsageError("bad-value") for a setting that does not match the document's schema."""
     if preferences.values:
         try:
             schema.check("document", data, "the document")

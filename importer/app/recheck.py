@@ -1,4 +1,4 @@
-"""A document planned again from what its receipt says was asked for, and compared with what was written."""
+"""Plan a document again from the request in its receipt, and compare the plan with the written document."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class ChangeCause:
     after: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
+        """Return the members for ``--json``."""
         return {"what": self.what, "before": self.before, "after": self.after}
 
 
 @dataclass(frozen=True, slots=True)
 class Yours:
-    """What a person has written over what the importer wrote; an import keeps it or tells a conflict."""
+    """A person's value in place of the importer's; an import keeps it or reports a conflict."""
 
     value: Any
 
     def to_json(self) -> dict[str, Any]:
-        """``yours`` is left out where they took the key away."""
+        """Return the members for ``--json``; ``yours`` is left out for a removed key."""
         return {"covered": True} | ({} if self.value is ABSENT else {"yours": self.value})
 
 
@@ -64,14 +64,14 @@ class Altered:
     yours: Yours | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
-        said = {
+        """Return the members for ``--json``."""
+        members = {
             "key": self.key,
             "before": self.before,
             "after": self.after,
             "why": [render(reason) for reason in self.why],
         }
-        return said | ({"covered": False} if self.yours is None else self.yours.to_json())
+        return members | ({"covered": False} if self.yours is None else self.yours.to_json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +82,13 @@ class MovedRevision:
     yours: Yours | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
+        """Return the members for ``--json``."""
         return change_json(self.change) | ({"covered": False} if self.yours is None else self.yours.to_json())
 
 
 @dataclass(frozen=True, slots=True)
 class RecheckFinding:
-    """One document. ``request`` is its receipt's; ``refused`` says why it could not be imported again.
+    """The recheck of one document. ``request`` is its receipt's; ``refused`` is why an import would fail.
 
     ``conflicts`` are values that a person and an import now have changed, each to another.
     """
@@ -108,7 +108,7 @@ class RecheckFinding:
         return bool(self.decisions or self.moved or self.refused)
 
     def to_json(self, worded: Callable[[ImporterError], Mapping[str, Any]]) -> dict[str, Any]:
-        """As JSON; ``worded`` gives a failure's kind, message and next step."""
+        """Return the line for ``--json``; ``worded`` returns a failure's kind, message and next step."""
         no = self.refused
         return {
             "schema": 1,
@@ -123,7 +123,7 @@ class RecheckFinding:
         }
 
 
-GONE: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision that nobody makes
+UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
 
 
 def recheck(
@@ -161,9 +161,9 @@ def recheck(
 def _plan(
     request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders
 ) -> Plan:
-    """Under the name that the document has; a directory is where it was, wherever this process is."""
-    found = request if receipt.directory is None else replace(request, reference=receipt.directory)
-    decided = resolve_and_decide(found, bench, places)
+    """Plan under the document's own name; a directory is resolved as the receipt has it."""
+    request_here = request if receipt.directory is None else replace(request, reference=receipt.directory)
+    decided = resolve_and_decide(request_here, bench, places)
     return build_plan(replace(decided, request=replace(request, name=receipt.name)), Names(store))
 
 
@@ -171,8 +171,8 @@ def _conflicts(planned: Plan, store: Store) -> tuple[Conflict, ...]:
     try:
         merge_plan(planned, store)
     except DocumentError as error:
-        found = error.details.get("conflicts")
-        return tuple(found) if isinstance(found, list) else ()
+        conflicts = error.details.get("conflicts")
+        return tuple(conflicts) if isinstance(conflicts, list) else ()
     return ()
 
 
@@ -192,7 +192,7 @@ def _causes(receipt: Receipt, planned: Plan) -> Iterator[ChangeCause]:
 
 
 def _device(fit: Mapping[str, Any] | None) -> str | None:
-    """Return what a document was fitted to, in words."""
+    """Return the device that a document was fitted to, as text."""
     device = (fit or {}).get("device")
     if not isinstance(device, Mapping) or not isinstance(device.get("memory"), int):
         return None
@@ -207,11 +207,11 @@ def _altered(
     target = _recorded(receipt)
     for key in dict.fromkeys((*receipt.decisions, *decided)):
         old = Side(
-            receipt.decisions.get(key, GONE),
+            receipt.decisions.get(key, UNDECIDED),
             [e for e in receipt.evidence if e["key"] == key], target, receipt.importer,
         )  # fmt: skip
         new = Side(
-            decided.get(key, GONE), [e for e in evidence if e["key"] == key], planned.target, __version__
+            decided.get(key, UNDECIDED), [e for e in evidence if e["key"] == key], planned.target, __version__
         )
         if same(old.value, new.value):
             why = _new_warnings(old.decision, planned.decisions.get(key))
@@ -226,11 +226,11 @@ def _why(decision: Decision | None) -> tuple[Reason, ...]:
 
 
 def _new_warnings(old: Mapping[str, Any], new: Decision | None) -> tuple[Reason, ...]:
-    """Warnings that were not there. A receipt without kinds tells only whether there was any."""
-    found = tuple(reason for reason in _why(new) if is_warning(reason))
+    """Return warnings that the receipt lacks; one without kinds has only whether there was a warning."""
+    current = tuple(reason for reason in _why(new) if is_warning(reason))
     if "reasons" not in old:
-        return () if any(warnings(old)) else found
-    return tuple(reason for reason in found if reason.to_json() not in old["reasons"])
+        return () if any(warnings(old)) else current
+    return tuple(reason for reason in current if reason.to_json() not in old["reasons"])
 
 
 def _recorded(receipt: Receipt) -> Target:
@@ -251,7 +251,8 @@ def _place(key: str) -> KeyPath:
 
 def _yours(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
     """Return what the person wrote at a path, where they touched it."""
-    reordered = (field_paths.KEY,)  # the whole list is told where only its order or white space was edited
+    # The whole list has changed where only its order or white space was edited.
+    reordered = (field_paths.KEY,)
     touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
     if not touched:
         return None

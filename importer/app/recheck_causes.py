@@ -1,4 +1,4 @@
-"""Why a decision is another one now: the recorded evidence beside the new; pure."""
+"""Why a decision has changed: the recorded evidence against the new; pure."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ class Side:
 
     @property
     def value(self) -> Any:
-        """``None`` where nothing was decided."""
+        """Return the value; ``None`` without a decision."""
         return self.decision.get("value")
 
     def proof(self) -> Mapping[str, Any] | None:
-        """Return what the engine's parsers read, where they were asked."""
-        found = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
-        return found if found is not None and found["value"].get("asked") else None
+        """Return the proof of the engine's parsers, if it was run."""
+        proof = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
+        return proof if proof is not None and proof["value"].get("asked") else None
 
 
 def reasons(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reason, ...]:
     """Return what changed that this decision rests on, whose own reasons now are ``why``; never empty."""
-    found = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
-    if not found and old.target.backend != new.target.backend:
-        found = [Reason(RecheckReason.BACKEND, backend=new.target.backend)]
-    if not found and not new.facts:
-        found = list(why[:1])
-    return tuple(found) or (_weighed(old, new),)
+    changes = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
+    if not changes and old.target.backend != new.target.backend:
+        changes = [Reason(RecheckReason.BACKEND, backend=new.target.backend)]
+    if not changes and not new.facts:
+        changes = list(why[:1])
+    return tuple(changes) or (_weighed(old, new),)
 
 
 def _registries(key: str, old: Side, new: Side) -> Iterator[Reason]:
@@ -95,22 +95,24 @@ def _proofs(old: Side, new: Side, why: Sequence[Reason]) -> Iterator[Reason]:
 
 
 def _facts(old: Side, new: Side) -> Iterator[Reason]:
-    """Yield what a file or a table says otherwise, says for the first time, or says no more."""
-    gone = _unmatched(old.facts, new.facts)
+    """Yield the evidence of a file or a table that is different, new or missing."""
+    missing = _unmatched(old.facts, new.facts)
     for fact in _unmatched(new.facts, old.facts):
-        was = next((g for g in gone if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
+        was = next((g for g in missing if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
         if was is None:
             yield Reason(RecheckReason.NEW, says=fact["says"])
         else:
-            gone.remove(was)
+            missing.remove(was)
             now, then = _brief(fact, was)
             yield Reason(RecheckReason.CHANGED, source=fact["source"], now=now, then=then)
-    for fact in gone:
+    for fact in missing:
         yield Reason(RecheckReason.GONE, says=fact["says"])
 
 
 def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:
-    """Return facts that have no equal among the others, wording aside; the proof is told by itself."""
+    """Return facts without an equal among the others, apart from their text; the proof is compared
+    elsewhere.
+    """
     known = {_identity(f) for f in others}
     return [f for f in facts if f["rule"] != Rule.PROOF and _identity(f) not in known]
 
@@ -120,7 +122,7 @@ def _identity(fact: Mapping[str, Any]) -> str:
 
 
 def _brief(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
-    """Return each in as few words as tell them apart: their quotes, else their values."""
+    """Return the two in short texts that differ: their quotes, else their values."""
     if one["quote"] and other["quote"] and one["quote"] != other["quote"]:
         return str(one["quote"]), str(other["quote"])
     return shown(one["value"]), shown(other["value"])

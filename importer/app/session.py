@@ -1,4 +1,4 @@
-"""What an import needs running: a sandbox for texts, and a parser worker per engine, all kept warm."""
+"""The resources of imports: a sandbox for texts and a parser worker for each engine, all kept warm."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class ImportSession(Closing):
-    """Shared by all imports of a run; safe to use from several threads. A context manager.
+    """A sandbox and parser workers, shared by the imports of a run and by threads. A context manager.
 
-    ``proves``   whether the parsers of an installed engine are asked.
-    ``sandbox``  what reads the repositories' texts; its owner closes it. Without one, one of its own.
+    ``proves``   whether proofs are run with the parsers of installed engines.
+    ``sandbox``  reads the repositories' texts; its owner closes it. Without one, the session opens its own.
     """
 
     def __init__(self, *, proves: bool = True, sandbox: Sandbox | None = None) -> None:
@@ -39,27 +39,27 @@ class ImportSession(Closing):
         self._stack.close()
 
     def wake(self) -> None:
-        """Start the sandbox now: it is awake by the time a snapshot has been found."""
+        """Start the sandbox now, so that it is ready when a snapshot has been resolved."""
         self.sandbox.start()
 
     def analyse(self, question: Question) -> Analysis:
-        """Return what the files say. Raises RepositoryError, UsageError("bad-value"), SandboxError."""
-        found = self.sandbox.call(ANALYSE, question, question.snapshot.label)
-        if isinstance(found, OverLimit):
-            raise too_costly(question.snapshot, found)
-        return found
+        """Return the analysis of the files; raises RepositoryError, UsageError("bad-value"), SandboxError."""
+        analysis = self.sandbox.call(ANALYSE, question, question.snapshot.label)
+        if isinstance(analysis, OverLimit):
+            raise too_costly(question.snapshot, analysis)
+        return analysis
 
     def bind(self, bound: EngineQuestion) -> Facts:
-        """Return the same for one engine. Raises RepositoryError, SandboxError."""
-        found = self.sandbox.call(FOR_ENGINE, bound, bound.snapshot.label)
-        if isinstance(found, OverLimit):
-            raise too_costly(bound.snapshot, found)
-        return found
+        """Return the evidence for one engine; raises RepositoryError, SandboxError."""
+        facts = self.sandbox.call(FOR_ENGINE, bound, bound.snapshot.label)
+        if isinstance(facts, OverLimit):
+            raise too_costly(bound.snapshot, facts)
+        return facts
 
     def prove(
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
     ) -> Proof:
-        """Ask the engine's parsers; from the cache where this template was asked before."""
+        """Return the proof of the engine's parsers, from the cache where this template was proved before."""
         from importer.engines.parsers import ParserWorker
         from importer.proof.cache import cached
         from importer.proof.prove import prove

@@ -1,4 +1,4 @@
-"""What a document is written for: an engine, its version and parsers; a device, named or this machine."""
+"""The target of a document: an engine, its version and parsers; a device, named or this machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import Target
 from importer.engines import capabilities, machine, registries
 from importer.errors import Setting, UsageError
-from importer.memory.devices import Device, named
+from importer.memory.devices import Device, named, size
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Machine
 
 
 class TargetReason(StrEnum):
-    """Why an engine cannot be written for as it is asked."""
+    """Why a document cannot be written for an engine."""
 
     NOT_ON_APPLE = "not-on-apple"
     TEMPLATE_UNKNOWN = "template-unknown"
@@ -27,17 +27,17 @@ class TargetReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoundTarget:
-    """A target, and the Python of the environment whose parsers can be asked for it, if there is one."""
+    """A target, and the Python of the engine's environment for the proof, if it is installed."""
 
     target: Target
     python: Path | None = None
 
 
 def bind(backend: str, version: str | None = None, *, ask: bool = True) -> BoundTarget:
-    """``version`` if given, else the installed engine's, else the pinned one.
+    """Return the target: ``version`` if there is one, else the installed engine's, else the pinned one.
 
-    An engine is only asked when it is the version that the document is written for, and ``ask`` says so.
-    Raises UsageError("bad-value") for a version without a registry.
+    With ``ask`` the target has the installed engine's Python, if its version is the target's. Raises
+    UsageError("bad-value") for a version without a registry.
     """
     from importer.engines import get, install, runs
 
@@ -48,12 +48,12 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
     if version is None and installed is not None and installed.version in known:
         version = installed.version
     registry = registries.load(backend, version)
-    asked = installed if ask and installed is not None and installed.version == registry.version else None
+    provider = installed if ask and installed is not None and installed.version == registry.version else None
     parsers = {"tool_parser": registry.classes("tool"), "reasoning_parser": registry.classes("reasoning")}
     able = capabilities.load(backend, registry.version)
-    target = Target(backend, registry.version, parsers, asked is not None, runs(backend), able)
+    target = Target(backend, registry.version, parsers, provider is not None, runs(backend), able)
     target = replace(target, templates=offered(backend))
-    return BoundTarget(target, None if asked is None else asked.python)
+    return BoundTarget(target, None if provider is None else provider.python)
 
 
 def device_for(name: str | None, memory: int | None, backend: str) -> Device:
@@ -70,6 +70,12 @@ def device_for(name: str | None, memory: int | None, backend: str) -> Device:
     return device if device.memory is not None else machine.this_machine(backend, cards=False)
 
 
+def parse_device(name: str | None, memory: str | None) -> tuple[str | None, int | None]:
+    """Return a device's full name and its memory in bytes of texts such as ``48GiB``; raises UsageError."""
+    label = None if name is None else named(name).label
+    return label, None if memory is None else size(memory)
+
+
 def machine_for(name: str | None) -> Machine:
     """Return the named device, else what vLLM would run on here, as readers of evidence need it."""
     device = machine.this_machine("vllm") if name is None else named(name)
@@ -79,15 +85,13 @@ def machine_for(name: str | None) -> Machine:
 
 
 def platform_for(name: str | None) -> str:
-    """Return the operating system that a named device runs, in words of ``sys.platform``; else this
-    machine's.
-    """
+    """Return the operating system of a named device, as ``sys.platform``; else this machine's."""
     kind = "cpu" if name is None else named(name).kind
     return sys.platform if kind == "cpu" else "darwin" if kind == "metal" else "linux"
 
 
-def with_template(target: Target, given: TemplateOverride) -> Target:
-    """Return the target with what the template brings: for vLLM a parser of ours.
+def with_template(target: Target, override: TemplateOverride) -> Target:
+    """Return the target with the additions of the template: for vLLM a parser of importer's.
 
     Raises UsageError("bad-value") for an engine that cannot be started with it.
     """
@@ -96,10 +100,10 @@ def with_template(target: Target, given: TemplateOverride) -> Target:
     problem = None
     if not target.runs:
         problem = Reason(TargetReason.TEMPLATE_UNKNOWN, backend=target.backend)
-    elif given.name in CONVENTIONS and given.name not in target.templates:
+    elif override.name in CONVENTIONS and override.name not in target.templates:
         problem = Reason(TargetReason.CALLS_UNREAD, backend=target.backend, known=target.templates)
     if problem is not None:
-        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=given.word, problem=problem)
+        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=override.word, problem=problem)
     if target.backend != "vllm":
         return replace(target, templates=())
     tools = {**target.parsers["tool_parser"], PYTHONIC: "ImporterPythonicToolParser"}

@@ -1,4 +1,4 @@
-"""A document on a real engine: find its weights, serve it, probe it, stop it."""
+"""Validate a document: find its weights, check the machine, serve it, probe it, record the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
-from importer.config_file.store import StoredDocument
+from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
@@ -32,8 +32,8 @@ class RunOptions(TypedDict, total=False):
     """How a document is run.
 
     ``port``  of the engine, ``None`` for a free one. ``probes``  only these, and the report is partial.
-    ``watch``  is told of the engine once it serves, so that another thread can stop it. ``hold``  files that
-    stay open until it is gone.
+    ``watch``  is called with the engine once it serves, so that another thread can stop it.
+    ``hold``  files that stay open until the engine has ended.
     """
 
     port: Required[int | None]
@@ -83,13 +83,11 @@ def inspect(
     port: int | None = None,
     ask: bool = False,
 ) -> DoctorCase:
-    """Return what the doctor looks at for a document on an engine; weights are looked for on this disk
-    only.
-    """
+    """Return the doctor's case of a document on an engine; only weights on this disk are looked for."""
     from importer.engines.doctor.case import of_engine
 
     fit = stored.receipt.fit if stored.receipt is not None else None
-    here = weights or _kept(stored, places)
+    here = weights or _weights_on_disk(stored, places)
     return of_engine(engine_name, document=stored.data, fit=fit, weights=here, port=port, ask=ask)
 
 
@@ -101,9 +99,9 @@ def ready(
     weights: Path | None = None,
     port: int | None = None,
 ) -> list[DoctorFinding]:
-    """Warnings; raises EngineError, "would-not-run" above all, where a run would not come to its end.
+    """Return the doctor's warnings on a run; raises EngineError("would-not-run") for what would stop it.
 
-    Without ``weights``, their folder is not looked into: they may have to be fetched first.
+    Without ``weights``, their folder is not read: they may have to be fetched first.
     """
     from importer.engines import doctor
 
@@ -114,7 +112,10 @@ def ready(
 def run_document(
     stored: StoredDocument, engine_name: str, weights: Path, places: AllowedFolders, **how: Unpack[RunOptions]
 ) -> dict[str, Any]:
-    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError."""
+    """Check the document for the engine, then serve it, probe it and stop the engine; return the report.
+
+    Raises EngineError and DocumentError.
+    """
     from importer.engines import get, install
 
     engine = get(engine_name)
@@ -136,7 +137,10 @@ def run_on(
     watch: Callable[[EngineServer], None] = lambda _: None,
     hold: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Return the same on this engine, installed there; ``backend`` is what the document calls it."""
+    """Serve, probe and stop on this engine, installed there; ``backend`` is its name in the document.
+
+    The report is as it stands in a receipt. Raises EngineError and DocumentError.
+    """
     from importer.engines import tokenizer
     from importer.engines.process import serve
     from importer.validation.journal import Journal
@@ -146,10 +150,10 @@ def run_on(
     block["engine"] = {"name": backend, "version": installed.version}
     document = {**stored.data, "backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
-    given, proof = stored.chat_template(), proof_of(stored, backend)
+    template_file, proof = stored.chat_template(), proof_of(stored, backend)
     with (
         _instead(document, proof),
-        _template(weights, document, given) as render,
+        _template(weights, document, template_file) as render,
         serve(
             engine,
             installed.python,
@@ -157,7 +161,7 @@ def run_on(
             weights,
             port=port,
             progress=progress,
-            template=given,
+            template=template_file,
             hold=hold,
         ) as served,
     ):
@@ -173,34 +177,37 @@ def run_on(
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
             memory=lambda: served.memory,
             fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
-            told=served.told,
+            argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
             files=files_of(stored, weights),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
 
 
-@contextmanager
-def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
-    """Return an engine that dies of its configuration is told with the parser that the proof has instead."""
-    from importer.engines.deaths import Died, of_parser
-    from importer.validation.proof_check import instead
-
-    try:
-        yield
-    except EngineError as error:
-        told = error.details
-        mend = (
-            instead(document, proof) if proof is not None and told.get("blames") == "configuration" else None
-        )
-        if mend is None or not of_parser(told.get("problem")):
-            raise
-        problem = Reason(Died.PARSER_WITH_ANOTHER, problem=told["problem"], remedy=mend)
-        raise error.but(problem=problem) from None
-
-
-def run_against(
+def validate_document(
     stored: StoredDocument,
+    store: Store,
+    engine_name: str,
+    places: AllowedFolders,
+    *,
+    fetch: bool,
+    snapshot: Snapshot | None = None,
+    **how: Unpack[RunOptions],
+) -> dict[str, Any]:
+    """Find the weights, run the document, and record the report in its receipt; return the report.
+
+    ``snapshot``  of the document's model, where the caller has it. Raises what ``weights_of`` and
+    ``run_document`` raise.
+    """
+    weights = weights_of(stored, snapshot, places, fetch=fetch, progress=how["progress"])
+    report = run_document(stored, engine_name, weights, places, **how)
+    record(report, store, stored.name, stored.digest)
+    return report
+
+
+def validate_against(
+    stored: StoredDocument,
+    store: Store,
     url: str,
     model: str | None,
     places: AllowedFolders,
@@ -209,9 +216,10 @@ def run_against(
     progress: Progress,
     probes: Sequence[Probe] | None = None,
 ) -> dict[str, Any]:
-    """Probe a server that somebody else runs; a partial report, without the key. Nothing is fetched.
+    """Probe a running server and record the report in the receipt: partial, and without the key.
 
-    ``model`` is its name for the model, if not the document's. Raises EngineError and UsageError.
+    ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
+    EngineError and UsageError.
     """
     from importer.validation.client import Client
     from importer.validation.journal import without
@@ -229,35 +237,59 @@ def run_against(
             render=render,
             proof=proof_of(stored, stored.backend),
         ).to_json()
-    told: dict[str, Any] = report if key is None else without(report, key)
-    return told
+    shareable: dict[str, Any] = report if key is None else without(report, key)
+    record(shareable, store, stored.name, stored.digest)
+    return shareable
+
+
+def record(report: Mapping[str, Any], store: Store, name: str, digest: str) -> None:
+    """Add a report on the data of ``digest`` to the receipt as it is now: a review during the run stays."""
+    store.amend(name, lambda receipt: receipt.with_validation(report, digest))
+
+
+@contextmanager
+def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
+    """Name the parser of the proof in the error of an engine that dies of its configuration."""
+    from importer.engines.deaths import Died, of_parser
+    from importer.validation.proof_check import instead
+
+    try:
+        yield
+    except EngineError as error:
+        details = error.details
+        remedy = (
+            instead(document, proof)
+            if proof is not None and details.get("blames") == "configuration"
+            else None
+        )
+        if remedy is None or not of_parser(details.get("problem")):
+            raise
+        problem = Reason(Died.PARSER_WITH_ANOTHER, problem=details["problem"], remedy=remedy)
+        raise error.but(problem=problem) from None
 
 
 def rendering(
-    weights: Path, document: Mapping[str, Any], given: ChatTemplate | None = None
+    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None = None
 ) -> PromptRendering:
-    """Return the template beside the weights, or the one given for it, and the variables the engine starts
-    with.
+    """Return the rendering of the weights' template, or of ``override``, with the engine's variables.
 
-    Raises RepositoryError for a template that is no JSON or too large.
+    Raises RepositoryError for a template that is not valid JSON or too large.
     """
     from importer.chat_template.find import Template
     from importer.hub import local
     from importer.validation.rendering import PromptRendering
 
-    template = None if given is None else Template(given.text, given.path.name)
+    template = None if override is None else Template(override.text, override.path.name)
     snapshot = local.resolve(str(weights), weights)
     return PromptRendering(snapshot, document.get("chat_template_kwargs"), template)
 
 
 def _template(
-    weights: Path, document: Mapping[str, Any], given: ChatTemplate | None
+    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None
 ) -> AbstractContextManager[PromptRendering | None]:
-    """Return what renders; nothing where the template's file is broken, of which the engine will complain
-    itself.
-    """
+    """Return the rendering of prompts; nothing where the template's file is broken: the engine rejects it."""
     try:
-        return rendering(weights, document, given)
+        return rendering(weights, document, override)
     except RepositoryError:
         return nullcontext()
 
@@ -265,7 +297,7 @@ def _template(
 def _template_at_hand(
     stored: StoredDocument, places: AllowedFolders
 ) -> AbstractContextManager[PromptRendering | None]:
-    """Return what renders as the document's model does, where that is on this disk."""
+    """Return the rendering of prompts for the document's model, where that is on this disk."""
     try:
         snapshot = _snapshot(stored, places, offline=True)
         weights = weights_of(stored, snapshot, places, fetch=False, progress=lambda _: None)
@@ -279,26 +311,28 @@ def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
     receipt = stored.receipt
     if receipt is None:
         return {}
-    there = {name: was for name, was in receipt.files.items() if (weights / name).exists()}
-    return dict(receipt.files) if receipt.model_id is None else there
+    present = {name: was for name, was in receipt.files.items() if (weights / name).exists()}
+    return dict(receipt.files) if receipt.model_id is None else present
 
 
 def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
-    """Return what the receipt says about the parsers of this engine, the one that was chosen first of all.
+    """Return the receipt's proof for this engine, the verdict on the chosen parser first.
 
-    ``None`` where it says nothing readable.
+    ``None`` where the receipt has none that can be read.
     """
     from importer.config_file.validation_status import builds
     from importer.proof.result import Proof
 
-    kept = stored.receipt.proof if stored.receipt is not None else None
+    recorded = stored.receipt.proof if stored.receipt is not None else None
     try:
-        proof = Proof.from_json(kept or {})
+        proof = Proof.from_json(recorded or {})
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     if engine_name not in builds(proof.engine):
         return None
-    return replace(proof, verdicts={key: _first(stored, key, told) for key, told in proof.verdicts.items()})
+    return replace(
+        proof, verdicts={key: _first(stored, key, verdicts) for key, verdicts in proof.verdicts.items()}
+    )
 
 
 def _first(
@@ -311,21 +345,21 @@ def _first(
 
 
 def _fit_error(stored: StoredDocument, log: Path) -> dict[str, Any]:
-    """Return what was predicted for the document beside what the log reports; empty where either is
-    silent.
-    """
+    """Return the predicted memory beside the log's; empty where the receipt or the log has none."""
     from importer.engines import reported
     from importer.memory.estimate_types import compare
 
     if stored.receipt is None or stored.receipt.fit is None:
         return {}
-    told = reported.read_memory(log)
+    measured = reported.read_memory(log)
     explicit = (stored.data.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
-    return compare(stored.receipt.fit, told.context, told.weights, explicit or told.cache, told.tokens)
+    return compare(
+        stored.receipt.fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens
+    )
 
 
-def _kept(stored: StoredDocument, places: AllowedFolders) -> Path | None:
-    """Return the folder of the model where weights of it are on this disk; the Hub is not asked."""
+def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
+    """Return the folder of the model's weights on this disk; no request goes to the Hub."""
     from importer.hub import cache
     from importer.hub.reference import parse
 
@@ -341,7 +375,7 @@ def _kept(stored: StoredDocument, places: AllowedFolders) -> Path | None:
 
 
 def _resident(stored: StoredDocument, held: int | None) -> dict[str, Any]:
-    """For engines that report nothing: the estimate beside what their processes hold."""
+    """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
     from importer.memory.estimate_types import resident
 
     return resident(stored.receipt.fit or {}, held) if stored.receipt is not None else {}

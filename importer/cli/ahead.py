@@ -1,4 +1,4 @@
-"""What an import needs, started or loaded before it is needed: its sandbox, and later modules."""
+"""Start an import's sandbox and load its later modules before they are needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARM: ContextVar[Sandbox | None] = ContextVar("warm", default=None)
 
 @contextmanager
 def sandbox() -> Iterator[Sandbox]:
-    """Give the caller's warm sandbox (``WARM``), else one that ends with the block."""
+    """Yield the caller's warm sandbox (``WARM``), else one that ends with the block."""
     warm = WARM.get()
     if warm is not None:
         yield warm
@@ -30,7 +30,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def load() -> None:
-    """Load the modules in a thread of its own; who needs one of them meanwhile waits for that one alone."""
+    """Load the modules in a thread; an import of one of them meanwhile waits for that module alone."""
     Thread(target=_load, daemon=True).start()
 
 

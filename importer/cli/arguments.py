@@ -1,4 +1,6 @@
-"""Parse what is typed: a first word that is a command is the command, any other is a reference to import."""
+"""Parse the command line: a first word that is a command is the command, any other is a reference to
+import.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def valued(self) -> frozenset[str]:
-        """Return the options that take the word after them."""
+        """Return the options that take a value."""
         options = (a for a in self._actions if a.nargs not in (0, "?"))
         return frozenset(text for action in options for text in action.option_strings)
 
@@ -86,7 +88,7 @@ def reference(argv: list[str]) -> str | None:
 
 
 def parser(command: str, *, bare: bool = False) -> Parser:
-    """Return a command's own parser; ``bare`` is the one of an import without the word."""
+    """Return a command's own parser; ``bare`` is that of an import without its command word."""
     if bare and command == IMPORT:
         made = _bare()
     else:
@@ -108,7 +110,7 @@ def every() -> Parser:
 
 
 def _split(argv: list[str]) -> tuple[str, list[str]]:
-    """Return the command and the words behind it."""
+    """Return the command and its arguments."""
     return (argv[0], argv[1:]) if argv and argv[0] in COMMANDS else (IMPORT, list(argv))
 
 

@@ -1,4 +1,4 @@
-"""What ``validate`` is told to ask: probes by name, a question and tools of one's own, a running server."""
+"""The probes, prompt and server of ``validate``, from its options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REMOTE = {"api_key_env": "--api-key-env", "model": "--model"}  # for one that is
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that somebody else runs; ``key`` is its secret."""
+    """A running server; ``key`` is its secret."""
 
     url: str
     key: str | None
@@ -40,19 +40,19 @@ class Server:
 
 
 def server(arguments: argparse.Namespace) -> Server | None:
-    """Return the one that ``--against`` names; raises UsageError for what cannot be meant."""
-    given = vars(arguments)
+    """Return the server of ``--against``; raises UsageError for options that do not fit it."""
+    options = vars(arguments)
     against = arguments.against is not None
     unfit = STARTING if against else REMOTE
     for field, option in unfit.items():
-        if given[field] not in (None, False):
+        if options[field] not in (None, False):
             problem = "is not valid with --against" if against else "is valid with --against only"
             raise UsageError("bad-option", option=option, problem=problem)
     return Server(_url(arguments.against), _key(arguments.api_key_env)) if against else None
 
 
 def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
-    """Return those asked for, ``None`` for all; raises UsageError."""
+    """Return the chosen probes, ``None`` for all; raises UsageError."""
     from importer.validation.custom import OwnQuestion, named
 
     if arguments.tool and arguments.prompt is None:
@@ -95,16 +95,16 @@ def _key(variable: str | None) -> str | None:
     raise UsageError("bad-option", option="--api-key-env", problem=problem)
 
 
-def _question(given: str) -> str:
+def _question(prompt: str) -> str:
     """Return the text, or what the file of that name holds."""
-    path = Path(given)
+    path = Path(prompt)
     try:
         is_file = path.is_file()
     except (OSError, ValueError):  # a text can be too long for a name
         is_file = False
-    if not is_file and path.suffix in TEXTS and not any(c.isspace() for c in given):
-        raise UsageError("bad-option", option="--prompt", problem=f"file not found: {given}")
-    text = _read(path, "--prompt") if is_file else given
+    if not is_file and path.suffix in TEXTS and not any(c.isspace() for c in prompt):
+        raise UsageError("bad-option", option="--prompt", problem=f"file not found: {prompt}")
+    text = _read(path, "--prompt") if is_file else prompt
     if not text.strip() or any("\ud800" <= c <= "\udfff" for c in text):
         raise UsageError("bad-option", option="--prompt", problem="is empty or not text")
     return text
@@ -132,7 +132,7 @@ def _tool(name: str) -> Any:
     except (ValueError, RecursionError):
         raise UsageError("bad-option", option="--tool", problem=f"{name} is not valid JSON") from None
     for fault in faults("tool", tool):
-        wrong = messages.text(at(fault.path, fault.says))
+        wrong = messages.text(at(fault.path, fault.message))
         raise UsageError("bad-option", option="--tool", problem=f"{name} {wrong}")
     problem = _unsound(tool["function"].get("parameters", {}))
     if problem is not None:

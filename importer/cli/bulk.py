@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     names = Names(store)
 
     def finish(decided: Decided) -> str:
-        """Return names are given in the order of the list, so they do not depend on who was quicker."""
+        """Plan and write in the order of the list, so that names do not depend on which answer was first."""
         with nullcontext() if arguments.dry_run else store.locked():
             settled = merge_plan(build_plan(decided, names), store, arguments.take)
             if not arguments.dry_run:

@@ -1,4 +1,4 @@
-"""Several tasks under way side by side, answered in their order; what each waits for is the network."""
+"""Run tasks side by side and yield their results in order; each mostly waits for the network."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def in_order(tasks: Iterable[Task], work: Callable[[Task], Result]) -> Iterator[
 
 
 def _work(queue: SimpleQueue[tuple[Future[Result], Task] | None], work: Callable[[Task], Result]) -> None:
-    while (given := queue.get()) is not None:
-        future, task = given
+    while (assignment := queue.get()) is not None:
+        future, task = assignment
         try:
             future.set_result(work(task))
         except BaseException as error:  # carried to the thread that waits for it

@@ -1,4 +1,6 @@
-"""A document in the person's own editor: on a copy, checked on each save, written whole or not at all."""
+"""Edit a document in the person's own editor: on a copy, checked on each save, written whole or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,15 @@ MOST_REMARKS = 20
 class _Remark(NamedTuple):
     """A problem with its line's number, and that line."""
 
-    says: str
+    problem: str
     line: str = ""
 
 
 def edit(store: Store, path: Path) -> bool:
-    """Let the person edit a document until it is right or given up; whether it was written.
+    """Let the person edit a document until it is valid or given up; return whether it was written.
 
     Raises UsageError where the editor fails, DocumentError("edited") where the file changed meanwhile; the
-    document is as it was then.
+    document then stays.
     """
     before = _read(path)
     with tempfile.TemporaryDirectory(prefix="importer-") as folder:
@@ -54,7 +56,7 @@ def edit(store: Store, path: Path) -> bool:
             remarks = _remarks_on(text)
             if not remarks:
                 break
-            _tell(remarks)
+            _print_remarks(remarks)
             answer = show.ask("Edit it again? [Y/n] ")
             if answer is None or answer.strip().lower() in {"n", "no"}:
                 show.note(f"Given up: {path} is as it was.")
@@ -65,7 +67,9 @@ def edit(store: Store, path: Path) -> bool:
 
 
 def command() -> list[str]:
-    """Return the editor's words, by VISUAL, then EDITOR, then vi; no shell reads them. Raises UsageError."""
+    """Return the editor's command line, by VISUAL, then EDITOR, then vi, without a shell; raises
+    UsageError.
+    """
     typed = next((v for n in ("VISUAL", "EDITOR") if (v := os.environ.get(n, "").strip())), FALLBACK)
     try:
         return shlex.split(typed)
@@ -88,7 +92,7 @@ def _run(copy: Path) -> None:
 
 @contextmanager
 def _its_terminal() -> Iterator[None]:
-    """Ctrl-C is the editor's while it runs, and one that dies leaves the terminal as it found it."""
+    """Leave Ctrl-C to the editor while it runs, and restore the terminal after an editor that dies."""
     import termios
 
     # A handler and not SIG_IGN, which the editor would inherit.
@@ -106,9 +110,7 @@ def _its_terminal() -> Iterator[None]:
 
 
 def _remarks_on(text: str) -> list[_Remark]:
-    """Return what is wrong with the text, numbered as it is with these remarks above it; none where nothing
-    is.
-    """
+    """Return the problems of the text, with line numbers below these remarks; empty for a valid text."""
     number = len(problems(text))
     shown = min(number, MOST_REMARKS)
     below = "#\n" * (1 + shown + (number > shown)) + text
@@ -123,7 +125,7 @@ def _remarks_on(text: str) -> list[_Remark]:
 
 
 def _with_remarks(text: str, remarks: Sequence[_Remark]) -> str:
-    above = [HEADING, *(r.says for r in remarks)] if remarks else []
+    above = [HEADING, *(r.problem for r in remarks)] if remarks else []
     return "".join(f"{REMARK}{line}\n" for line in above) + text
 
 
@@ -133,15 +135,15 @@ def _without_remarks(text: str) -> str:
     return "".join(lines[first:])
 
 
-def _tell(remarks: Sequence[_Remark]) -> None:
-    """Each problem, and below it the line that it stands on."""
+def _print_remarks(remarks: Sequence[_Remark]) -> None:
+    """Print each problem, and below it its line."""
     show.note("This cannot be saved as it is:")
     for remark in remarks:
-        show.note(f"  {remark.says}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
+        show.note(f"  {remark.problem}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
 
 
 def _replace(store: Store, path: Path, before: str, text: str) -> None:
-    """Write what was edited unless somebody else wrote meanwhile; then it is kept beside."""
+    """Write the edited text; where another process wrote meanwhile, keep it in a file beside."""
     with store.locked():
         if _read(path) == before:
             write_all({path: text})
@@ -153,7 +155,7 @@ def _replace(store: Store, path: Path, before: str, text: str) -> None:
 
 
 def _read(path: Path) -> str:
-    """Return a file's text, whatever its bytes: what is no UTF-8 shows when it is checked."""
+    """Return a file's text; bytes that are not UTF-8 are found by the check."""
     try:
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError as error:

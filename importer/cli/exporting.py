@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from importer.app.export import export
 from importer.cli import show
 from importer.config_file.store import named, write_all
 from importer.errors import DocumentError, UsageError
 from importer.exports import FORMATS, get
-from importer.exports.base import Exported, ExportRefused, Options, Origin
+from importer.exports.base import Exported, Origin
 from importer.messages import render
 
 
@@ -21,44 +22,36 @@ def run(arguments: argparse.Namespace) -> None:
         return
     if arguments.name is None or arguments.format is None:
         raise UsageError("bad-option", option="NAME FORMAT", problem="both are required, or --list")
-    chosen = get(arguments.format)
+    get(arguments.format)  # an unknown format is an error before the document is read
     _, stored = named(arguments.name, arguments.folder)
-    stored.check()
-    if not stored.data["backend"]:
-        raise DocumentError("invalid", path=stored.path, problem="backend is required for an export")
-    origin = Origin.of(stored.data, stored.receipt)
-    if arguments.approved_only and origin.review != "approved":
-        raise DocumentError("not-approved", name=origin.name, review=origin.review)
-    made = chosen.export(stored.data, stored.receipt, Options(arguments.device, stored.chat_template()))
-    if isinstance(made, ExportRefused):
-        raise DocumentError(
-            "cannot-export", name=origin.name, format=arguments.format, reason=made.reason, remedy=made.remedy
-        )
-    written = None if arguments.output is None else _write(made.files, arguments.output)
+    exported, origin = export(
+        stored, arguments.format, device=arguments.device, approved_only=arguments.approved_only
+    )
+    written = None if arguments.output is None else _write(exported.files, arguments.output)
     if origin.review != "approved":
         show.note(f"Warning: {origin.name} is not approved (review: {origin.review}).")
     if arguments.json:
-        _json(arguments.format, origin, made, written)
+        _json(arguments.format, origin, exported, written)
         return
-    for loss in made.lost:
+    for loss in exported.lost:
         show.note(f"Not carried over as it is: {render(loss)}")
     if written is None:
-        _print(made.files)
+        _print(exported.files)
     else:
         show.note(f"Wrote {', '.join(map(str, written))}.")
 
 
 def _list(*, json: bool) -> None:
     if json:
-        for name, found in FORMATS.items():
-            show.json_line(show.json_text({"format": name, "consumer": found.consumer}))
+        for name, export_format in FORMATS.items():
+            show.json_line(show.json_text({"format": name, "consumer": export_format.consumer}))
     else:
-        rows = [(name, found.consumer) for name, found in FORMATS.items()]
+        rows = [(name, export_format.consumer) for name, export_format in FORMATS.items()]
         show.console().print(show.table(("format", "for"), rows))
 
 
 def _write(files: Mapping[str, str], output: str) -> list[Path]:
-    """Write all or none; a file that holds something else is left alone. Raises DocumentError."""
+    """Write all files or none, over no file of another content; raises DocumentError."""
     place = Path(output)
     folder = place.is_dir() or output.endswith("/") or len(files) > 1
     contents = {place / name if folder else place: text for name, text in files.items()}
@@ -84,8 +77,8 @@ def _print(files: Mapping[str, str]) -> None:
         show.line(text.rstrip("\n"))
 
 
-def _json(name: str, origin: Origin, made: Exported, written: list[Path] | None) -> None:
-    told = {
+def _json(name: str, origin: Origin, exported: Exported, written: list[Path] | None) -> None:
+    members = {
         "schema": 1,
         "name": origin.name,
         "format": name,
@@ -93,8 +86,8 @@ def _json(name: str, origin: Origin, made: Exported, written: list[Path] | None)
         "revision": origin.revision,
         "digest": origin.digest,
         "review": origin.review,
-        "files": dict(made.files),
+        "files": dict(exported.files),
         "written": None if written is None else [str(path) for path in written],
-        "lost": [render(loss) for loss in made.lost],
+        "lost": [render(loss) for loss in exported.lost],
     }
-    show.json_line(show.json_text(told))
+    show.json_line(show.json_text(members))

@@ -1,4 +1,4 @@
-"""The main command: import a model."""
+"""The command ``import``: decide, show, review, write and validate one model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     store = Store(Path(arguments.folder))
     request = request_from(arguments, arguments.reference)
     if arguments.validate not in (None, INSTALLED):
-        get(arguments.validate)  # a name that is no engine's is told before anything is done
+        get(arguments.validate)  # an unknown engine is an error before anything is done
     ahead.load()
     with show.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
         planned = plan(request, Names(store), bench, ANYWHERE, progress)
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         show.note(summary.attention(warning))
     if not arguments.json:
         _show(planned, path)
-    _tell(arguments, settled)
+    _print_changes(arguments, settled)
     if arguments.explain:
         _explain(planned)
     if arguments.dry_run:
@@ -73,13 +73,14 @@ def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest
 
 
 def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
-    """Return the device's own name and bytes of memory, as far as they were given; raises UsageError."""
+    """Return the device's full name and the bytes of memory; ``None`` for those not given. Raises
+    UsageError.
+    """
     if arguments.device is None and arguments.memory is None:
         return None, None
-    from importer.memory import devices
+    from importer.app.target import parse_device
 
-    name = None if arguments.device is None else devices.named(arguments.device).label
-    return name, None if arguments.memory is None else devices.size(arguments.memory)
+    return parse_device(arguments.device, arguments.memory)
 
 
 def _show(planned: Plan, path: Path) -> None:
@@ -91,7 +92,7 @@ def _show(planned: Plan, path: Path) -> None:
 
 
 def _explain(planned: Plan) -> None:
-    """Every decision with its reasons, the evidence, the fit, the proof, and what is unknown, to stderr."""
+    """Print every decision with its reasons, the evidence, the fit, the proof and the unknowns to stderr."""
     worded = {key: to_json(decision, messages.INSTEAD) for key, decision in planned.decisions.items()}
     show.console(stderr=True).print(show.decisions(worded))
     proof = None if planned.proof is None else planned.proof.to_json()
@@ -101,7 +102,7 @@ def _explain(planned: Plan) -> None:
 
 
 def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
-    """Approval by --yes or at the terminal; True leaves it pending; False means the user stopped."""
+    """Return the approval of --yes or of the terminal; True leaves it pending, False stops."""
     if arguments.yes:
         return approval_by_option()
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
@@ -125,19 +126,19 @@ def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Sett
         raise
 
 
-def _tell(arguments: argparse.Namespace, settled: Settled) -> None:
-    """What is kept of earlier words and edits, and what the file's values become."""
+def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
+    """Print the settings and edits that are kept from before, and the changes of the file's values."""
     typed = request_from(arguments, arguments.reference).preferences.values
-    said = settled.planned.request.preferences.values
-    kept = [f"{key}={show.value(value)}" for key, value in said.items() if key not in typed]
+    preferences = settled.planned.request.preferences.values
+    remembered = [f"{key}={show.value(value)}" for key, value in preferences.items() if key not in typed]
     if (arguments.device, arguments.memory) == (None, None):
-        given = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
-        kept += [f"{key}={show.value(value)}" for key, value in given.items() if value is not None]
+        target = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
+        remembered += [f"{key}={show.value(value)}" for key, value in target.items() if value is not None]
     if arguments.template is None and settled.planned.request.template is not None:
         word = settled.planned.request.template.word
         show.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")
-    if kept:
-        show.note(f"As you said at an earlier import: {', '.join(kept)}. --unset KEY takes it back.")
+    if remembered:
+        show.note(f"As you said at an earlier import: {', '.join(remembered)}. --unset KEY takes it back.")
     for title, changes in (("Your edit stays", settled.edits), ("Changes", settled.changes)):
         for change in changes:
             if change.path[0] not in BOOKKEEPING:
@@ -160,30 +161,30 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
     try:
         after_import(arguments, planned, store)
     except ValidationError:
-        if arguments.json:  # the line is always printed; the exit code tells the rest
+        if arguments.json:  # the line is always printed; the exit code has the result
             show.json_line(show.json_text(settled.report(store.path(planned.name))))
         raise
 
 
 def error_line(reference: str | None, error: ImporterError) -> str:
     """Return the frozen line of --json for a failure."""
-    said = messages.error_json(error)
+    members = messages.error_json(error)
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
-        said["conflicts"] = [conflict.to_json() for conflict in conflicts]
+        members["conflicts"] = [conflict.to_json() for conflict in conflicts]
     troubles = error.details.get("troubles")
     if isinstance(troubles, tuple):
-        said["troubles"] = [one.to_json(messages.text) for one in troubles]
-    return show.json_text({"schema": 1, "reference": reference, "error": said})
+        members["troubles"] = [one.to_json(messages.text) for one in troubles]
+    return show.json_text({"schema": 1, "reference": reference, "error": members})
 
 
 def approval_by_option() -> ReviewEntry:
-    """Return what --yes says in the receipt."""
+    """Return the review that --yes records."""
     return ReviewEntry("approved", f"{user()} (--yes)", now())
 
 
 def user() -> str:
-    """Return who is at the terminal, for the receipt."""
+    """Return the user's name, for the receipt."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -1,4 +1,4 @@
-"""The answers of a long run, kept until its last one, so that a run that was killed goes on where it was."""
+"""The journal of a long import: its answers, so that a killed run continues where it was."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Journal:
     @classmethod
     @contextmanager
     def opened(cls, references: Sequence[str], arguments: argparse.Namespace) -> Iterator[Self]:
-        """Return the journal of this very list with these very options.
+        """Open the journal of this very list with these very options.
 
         Raises UsageError where another process works on it, DocumentError("cannot-write").
         """
@@ -48,23 +48,23 @@ class Journal:
             yield cls(path, file)
 
     def answered(self, names: Names) -> Iterator[str]:
-        """Yield what an earlier run had answered, its names given again; from a broken line on all is taken
-        out.
+        """Yield the answers of an earlier run and keep their names; a broken line and all behind it are
+        removed.
         """
         self._file.seek(0)
         whole = 0
         for line in iter(self._file.readline, b""):
-            said = _parsed(line)
-            if said is None:
+            answer = _parsed(line)
+            if answer is None:
                 break
             whole += len(line)
-            if "name" in said:
-                names.keep(said["name"], said["document"]["parameters"]["model"])
+            if "name" in answer:
+                names.keep(answer["name"], answer["document"]["parameters"]["model"])
             yield line.decode().rstrip("\n")
         self._file.truncate(whole)
 
     def keep(self, line: str) -> None:
-        """Add an answer; it is on its way to the disk before it is shown."""
+        """Add an answer and flush it, before it is shown."""
         try:
             self._file.write(line.encode() + b"\n")
             self._file.flush()
@@ -72,20 +72,22 @@ class Journal:
             raise DocumentError("cannot-write", path=self._path, problem=error.strerror) from None
 
     def finish(self) -> None:
-        """Everything was answered: the next run starts anew."""
+        """Remove the journal of a finished run."""
         self._path.unlink(missing_ok=True)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        said = json.loads(line) if line.endswith(b"\n") else None
+        parsed = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
-    return said if isinstance(said, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def _path(references: Sequence[str], arguments: argparse.Namespace) -> Path:
-    said = {k: v for k, v in vars(arguments).items() if k not in ("source", "json")}
+    options = {k: v for k, v in vars(arguments).items() if k not in ("source", "json")}
     around = {name: os.environ.get(name) for name in ENVIRONMENT}
-    what = json.dumps([__version__, references, str(Path.cwd()), said, around], default=str, sort_keys=True)
+    what = json.dumps(
+        [__version__, references, str(Path.cwd()), options, around], default=str, sort_keys=True
+    )
     return home() / "cache" / "bulk" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.jsonl"

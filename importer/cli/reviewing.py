@@ -13,7 +13,7 @@ from importer.cli import editing, messages, show
 from importer.cli.importing import user
 from importer.config import now
 from importer.config_file.receipt import ReviewEntry
-from importer.config_file.review import page, say
+from importer.config_file.review import page, record_review
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, UsageError
 
@@ -28,12 +28,14 @@ State = Literal["approved", "rejected"]
 
 
 def review(arguments: argparse.Namespace) -> None:
-    """The commands ``review NAME`` and ``approve NAME``; raises ImporterError."""
+    """Run the commands ``review NAME`` and ``approve NAME``; raises ImporterError."""
     _check(arguments)
     store, name = Store(Path(arguments.folder)), arguments.name
-    said: State | None = "approved" if arguments.approve else None if arguments.reject is None else "rejected"
-    if said is not None:
-        stored = _say(store, name, said, arguments.reject or arguments.note, arguments.digest)
+    state: State | None = (
+        "approved" if arguments.approve else None if arguments.reject is None else "rejected"
+    )
+    if state is not None:
+        stored = _record(store, name, state, arguments.reject or arguments.note, arguments.digest)
     elif arguments.json or not _at_terminal():
         stored = store.load(name)
     else:
@@ -41,7 +43,7 @@ def review(arguments: argparse.Namespace) -> None:
         return
     if arguments.json:
         show.json_line(show.json_text(page(stored)))
-    elif said is None:
+    elif state is None:
         _show(page(stored))
         show.note("No terminal, so nothing was asked: --approve and --reject NOTE say it.")
     if arguments.explain:
@@ -49,7 +51,7 @@ def review(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for what cannot be meant."""
+    """Raise UsageError for invalid options."""
     if arguments.note is not None and not arguments.approve:
         raise UsageError("bad-option", option="--note", problem="is valid with --approve only")
     if arguments.digest is not None:
@@ -79,7 +81,7 @@ def _at_terminal() -> bool:
 
 
 class _Interview:
-    """Asks until something is said or the person leaves; what cannot be done is told, and asked again."""
+    """Asks until there is a review or the person leaves; a failed action is reported, and asked again."""
 
     def __init__(self, store: Store, name: str, explain: bool) -> None:
         self._store, self._name = store, name
@@ -88,7 +90,7 @@ class _Interview:
             self._evidence("")
 
     def run(self) -> None:
-        """Raise ImporterError where the document is gone."""
+        """Ask for actions; raises ImporterError where the document is missing."""
         done = False
         actions = {
             "accept": self._accept, "edit": self._edit, "evidence": self._evidence, "reject": self._reject,
@@ -105,7 +107,7 @@ class _Interview:
                     self._stored = self._look()
 
     def _look(self) -> StoredDocument | None:
-        """Show the document as it lies there; None where its text cannot be read, which is told."""
+        """Show the document; return ``None`` and print the problem where its text is invalid."""
         try:
             stored = self._store.load(self._name)
         except DocumentError as error:
@@ -117,21 +119,21 @@ class _Interview:
         return stored
 
     def _accept(self, note: str) -> bool:
-        return self._say("approved", note)
+        return self._record("approved", note)
 
     def _reject(self, note: str) -> bool:
         note = note or (show.ask("Why? ") or "").strip()
         if note:
-            return self._say("rejected", note)
+            return self._record("rejected", note)
         show.note("Not rejected: a rejection says why.")
         return False
 
-    def _say(self, state: State, note: str) -> bool:
+    def _record(self, state: State, note: str) -> bool:
         problem = _unfit(note) if note else None
         if self._stored is None or problem is not None:
             show.note(f"Not {state}: {problem or 'it cannot be read as it is; e opens your editor'}.")
             return False
-        _say(self._store, self._name, state, note or None, self._stored.digest)
+        _record(self._store, self._name, state, note or None, self._stored.digest)
         return True
 
     def _edit(self, _: str) -> bool:
@@ -146,7 +148,7 @@ class _Interview:
 
 
 def _choice() -> tuple[str, str]:
-    """Return what the person chose, and what they typed behind it; the end of input is to leave."""
+    """Return the chosen action and its argument; the end of input leaves."""
     while True:
         answer = show.ask(QUESTION)
         word, _, rest = ("q" if answer is None else answer.strip()).partition(" ")
@@ -156,47 +158,45 @@ def _choice() -> tuple[str, str]:
         show.note(HELP)
 
 
-def _say(store: Store, name: str, state: State, note: str | None, seen: str | None) -> StoredDocument:
+def _record(store: Store, name: str, state: State, note: str | None, seen: str | None) -> StoredDocument:
     note = None if note is None else note.strip()
-    stored = say(store, name, ReviewEntry(state, user(), now(), note), seen)
+    stored = record_review(store, name, ReviewEntry(state, user(), now(), note), seen)
     show.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
     return stored
 
 
-def _show(found: Mapping[str, Any]) -> None:
-    """The page for a person: decisions first, what needs a look below them, the states last."""
-    revision = f" at {found['revision']}" if found["revision"] else ""
-    show.line(show.plain(f"{found['model']}{revision} → {found['path']}"))
-    show.console().print(show.decisions(found["decisions"]))
-    lines = [f"fit: {found['fit']['says']}"] if found["fit"] else []
-    lines += [f"proof: {text}" for text in found["proof"]]
-    lines += [f"warning: {text}" for text in found["warnings"]]
-    lines += [f"unknown: {name}: {reason}" for name, reason in found["unknown"].items()]
-    if found["edited"]:
-        lines += ["Edited since it was imported:", *_changes(found["edited"])]
-    lines += _approval(found)
-    if found["problems"]:
-        lines += ["It cannot be approved as it is:", *(f"  {p}" for p in found["problems"])]
-    if found["word"]["state"] == "rejected":
-        lines.append(f"Rejected by {_who(found['word'])}: {found['word'].get('note')}")
-    lines.append(f"digest: {found['digest']}")
+def _show(view: Mapping[str, Any]) -> None:
+    """Print the document for a review: decisions first, then what requires attention, the states last."""
+    revision = f" at {view['revision']}" if view["revision"] else ""
+    show.line(show.plain(f"{view['model']}{revision} → {view['path']}"))
+    show.console().print(show.decisions(view["decisions"]))
+    lines = [f"fit: {view['fit']['says']}"] if view["fit"] else []
+    lines += [f"proof: {text}" for text in view["proof"]]
+    lines += [f"warning: {text}" for text in view["warnings"]]
+    lines += [f"unknown: {name}: {reason}" for name, reason in view["unknown"].items()]
+    if view["edited"]:
+        lines += ["Edited since it was imported:", *_changes(view["edited"])]
+    lines += _approval(view)
+    if view["problems"]:
+        lines += ["It cannot be approved as it is:", *(f"  {p}" for p in view["problems"])]
+    if view["word"]["state"] == "rejected":
+        lines.append(f"Rejected by {_who(view['word'])}: {view['word'].get('note')}")
+    lines.append(f"digest: {view['digest']}")
     for text in lines:
         show.line(show.plain(text))
-    show.line(f"review: {found['review']}; validation: {found['validation']}")
+    show.line(f"review: {view['review']}; validation: {view['validation']}")
 
 
-def _approval(found: Mapping[str, Any]) -> list[str]:
+def _approval(view: Mapping[str, Any]) -> list[str]:
     """Return what differs from the version that was approved last."""
-    if (
-        found["approved"] is None and found["word"]["state"] == "approved"
-    ):  # a receipt from before it was kept
-        return [f"Approved by {_who(found['word'])}."]
-    if found["approved"] is None:
+    if view["approved"] is None and view["word"]["state"] == "approved":  # a receipt from before it was kept
+        return [f"Approved by {_who(view['word'])}."]
+    if view["approved"] is None:
         return ["Never approved."]
-    who = _who(found["approved"])
-    if not found["differences"]:
+    who = _who(view["approved"])
+    if not view["differences"]:
         return [f"The same data as approved by {who}."]
-    return [f"Changed since it was approved by {who}:", *_changes(found["differences"])]
+    return [f"Changed since it was approved by {who}:", *_changes(view["differences"])]
 
 
 def _changes(changes: list[dict[str, Any]]) -> list[str]:
@@ -209,5 +209,5 @@ def _who(word: Mapping[str, Any]) -> str:
 
 def _evidence(stored: StoredDocument, key: str = "") -> None:
     receipt = stored.need_receipt()
-    told = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
-    show.explain(told, *((None, None) if key else (receipt.fit, receipt.proof)))
+    evidence = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
+    show.explain(evidence, *((None, None) if key else (receipt.fit, receipt.proof)))

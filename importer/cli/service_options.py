@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from importer.service.settings import Found
+    from importer.service.settings import SourcedSettings
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-config", action="store_true", help="print all settings and their sources")
 
 
-def settings_of(arguments: argparse.Namespace) -> Found:
+def settings_of(arguments: argparse.Namespace) -> SourcedSettings:
     """Return the settings with their sources; raises ServiceError("bad-setting")."""
     from importer.service import settings
 

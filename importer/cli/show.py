@@ -1,4 +1,4 @@
-"""What a person sees: tables and progress on a terminal, plain lines elsewhere."""
+"""Output of the command line: tables and progress on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def note(text: str) -> None:
-    """One line to stderr."""
+    """Print one line to stderr."""
     streams.to_stderr(plain(text))
 
 
 def typed(command: str, name: str, folder: str) -> str:
-    """Return a command on a document as it would be typed here."""
+    """Return a command on a document with the options of this folder."""
     words = ["importer", command, name, *(["--dir", folder] if folder != FOLDER else [])]
     return f"'{shlex.join(words)}'"
 
 
 def line(text: str) -> None:
-    """One line to stdout."""
+    """Print one line to stdout."""
     print(text)  # noqa: T201
 
 
@@ -61,7 +61,7 @@ def json_text(data: object) -> str:
 
 
 def json_line(text: str) -> None:
-    """Such a line to stdout, escaped where stdout cannot say it."""
+    """Print a line of JSON to stdout, escaped where its encoding lacks a character."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -70,13 +70,13 @@ def json_line(text: str) -> None:
 
 
 def json_lines(items: Iterable[object]) -> None:
-    """One such line for each."""
+    """Print a line of JSON for each."""
     for item in items:
         json_line(json_text(item))
 
 
 def decisions(chosen: Mapping[str, Any]) -> Table:
-    """Key, value, status, why, what was overruled; ``chosen`` in its JSON form."""
+    """Return a table of decisions: key, value, status, reasons; ``chosen`` in its JSON form."""
     rows = [
         (
             key,
@@ -90,13 +90,13 @@ def decisions(chosen: Mapping[str, Any]) -> Table:
     return table(("decision", "value", "status", "why", "overruled"), rows)
 
 
-def fit(told: Mapping[str, Any]) -> Table:
-    """Return what the model takes of one device, in GiB; ``told`` as receipts keep it."""
-    title = f"fit: {told['says']}"
-    if "estimate" not in told:
+def fit(record: Mapping[str, Any]) -> Table:
+    """Return a table of the model's memory on one device, in GiB; ``record`` as in a receipt."""
+    title = f"fit: {record['says']}"
+    if "estimate" not in record:
         return table((), (), title)
-    source = f"weights as the {told['weights']['source']} say: {told['weights']['why']}"
-    parts = [*told["estimate"]["terms"], {"part": "together", **told["estimate"]["total"], "why": source}]
+    source = f"weights as the {record['weights']['source']} say: {record['weights']['why']}"
+    parts = [*record["estimate"]["terms"], {"part": "together", **record["estimate"]["total"], "why": source}]
     rows = [
         (t["part"], *(f"{t[bound] / 2**30:.2f}" for bound in ("low", "likely", "high")), t["why"])
         for t in parts
@@ -105,7 +105,7 @@ def fit(told: Mapping[str, Any]) -> Table:
 
 
 def change(changed: Mapping[str, Any]) -> str:
-    """``path: before → after``, as ``document.review.change_json`` gives a change."""
+    """Return ``path: before → after`` for the JSON of a change."""
     from importer.config_file.diff import ABSENT, shown
 
     return (
@@ -116,7 +116,7 @@ def change(changed: Mapping[str, Any]) -> str:
 def explain(
     evidence: Sequence[Mapping[str, Any]], fitting: Mapping[str, Any] | None, proof: Mapping[str, Any] | None
 ) -> None:
-    """Evidence, fit, and what was rendered and read, to stderr; all as they stand in a receipt."""
+    """Print the evidence, the fit and the proof of a receipt to stderr."""
     from importer.proof import Proof
 
     rows = [
@@ -128,7 +128,7 @@ def explain(
             e["says"] + (f"\n“{e['quote']}”" if e["quote"] else ""),
         )
         for e in evidence
-        if e["rule"] != "proof"  # told in full below the table
+        if e["rule"] != "proof"  # printed in full below the table
     ]
     out = console(stderr=True)
     out.print(table(("decision", "rule", "value", "source", "what it says"), rows, "evidence"))
@@ -139,10 +139,10 @@ def explain(
     except damaged:
         note("The receipt's fit cannot be read.")
     try:
-        told = [] if proof is None else list(Proof.from_json(proof).explain())
+        lines = [] if proof is None else list(Proof.from_json(proof).explain())
     except damaged:
-        told = ["the receipt's proof cannot be read"]
-    for text in told:
+        lines = ["the receipt's proof cannot be read"]
+    for text in lines:
         out.print(plain(text), markup=False)
 
 
@@ -194,7 +194,7 @@ class Progress:
         self._display.update(self._task, description=text, completed=done, total=total)
 
     def stop(self) -> None:
-        """Take the display away."""
+        """Remove the display."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()  # it may be starting the display just now

@@ -1,4 +1,4 @@
-"""Standard streams: there from the start, able to take every text, never the cause of a second failure."""
+"""Standard streams that accept every text, and whose failure does not cause a second one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def prepare() -> None:
-    """Open what the caller closed, and let no character be one that a stream cannot take.
+    """Open closed streams, and escape characters that a stream's encoding lacks.
 
-    A closed standard output stays one that cannot be written, so that a result which is lost is an error.
+    A closed standard output fails on writing, so that a lost result is an error.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -34,7 +34,7 @@ class _Pipe(io.FileIO):
     """A file whose reader may leave: what is written after that is dropped, and the command goes on."""
 
     def write(self, data: Buffer, /) -> int:
-        """Write, or drop it where nobody reads any more."""
+        """Write, or drop the text where the reader has left."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -54,7 +54,7 @@ def _until_closed(stream: TextIO) -> TextIO:
 
 
 def silence(stream: object) -> None:
-    """Python flushes its streams at exit; one that is closed or full must not fail a second time."""
+    """Close a stream that failed, so that Python's flush at exit does not fail again."""
     with suppress(AttributeError, OSError, ValueError):
         number = stream.fileno()  # type: ignore[attr-defined]
         null = os.open(os.devnull, os.O_WRONLY)
@@ -63,7 +63,7 @@ def silence(stream: object) -> None:
 
 
 def to_stderr(text: str) -> None:
-    """Lines for a person; a standard error that cannot be written changes nothing else."""
+    """Print lines for a person; a failure of stderr changes nothing else."""
     try:
         print(text, file=sys.stderr, flush=True)  # noqa: T201
     except (OSError, ValueError):

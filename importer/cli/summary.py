@@ -1,4 +1,4 @@
-"""What an import prints: what needs attention, then key, value and source in 80 columns."""
+"""The output of an import: what requires attention, then key, value and source in 80 columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importer.app.import_ import Plan
 from importer.cli import messages, show
 from importer.config_file.attention import Attention
 from importer.config_file.build import source
-from importer.config_file.field_paths import SAID, SAMPLING, UNWRITTEN
+from importer.config_file.field_paths import REMARKS, SAMPLING, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.memory.choose import Choice, gib
@@ -17,12 +17,12 @@ from importer.memory.choose import Choice, gib
 WIDTH = 80  # columns
 ROWS = 17  # of a table; with what stands around it an ordinary import has 25 lines
 KEY, SOURCE = 30, 34  # columns at most
-HIDDEN = (*SAID, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
+HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
 FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
 
 
 def lines(planned: Plan) -> Iterator[str]:
-    """Return the table, the number of values that it leaves out, and how the model fits."""
+    """Yield the table, the number of values that it leaves out, and the fit."""
     rows = list(_rows(planned.decisions))
     key = min(KEY, max(len(name) for name, _, _ in rows))
     origin = min(SOURCE, max(len(text) for _, _, text in rows))
@@ -63,7 +63,7 @@ def _value(value: Any) -> str:
 
 
 def _fit(choice: Choice) -> str:
-    """Return the device, and how much of its memory the model takes."""
+    """Return the device, and the share of its memory that the model needs."""
     if choice.fit is None or choice.placed is None:
         return f"unknown on {choice.device.label}"
     cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""

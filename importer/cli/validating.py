@@ -1,4 +1,4 @@
-"""Running a document, after an import or by itself."""
+"""The command ``validate``, and the validation after an import."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from importer.app.import_ import Plan
-from importer.app.validate import ready, run_against, run_document, weights_of
+from importer.app.validate import ready, validate_against, validate_document
 from importer.cli import asking, messages, show
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
@@ -25,21 +25,21 @@ def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> 
     """Validate by default where engine and weights are here; fetch only on ``--validate``."""
     if arguments.no_validate:
         return
-    asked = arguments.validate is not None
+    requested = arguments.validate is not None
     name = planned.target.backend if arguments.validate in (None, INSTALLED) else arguments.validate
-    missing = None if asked else _missing(planned.snapshot, name)
+    missing = None if requested else _missing(planned.snapshot, name)
     if missing:
         show.note(f"Not validated: {missing}")
         return
     stored = store.load(planned.name)
-    report = _run(stored, store, name, planned.snapshot, fetch=asked, port=None)
+    report = _run(stored, store, name, planned.snapshot, fetch=requested, port=None)
     if not arguments.json:
         _show(report, stored)
     _verdict(report, stored, name)
 
 
 def validate(arguments: argparse.Namespace) -> None:
-    """The command ``validate NAME|FILE``: what is typed is checked before anything starts."""
+    """Run the command ``validate NAME|FILE``; every option is checked before anything starts."""
     if arguments.list_probes:
         _list(as_json=arguments.json)
         return
@@ -59,16 +59,16 @@ def validate(arguments: argparse.Namespace) -> None:
         show.json_line(show.json_text(report))
     else:
         _show(report, stored)
-    told = report_model.sheet(store.find(stored.name) or stored, [report])
+    model = report_model.sheet(store.find(stored.name) or stored, [report])
     for path, write in places.items():
-        write_file(path, write.write(told))
+        write_file(path, write.write(model))
     _verdict(report, stored, engine)
 
 
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
     console, run = show.console(), report_model.run(report, stored.digest)
-    shown = run.found if report.get("partial") else tuple(one for one in run.found if not one.passed)
+    shown = run.outcomes if report.get("partial") else tuple(one for one in run.outcomes if not one.passed)
     if shown:
         console.print(terminal.outcomes(shown, console.width))
     if not report.get("partial"):
@@ -86,7 +86,7 @@ def _list(*, as_json: bool) -> None:
 
 
 def _missing(snapshot: Snapshot, name: str) -> str | None:
-    """Return why a validation cannot run unasked: what ``--validate`` would need or fetch."""
+    """Return why a validation does not run by default: what ``--validate`` would require or fetch."""
     from importer.engines import get, install
     from importer.hub import locate_weights, weights_size
 
@@ -112,20 +112,25 @@ def _run(
     port: int | None,
     probes: Sequence[Probe] | None = None,
 ) -> Mapping[str, Any]:
-    """Return the report, which is in the receipt from then on. Raises EngineError before anything is
-    fetched.
-    """
+    """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
     from importer.engines import get, install
 
     install.need(get(engine))
-    for warning in ready(stored, engine, ANYWHERE, port=port):
-        told = warning.to_json(messages.text)
-        show.note(f"Warning: {told['says']}. {told['remedy']}")
+    for finding in ready(stored, engine, ANYWHERE, port=port):
+        warning = finding.to_json(messages.text)
+        show.note(f"Warning: {warning['says']}. {warning['remedy']}")
     with show.progress(f"{stored.name} on {engine}") as progress:
-        weights = weights_of(stored, snapshot, ANYWHERE, fetch=fetch, progress=progress)
-        report = run_document(stored, engine, weights, ANYWHERE, port=port, progress=progress, probes=probes)
-    _keep(report, stored, store)
-    return report
+        return validate_document(
+            stored,
+            store,
+            engine,
+            ANYWHERE,
+            fetch=fetch,
+            snapshot=snapshot,
+            port=port,
+            progress=progress,
+            probes=probes,
+        )
 
 
 def _ask(
@@ -135,29 +140,22 @@ def _ask(
     model: str | None,
     probes: Sequence[Probe] | None,
 ) -> Mapping[str, Any]:
-    """Return the report of a server that runs already."""
+    """Validate against a running server; return its report."""
     if server.exposed:
         show.note("Warning: the key goes to another machine over http, where others can read it.")
     with show.progress(f"{stored.name} against {server.url}") as progress:
-        report = run_against(
-            stored, server.url, model, ANYWHERE, key=server.key, progress=progress, probes=probes
+        return validate_against(
+            stored, store, server.url, model, ANYWHERE, key=server.key, progress=progress, probes=probes
         )
-    _keep(report, stored, store)
-    return report
-
-
-def _keep(report: Mapping[str, Any], stored: StoredDocument, store: Store) -> None:
-    """Into the receipt as it is now: a run takes minutes, and what was said in a review stays said."""
-    store.amend(stored.name, lambda receipt: receipt.with_validation(report, stored.digest))
 
 
 def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:
-    """One line for a person; raises ValidationError where a probe did not pass."""
+    """Print the result in one line; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
-    show.note(f"{stored.name}: {_said(report)} {engine} ({spent}).")
-    for what, found in report.get("fit", {}).items():
-        told = f"{found['predicted']:,} predicted, {found['reported']:,} reported, {found['error']:+.2%}"
-        show.note(f"{what.replace('_', ' ')}: {told}.")
+    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}).")
+    for what, fit in report.get("fit", {}).items():
+        amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+.2%}"
+        show.note(f"{what.replace('_', ' ')}: {amounts}.")
     if not report["passed"]:
         bad = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
         raise ValidationError(
@@ -169,11 +167,11 @@ def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> 
         )
 
 
-def _said(report: Mapping[str, Any]) -> str:
-    """Return what a run shows; a partial one validates nothing."""
-    asked = report.get("partial")
-    if asked is None:
+def _result(report: Mapping[str, Any]) -> str:
+    """Return the result of a run as text; a partial run is no validation of the document."""
+    part = report.get("partial")
+    if part is None:
         return f"{'' if report['passed'] else 'not '}validated on"
-    number = len(asked["probes"])
-    told = f"{number} probe{'s' * (number != 1)} {'passed' if report['passed'] else 'did not all pass'}"
-    return f"{told}, which does not count as its validation,{' against' if asked['against'] else ' on'}"
+    number = len(part["probes"])
+    counted = f"{number} probe{'s' * (number != 1)} {'passed' if report['passed'] else 'did not all pass'}"
+    return f"{counted}, which does not count as its validation,{' against' if part['against'] else ' on'}"

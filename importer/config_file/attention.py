@@ -1,4 +1,4 @@
-"""What needs a person's attention in an import: typed warnings, computed once, worded by each front end."""
+"""Warnings of an import that require a person's attention: typed, computed once, worded by each front end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Attention:
 
     @property
     def reason(self) -> Reason:
-        """Return the whole as a reason, for a front end that words it."""
+        """Return kind, key and reason as one reason, for the text of a front end."""
         return Reason(self.kind, key=self.key, reason=self.why, helps=self.helps)
 
     def to_json(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _marked(decisions: Decisions) -> Iterator[Attention]:
 
 
 def _code(decisions: Decisions) -> Iterator[Attention]:
-    """Yield the repository's code, where the engine may not start without it and nobody allowed it."""
+    """Yield the repository's code, where the engine may require it and no person allowed it."""
     if CODE in decisions and not _is_true(decisions.get(TRUST)):
         for reason in decisions[CODE].why:
             if reason.kind in NEEDING:

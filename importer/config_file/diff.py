@@ -1,4 +1,4 @@
-"""What differs between the data of two documents: one change per path; ``options`` by their keys."""
+"""The digest of a document's data, and the differences between the data of two documents, by path."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from importer.config_file import field_paths
 
 
 def canonical(data: object) -> str:
-    """Data as canonical JSON: sorted keys, no white space, nothing escaped that need not be."""
+    """Return data as canonical JSON: sorted keys, no white space, only the required escapes."""
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def digest(document: Mapping[str, Any]) -> str:
-    """``sha256:…`` over the data in canonical JSON; comments, key order and layout do not count."""
+    """Return ``sha256:…`` over the data in canonical JSON; comments, key order and layout do not count."""
     return "sha256:" + hashlib.sha256(canonical(document).encode()).hexdigest()
 
 
@@ -54,7 +54,7 @@ class Change:
     after: Any
 
     def line(self) -> str:
-        """``parameters.temperature: 0.6 → 0.7``."""
+        """Return ``parameters.temperature: 0.6 → 0.7``."""
         return f"{dotted(self.path)}: {shown(self.before)} → {shown(self.after)}"
 
 
@@ -64,14 +64,16 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Ch
 
 
 def same(one: object, other: object) -> bool:
-    """Equality as digests see it: 1, 1.0 and true are three values, the order of keys does not count."""
+    """Return whether digests of two values are equal: 1, 1.0 and true differ, the order of keys does not
+    count.
+    """
     if one is ABSENT or other is ABSENT:
         return one is other
     return canonical(one) == canonical(other)
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a path as a person types it; a step that is no plain word is quoted."""
+    """Return a path as a person types it; a step that needs quotes has them."""
     return ".".join(s if PLAIN_KEY.fullmatch(s) else _json(s) for s in map(str, path))
 
 
@@ -84,7 +86,7 @@ def shown(value: object) -> str:
 
 
 def _json(value: object) -> str:
-    """Escaped where a character would break the line or steer a terminal."""
+    """Return JSON, escaped where a character would break the line or steer a terminal."""
     text = json.dumps(value, ensure_ascii=False)
     return text if text.isprintable() else json.dumps(value)
 
@@ -99,7 +101,7 @@ def _values(path: KeyPath, before: Any, after: Any) -> Iterator[Change]:
         return
     sides = keyed(path, before), keyed(path, after)
     if sides[0] is not None and sides[1] is not None:
-        # Where only an order or white space differs, the keys show nothing: then the whole value is told.
+        # Where only an order or white space differs, the keys show nothing: the whole value is the change.
         yield from list(_maps(path, sides[0], sides[1])) or [Change(path, before, after)]
     elif _is_map(before, after) and _is_map(after, before):
         yield from _maps(path, {} if before is ABSENT else before, {} if after is ABSENT else after)
@@ -108,7 +110,7 @@ def _values(path: KeyPath, before: Any, after: Any) -> Iterator[Change]:
 
 
 def _is_map(value: object, other: object) -> bool:
-    """Return a map; or nothing beside a map that holds something, so that its keys are told one by one."""
+    """Return whether both are compared key by key: two maps, or nothing beside a map with keys."""
     return isinstance(value, Mapping) or (value is ABSENT and isinstance(other, Mapping) and bool(other))
 
 
@@ -116,7 +118,7 @@ def keyed(path: KeyPath, value: Any) -> dict[str, Any] | None:
     """Return a list whose entries have keys as a map: ``options``, and maps that each have their own name."""
     if path == (field_paths.KEY,) and (value is ABSENT or _all(value, str)):
         entries = () if value is ABSENT else map(field_paths.parse, value)
-        return {key: _said(found) for key, found in field_paths.grouped(entries).items()}
+        return {key: _option_value(options) for key, options in field_paths.grouped(entries).items()}
     if _all(value, dict) and value:
         names = [item.get("name") for item in value]
         if _all(names, str) and len(set(names)) == len(names):
@@ -128,6 +130,6 @@ def _all(value: object, kind: type) -> bool:
     return isinstance(value, list) and all(isinstance(v, kind) for v in value)
 
 
-def _said(entries: tuple[field_paths.Option, ...]) -> Any:
+def _option_value(entries: tuple[field_paths.Option, ...]) -> Any:
     values = [o.value for o in entries]
     return values[0] if len(values) == 1 else values

@@ -16,9 +16,9 @@ FACTS = (
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-SAID = ("code",)
+REMARKS = ("code",)
 
-# What the engine does by itself: said with its reason, written only where somebody set it.
+# Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (
     "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill", "engine_args.kv_cache_dtype",
 )  # fmt: skip
@@ -46,10 +46,10 @@ PARAMETERS = (
 
 
 def path_of(key: str) -> tuple[str, ...] | None:
-    """Return the YAML path of a decision; ``None`` where it is an option, a fact of our own block, or only
-    said.
+    """Return the YAML path of a decision; ``None`` for an option, a fact of the importer's block, or a
+    remark.
     """
-    if key in OPTIONS or key in FACTS or key in SAID:
+    if key in OPTIONS or key in FACTS or key in REMARKS:
         return None
     return tuple(key.split("."))
 
@@ -101,11 +101,11 @@ def of(document: Mapping[str, Any]) -> tuple[Option, ...]:
 
 
 def grouped(entries: Iterable[Option]) -> dict[str, tuple[Option, ...]]:
-    """Key to its entries, both in their order."""
-    found: dict[str, list[Option]] = {}
+    """Return the entries by key, both in their order."""
+    groups: dict[str, list[Option]] = {}
     for option in entries:
-        found.setdefault(option.key, []).append(option)
-    return {key: tuple(options) for key, options in found.items()}
+        groups.setdefault(option.key, []).append(option)
+    return {key: tuple(options) for key, options in groups.items()}
 
 
 def parser(document: Mapping[str, Any], key: str) -> str | None:
@@ -115,7 +115,7 @@ def parser(document: Mapping[str, Any], key: str) -> str | None:
 
 
 def write(key: str, value: object) -> str:
-    """Return an entry that says ``value``; ``None`` makes a bare word."""
+    """Return an entry with ``value``; ``None`` makes a bare word."""
     if value is None:
         return key
     return f"{key}:{str(value).lower() if isinstance(value, bool) else value}"

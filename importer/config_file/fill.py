@@ -1,4 +1,4 @@
-"""What a hand-written document leaves out, added to its text; everything that it sets stays as it is."""
+"""Add the values that a hand-written document leaves out to its text; its own values stay."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ class Draft:
             self.added.setdefault(path, value)
 
     def _is_set(self, path: KeyPath) -> bool:
-        """Return whether the document says something at a path: zero, false, null and empty ones are said,
-        too.
+        """Return whether the document has a value at a path; zero, false, null and empty ones count.
 
-        An engine's flag among the options (``--max-model-len=4096``) says the value of its name.
+        An engine's flag among the options (``--max-model-len=4096``) is a value of its name.
         """
         if path[0] in ("engine_args", path[-1]) and path[-1] in self._flags:
             return True
@@ -71,32 +70,32 @@ def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def offer_names(draft: Draft) -> None:
-    """LocalAI's own keys for that."""
+    """Offer LocalAI's own keys."""
     draft.offer("name", "description", "known_usecases", "template")
 
 
 def offer_sampling(draft: Draft) -> None:
-    """``parameters`` and the stop words, which are of the model and not of an engine."""
+    """Offer ``parameters`` and the stop words, which are of the model and not of an engine."""
     draft.offer("parameters", "stopwords")
 
 
 def offer_origin(draft: Draft) -> None:
-    """LocalAI's artifacts and the importer's own block."""
+    """Offer LocalAI's artifacts and the importer's own block."""
     draft.offer("artifacts", "importer")
 
 
 def offer_unnamed(draft: Draft) -> None:
-    """A backend that is there and empty stays empty."""
+    """Offer the backend, where the document lacks the key; an empty one stays."""
     draft.offer("backend")
 
 
 def offer_parsers(draft: Draft) -> None:
-    """As ``options``, each by its key."""
+    """Offer the parsers among ``options``, each by its key."""
     draft.offer(field_paths.KEY)
 
 
 def offer_engine(draft: Draft) -> None:
-    """Everything else that an import would write for this engine."""
+    """Offer all other values that an import would write for this engine."""
     draft.offer(*draft.plan)
 
 

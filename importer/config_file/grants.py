@@ -1,4 +1,4 @@
-"""What a document grants an engine beyond serving a model of the Hub: code, folders of this disk, hosts."""
+"""Grants of a document to an engine, beyond a model of the Hub: code, folders of this disk, hosts."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def _subject(data: Mapping[str, Any]) -> str:
 
 
 def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every value by the last step of its key, wherever it stands: no engine takes these two
-    elsewhere.
-    """
+    """Yield every value by the last step of its key, at any place: no engine has these two elsewhere."""
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from _values(value)
@@ -70,7 +68,7 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _folders(data: Mapping[str, Any]) -> Iterator[Grant]:
-    """Yield the folders of this disk that the data name; a word without a slash is one for
+    """Yield the folders of this disk that the data name; a name without a slash is one for
     ``parameters.model``.
     """
     for name in _model(data):

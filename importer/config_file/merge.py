@@ -1,7 +1,7 @@
-"""A re-import on a person's edits: what two sides changed apart is brought together, data and comments.
+"""The three-way merge of a re-import with a person's edits, of data and of comments.
 
-``base`` is what the importer wrote last, ``mine`` the file as a person left it, ``theirs`` what the importer
-would write now. docs/merge.md shows the cases.
+``base`` is the importer's last text or data, ``edited`` the file's, ``imported`` those of the new import.
+Conflicts and ``--on-conflict`` name the last two "mine" and "theirs". docs/merge.md shows the cases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from importer.reasons import Reason
 
 Take = Literal["mine", "theirs"]
 TAKES: tuple[Take, ...] = ("mine", "theirs")
-# What follows from other values: nobody's word on it counts, and the importer works it out again.
+# Values that follow from others: edits of them do not count, and the importer derives them again.
 DERIVED: tuple[KeyPath, ...] = (("importer", "client_sampling"),)
 BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 
@@ -43,9 +43,10 @@ class Conflict:
 
     @property
     def reason(self) -> Reason:
-        """``parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7``."""
-        was, mine, theirs = map(shown, (self.base, self.mine, self.theirs))
-        return Reason(MergeReason.CONFLICT, path=dotted(self.path), was=was, mine=mine, theirs=theirs)
+        """Return ``parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7``."""
+        base, edited, imported = map(shown, (self.base, self.mine, self.theirs))
+        path = dotted(self.path)
+        return Reason(MergeReason.CONFLICT, path=path, was=base, mine=edited, theirs=imported)
 
     def to_json(self) -> dict[str, Any]:
         """Return the path and its values; a side that is not there is left out, for null is a value."""
@@ -54,65 +55,71 @@ class Conflict:
 
 
 class Merge:
-    """The data of three sides. At ``conflicts`` the ``data`` hold ``mine``, unless ``take`` says else."""
+    """The data of three sides: ``base``, ``edited`` (take "mine") and ``imported`` (take "theirs").
+
+    At ``conflicts`` the ``data`` hold the edited values, unless ``take`` is "theirs".
+    """
 
     def __init__(
         self,
         base: Mapping[str, Any],
-        mine: Mapping[str, Any],
-        theirs: Mapping[str, Any],
+        edited: Mapping[str, Any],
+        imported: Mapping[str, Any],
         take: Take | None = None,
     ) -> None:
         self._take = take
         self.conflicts: list[Conflict] = []
-        self.data = self._maps((), base, mine, theirs)
+        self.data = self._maps((), base, edited, imported)
 
-    def _value(self, path: KeyPath, base: Any, mine: Any, theirs: Any) -> Any:
-        if path in DERIVED or same(base, mine):
-            return theirs
-        if same(mine, theirs) or same(base, theirs) or (mine is ABSENT and path[0] in BOOKKEEPING):
-            return mine
-        sides = _as_maps(path, base, mine, theirs)
+    def _value(self, path: KeyPath, base: Any, edited: Any, imported: Any) -> Any:
+        if path in DERIVED or same(base, edited):
+            return imported
+        if same(edited, imported) or same(base, imported) or (edited is ABSENT and path[0] in BOOKKEEPING):
+            return edited
+        sides = _as_maps(path, base, edited, imported)
         if sides is None:
-            self.conflicts.append(Conflict(path, base, mine, theirs))
-            return theirs if self._take == "theirs" else mine
+            self.conflicts.append(Conflict(path, base, edited, imported))
+            return imported if self._take == "theirs" else edited
         merged = self._maps(path, *sides)
-        if not merged and ABSENT in (mine, theirs):
+        if not merged and ABSENT in (edited, imported):
             return ABSENT
-        if isinstance(mine, Mapping) or isinstance(theirs, Mapping):
+        if isinstance(edited, Mapping) or isinstance(imported, Mapping):
             return merged
-        return _entries(merged, mine, theirs) if path == (field_paths.KEY,) else list(merged.values())
+        return _entries(merged, edited, imported) if path == (field_paths.KEY,) else list(merged.values())
 
     def _maps(
-        self, path: KeyPath, base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]
+        self, path: KeyPath, base: Mapping[str, Any], edited: Mapping[str, Any], imported: Mapping[str, Any]
     ) -> dict[str, Any]:
         sides = {
-            key: self._value((*path, key), *(side.get(key, ABSENT) for side in (base, mine, theirs)))
-            for key in interleaved(mine, theirs)
+            key: self._value((*path, key), *(side.get(key, ABSENT) for side in (base, edited, imported)))
+            for key in interleaved(edited, imported)
         }
         return {key: value for key, value in sides.items() if value is not ABSENT}
 
 
 def _as_maps(path: KeyPath, *sides: Any) -> list[Mapping[str, Any]] | None:
-    """Sides that are all maps, or all lists whose entries have keys; one that is absent is empty."""
-    there = [side for side in sides if side is not ABSENT]
+    """Return sides that are all maps, or all lists whose entries have keys, as maps; an absent one is empty.
+
+    ``None`` for any other sides.
+    """
+    present = [side for side in sides if side is not ABSENT]
     maps = (
-        there if all(isinstance(side, Mapping) for side in there) else [keyed(path, side) for side in there]
+        present
+        if all(isinstance(side, Mapping) for side in present)
+        else [keyed(path, side) for side in present]
     )
     if None in maps:
         return None
-    found = iter(maps)
-    return [{} if side is ABSENT else next(found) for side in sides]
+    remaining = iter(maps)
+    return [{} if side is ABSENT else next(remaining) for side in sides]
 
 
-def interleaved(mine: Iterable[str], theirs: Iterable[str]) -> list[str]:
-    """Return the keys of both in the order of ``mine``; each new one behind the key it follows in
-    ``theirs``.
-    """
-    keys = list(mine)
+def interleaved(edited: Iterable[str], imported: Iterable[str]) -> list[str]:
+    """Return all keys in the order of ``edited``; new ones behind their neighbours in ``imported``."""
+    keys = list(edited)
     after: dict[str | None, str | None] = dict(zip([None, *keys], [*keys, None], strict=True))
     before: str | None = None
-    for key in theirs:
+    for key in imported:
         if key not in after:
             after[before], after[key] = key, after[before]
         before = key
@@ -122,15 +129,15 @@ def interleaved(mine: Iterable[str], theirs: Iterable[str]) -> list[str]:
     return order
 
 
-def _entries(merged: Mapping[str, Any], mine: Any, theirs: Any) -> list[str]:
-    """``options`` as the side writes them that an entry was taken from, in the order of ``mine``."""
-    ours, others = (
-        [] if side is ABSENT else [field_paths.parse(entry) for entry in side] for side in (mine, theirs)
+def _entries(merged: Mapping[str, Any], edited: Any, imported: Any) -> list[str]:
+    """Return ``options`` in the order of ``edited``, each entry as its own side writes it."""
+    options, others = (
+        [] if side is ABSENT else [field_paths.parse(entry) for entry in side] for side in (edited, imported)
     )
-    said, offered = keyed((field_paths.KEY,), mine) or {}, field_paths.grouped(others)
-    unchanged = {key for key in said if key in merged and same(said[key], merged[key])}
-    last = {o.key: at for at, o in enumerate(ours)}
-    behind: dict[str | None, list[field_paths.Option]] = {}  # what is new, by the key of ``mine`` before it
+    own, offered = keyed((field_paths.KEY,), edited) or {}, field_paths.grouped(others)
+    unchanged = {key for key in own if key in merged and same(own[key], merged[key])}
+    last = {o.key: at for at, o in enumerate(options)}
+    behind: dict[str | None, list[field_paths.Option]] = {}  # new, by the ``edited`` key before them
     before: str | None = None
     for key in merged:
         if key in last:
@@ -138,7 +145,7 @@ def _entries(merged: Mapping[str, Any], mine: Any, theirs: Any) -> list[str]:
         else:
             behind.setdefault(before, []).extend(offered.get(key, ()))
     done, met = [*behind.get(None, ())], set[str]()
-    for at, option in enumerate(ours):
+    for at, option in enumerate(options):
         key = option.key
         if key in unchanged:
             done += [option, *(behind.get(key, ()) if at == last[key] else ())]
@@ -150,47 +157,49 @@ def _entries(merged: Mapping[str, Any], mine: Any, theirs: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The merged text, and the comments in it that stand at a person's values and are ours."""
+    """The merged text, and the importer's comments in it that stand at a person's values."""
 
     text: str
     remarks: Mapping[KeyPath, str]
 
 
 def write(
-    mine: str,
+    edited: str,
     data: Mapping[str, Any],
     base: str | None,
-    theirs: str,
+    imported: str,
     path: object = "It",
     earlier: Mapping[KeyPath, str] | None = None,
 ) -> Written:
-    """Return ``mine`` with merged data; our comments are renewed, also those at a person's values.
+    """Return ``edited`` with merged data; the importer's comments are renewed, also at a person's values.
 
-    A person's comment is never touched: ours are those of ``base``, and ``earlier`` those that the last merge
-    wrote at a person's values. Raises DocumentError("cannot-edit").
+    A person's comment is never touched. The importer's are those of ``base``, and those that the last merge
+    wrote at a person's values (``earlier``). Raises DocumentError("cannot-edit").
     """
     earlier = earlier or {}
-    was, has, says = ({} if text is None else remarks(text) for text in (base, mine, theirs))
-    held, planned = dict(_labelled(data)), dict(_labelled(read(theirs, path)))
+    base_remarks, old_remarks, new_remarks = (
+        {} if text is None else remarks(text) for text in (base, edited, imported)
+    )
+    values, planned = dict(_labelled(data)), dict(_labelled(read(imported, path)))
     notes: dict[KeyPath, str | None] = {}
-    ours: dict[KeyPath, str] = {}
-    for place in {**has, **says}:
-        old, new = has.get(place), says.get(place)
-        if old is None and place in was:
+    own: dict[KeyPath, str] = {}
+    for place in {**old_remarks, **new_remarks}:
+        old, new = old_remarks.get(place), new_remarks.get(place)
+        if old is None and place in base_remarks:
             continue  # the person took it away
-        if old is None or old in (was.get(place), new, earlier.get(place)):
-            note = _note(place, old, new, held, planned)
+        if old is None or old in (base_remarks.get(place), new, earlier.get(place)):
+            note = _note(place, old, new, values, planned)
             if note is not None and note != new:
-                ours[place] = note
+                own[place] = note
             if note != old:
                 notes[place] = note
-    return Written(rewrite(_headed(mine, base, theirs), data, notes, path), ours)
+    return Written(rewrite(_headed(edited, base, imported), data, notes, path), own)
 
 
-def _headed(mine: str, base: str | None, theirs: str) -> str:
+def _headed(edited: str, base: str | None, imported: str) -> str:
     """Return the text under the head that the importer writes now, where a person left its last one alone."""
-    last, now = ("" if text is None else head(text) for text in (base, theirs))
-    return now + mine.removeprefix(last) if last and mine.startswith(last) else mine
+    last, now = ("" if text is None else head(text) for text in (base, imported))
+    return now + edited.removeprefix(last) if last and edited.startswith(last) else edited
 
 
 def head(text: str) -> str:
@@ -202,16 +211,16 @@ def _note(
     place: KeyPath,
     old: str | None,
     new: str | None,
-    held: Mapping[KeyPath, Any],
+    values: Mapping[KeyPath, Any],
     planned: Mapping[KeyPath, Any],
 ) -> str | None:
-    """Return what our comment at a place says from now on; None for none."""
-    if place not in held:
+    """Return the importer's new comment at a place; ``None`` for none."""
+    if place not in values:
         return None
-    theirs = planned.get(place, ABSENT)
-    if same(held[place], theirs):
+    imported = planned.get(place, ABSENT)
+    if same(values[place], imported):
         return new
-    return None if old is None else build.edited(None if theirs is ABSENT else shown(theirs))
+    return None if old is None else build.edited(None if imported is ABSENT else shown(imported))
 
 
 def remarks(text: str) -> dict[KeyPath, str]:

@@ -1,4 +1,4 @@
-"""Names given in a folder and in this run: never one for two models."""
+"""Allocate names of documents in a folder and in this run: never one for two models."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class NameReason(StrEnum):
 
 
 def slug(text: str) -> str:
-    """Lower case, only letters, digits, dots and hyphens: ``Qwen3-8B`` to ``qwen3-8b``."""
-    found = re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
-    return re.sub(r"-{2,}", "-", found)[:96].rstrip("-.") or "model"
+    """Return a name of lower-case letters, digits, dots and hyphens: ``qwen3-8b`` for ``Qwen3-8B``."""
+    word = re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
+    return re.sub(r"-{2,}", "-", word)[:96].rstrip("-.") or "model"
 
 
 def check(name: str) -> str:
@@ -58,11 +58,11 @@ def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str
 
 
 class Names:
-    """Gives names; one that was given stays given, written or not. Not for several threads."""
+    """Allocates names; an allocated name stays with its model, written or not. Not for several threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._given: dict[str, str] = {}
+        self._models: dict[str, str] = {}
 
     def give(self, snapshot: Snapshot) -> str:
         """Return the model's name: the one it has in the folder, else one that is free."""
@@ -73,8 +73,8 @@ class Names:
         return name
 
     def known(self, snapshot: Snapshot, name: str | None = None) -> StoredDocument | None:
-        """Return the model's document in the folder, under ``name`` or its own; gives no name. For any
-        thread.
+        """Return the model's document in the folder, under ``name`` or its own; allocates no name. For
+        any thread.
         """
         model = snapshot.model_id or str(snapshot.directory)
         folder = snapshot.directory.resolve().name if snapshot.directory else "model"
@@ -83,15 +83,15 @@ class Names:
 
     def keep(self, name: str, model: str) -> None:
         """Remember that ``name`` is ``model``'s."""
-        self._given[name] = model
+        self._models[name] = model
 
     def _taken(self, name: str, model: str) -> bool:
-        return self._given[name] != model if name in self._given else self._foreign(name, model)
+        return self._models[name] != model if name in self._models else self._foreign(name, model)
 
     def _foreign(self, name: str, model: str) -> bool:
         """Return whether a file of that name is not the model's."""
         try:
             stored = self._store.find(name)
-        except DocumentError:  # somebody's broken file
+        except DocumentError:  # a broken file of another document
             return True
         return stored is not None and stored.model != model

@@ -1,4 +1,4 @@
-"""A review: what a person is shown of a document, and what becomes of what they say."""
+"""Reviews: the content of a document that a person is shown, and the record of an approval or a rejection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from importer.signals.evidence import Rule
 
 
 class ReviewReason(StrEnum):
-    """What a reviewer has to look at."""
+    """What requires a reviewer's attention."""
 
     UNKNOWN_KEY = "unknown-key"
     READS_LESS = "reads-less"
@@ -27,11 +27,11 @@ class ReviewReason(StrEnum):
     PROBE = "probe"
 
 
-def say(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:
-    """Put a person's word on a document into its receipt; the document as it was then.
+def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:
+    """Add a person's review of a document to its receipt; return the document of that moment.
 
-    ``seen`` is the digest of what they looked at. Raises DocumentError: "changed" where the document holds
-    other data by now, "invalid" where an approval would be of a document that the schema forbids.
+    ``seen`` is the digest that the person reviewed. Raises DocumentError: "changed" where the document holds
+    other data by now, "invalid" for the approval of a document that does not match its schema.
     """
     with store.locked():
         stored = store.load(name)
@@ -93,7 +93,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[s
 
 
 def change_json(change: Change) -> dict[str, Any]:
-    """``path``, ``before``, ``after``; a side that is not there is left out, for null is a value."""
+    """Return ``path``, ``before``, ``after``; an absent side is left out, for null is a value."""
     sides = {"before": change.before, "after": change.after}
     return {"path": dotted(change.path)} | {k: v for k, v in sides.items() if v is not ABSENT}
 

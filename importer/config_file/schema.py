@@ -1,4 +1,6 @@
-"""The frozen schemas: the document, its receipt, the line that --json prints, and what others read."""
+"""The frozen schemas (document, receipt, the line of --json, reports) and the check of a document against
+them.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +51,10 @@ def load(name: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
-    """What the schema has against the value at a path; the validator's own words are text."""
+    """A mismatch between the schema and the value at a path; the validator's own messages are text."""
 
     path: tuple[str | int, ...]
-    says: Reason | str
+    message: Reason | str
 
 
 def faults(name: str, data: object) -> Iterator[SchemaFault]:
@@ -94,15 +96,13 @@ def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:
 
 
 def strangers(document: Mapping[str, Any]) -> list[str]:
-    """Return keys at the top of a document that nobody here knows and that are no slips: kept, and told."""
+    """Return unknown keys at the top of a document that are no slips; they are kept and reported."""
     known = load("document")["properties"]
     return [key for key in document if key not in known and not _slip(key)]
 
 
 def _slip(key: str) -> bool:
-    """Return whether a key at the top is a known one mistyped by one letter, or belongs under
-    ``parameters``.
-    """
+    """Return whether an unknown key is a known one with one wrong letter, or belongs under ``parameters``."""
     inner, known, longest = _known()
     if key in inner:
         return True
@@ -125,7 +125,7 @@ def _known() -> tuple[AbstractSet[str], Mapping[str, Sequence[str]], int]:
 
 
 def _shortened(word: str) -> AbstractSet[str]:
-    """Return the word, and the word without each of its letters: words one slip apart share one of these."""
+    """Return the word and the word without each of its letters: words one slip apart share one of these."""
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
@@ -153,7 +153,7 @@ def _unknown(key: str, known: Sequence[str]) -> Reason:
 
 
 def _short(message: str) -> str:
-    """Return the schema quotes the whole value; its ends tell what it is."""
+    """Return the schema's message; a long one, which quotes the whole value, with its ends only."""
     return message if len(message) < 300 else f"{message[:100]} … {message[-100:]}"
 
 
@@ -180,29 +180,29 @@ def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Yaml
 
 
 def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, YamlProblem]]:
-    """Yield what the schema has against the data of a text, one after the other as they are found."""
+    """Yield the schema's faults in the data of a text, as they are found."""
     places = SourceMap(text)
     for fault in faults("document", data):
-        yield fault.path, places.problem(fault.path, fault.says)
+        yield fault.path, places.problem(fault.path, fault.message)
 
 
 def checked(text: str, path: object) -> dict[str, Any]:
     """Return the text's data; raises DocumentError("invalid") with every problem and its line."""
-    found = problems(text)
-    if found:
-        raise DocumentError("invalid", path=path, problem=reason(found))
+    mistakes = problems(text)
+    if mistakes:
+        raise DocumentError("invalid", path=path, problem=reason(mistakes))
     return parse_yaml(text)
 
 
-def reason(found: list[YamlProblem]) -> Reason:
-    """Problems in one reason, as many as a sentence has room for."""
+def reason(mistakes: list[YamlProblem]) -> Reason:
+    """Return the problems in one reason, as many as a sentence has room for."""
     room, shown = LONGEST, 0
-    for problem in found:
+    for problem in mistakes:
         room -= len(str(problem))
         if room < 0 and shown:
             break
         shown += 1
-    problems = [problem.reason for problem in found[:shown]]
-    if shown == len(found):
+    problems = [problem.reason for problem in mistakes[:shown]]
+    if shown == len(mistakes):
         return Reason(DocumentReason.PROBLEMS, problems=problems)
-    return Reason(DocumentReason.PROBLEMS_AND_MORE, problems=problems, more=len(found) - shown)
+    return Reason(DocumentReason.PROBLEMS_AND_MORE, problems=problems, more=len(mistakes) - shown)

@@ -1,4 +1,4 @@
-"""A folder of documents: ``<name>.yaml`` beside ``<name>.receipt.json``."""
+"""A folder of documents, ``<name>.yaml`` beside ``<name>.receipt.json``, and atomic writes."""
 
 from __future__ import annotations
 
@@ -104,29 +104,27 @@ class StoredDocument:
 
     @property
     def model(self) -> str | None:
-        """Return what it was made from, an id or a directory: by the receipt, else by its own words."""
+        """Return the id or directory of the model: the receipt's, else the document's own."""
         if self.receipt is not None:
             return self.receipt.model_id or self.receipt.directory
         block, parameters = self.data.get("importer"), self.data.get("parameters")
-        said = [block.get("model_id")] if isinstance(block, dict) else []
-        said += [parameters.get("model")] if isinstance(parameters, dict) else []
-        return next((s for s in said if isinstance(s, str)), None)
+        names = [block.get("model_id")] if isinstance(block, dict) else []
+        names += [parameters.get("model")] if isinstance(parameters, dict) else []
+        return next((s for s in names if isinstance(s, str)), None)
 
     @property
     def backend(self) -> str:
-        """Return the engine that serves it; where the file leaves that open, the one that it was filled in
-        for.
-        """
+        """Return the engine that serves it; where the file leaves it open, the engine of its fill."""
         block = self.data.get("importer")
         engine = block.get("engine") if isinstance(block, dict) else None
         return str(self.data["backend"] or (engine["name"] if isinstance(engine, dict) else ""))
 
     @property
     def reference(self) -> str:
-        """Return the model as it can be resolved from anywhere: a directory is meant from the file's own
+        """Return the reference of the model, absolute for a directory, which is relative to the file's
         folder.
 
-        A word without a slash is a directory there, as LocalAI has it.
+        A name without a slash is a directory there, as LocalAI has it.
         """
         model = str(self.data["parameters"]["model"])
         if model.startswith("~") or not (is_directory(model) or "/" not in model):
@@ -167,14 +165,14 @@ class Store:
         return stored
 
     def find(self, name: str) -> StoredDocument | None:
-        """Return the document, or None where there is no such file in this very folder."""
+        """Return the document; ``None`` without such a file in this very folder."""
         if name != Path(name).name or not os.path.exists(self.path(name)):  # noqa: PTH110 - never raises
             return None
         return load(self.path(name))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Return one writer at a time, so that a name which is free stays free until it is written.
+        """Hold the folder's lock for one writer, so that a free name stays free until it is written.
 
         Raises DocumentError where the folder cannot be made.
         """
@@ -216,7 +214,7 @@ class Store:
         return path
 
     def amend(self, name: str, change: Callable[[Receipt], Receipt]) -> None:
-        """Replace the receipt as it is now, if there is a readable one, whatever became of the document."""
+        """Replace the present receipt, if it can be read, even if the document has changed or is missing."""
         with self.locked():
             receipt = _receipt(receipt_path(self.path(name)))
             if receipt is not None:
@@ -230,7 +228,7 @@ class Store:
 def load(path: Path) -> StoredDocument:
     """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
     try:
-        text = read_plain(path, LONGEST).decode()  # its own line ends stay, whoever writes it back
+        text = read_plain(path, LONGEST).decode()  # its own line ends stay when it is written back
     except FileNotFoundError:
         raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -265,11 +263,11 @@ def receipt_path(path: Path) -> Path:
 
 
 def receipt_at(path: Path) -> Receipt:
-    """Return the receipt in a file, whatever lies beside it; raises DocumentError("no-receipt")."""
-    found = _receipt(path)
-    if found is None:
+    """Return the receipt in a file, with or without its document; raises DocumentError("no-receipt")."""
+    receipt = _receipt(path)
+    if receipt is None:
         raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.NO_RECEIPT))
-    return found
+    return receipt
 
 
 def _receipt(path: Path) -> Receipt | None:

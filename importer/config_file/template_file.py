@@ -44,7 +44,7 @@ class ChatTemplate:
 
 
 def entry(name: str, document: str, text: str) -> dict[str, str]:
-    """Return what the document says of it: ``name`` is the convention's, or ``file``."""
+    """Return the document's entry on the template: ``name`` is the convention's, or ``file``."""
     return {"name": name, "file": document + ENDING, "sha256": _hash(text)}
 
 
@@ -63,22 +63,22 @@ def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
     """Return the template that the document at that path names; raises DocumentError("chat-template")."""
     if not named(data):
         return None
-    said = data["importer"][KEY]
-    file = said.get("file") if isinstance(said, Mapping) else None
+    named_entry = data["importer"][KEY]
+    file = named_entry.get("file") if isinstance(named_entry, Mapping) else None
     if not isinstance(file, str) or not FILE.fullmatch(file):
         problem = Reason(ChatTemplateReason.NAME, file=file, ending=ENDING)
         raise DocumentError("chat-template", path=document, problem=problem)
     text = _read(document, document.with_name(file))
-    if _hash(text) != said.get("sha256"):
+    if _hash(text) != named_entry.get("sha256"):
         problem = Reason(ChatTemplateReason.CHANGED, file=file)
         raise DocumentError("chat-template", path=document, problem=problem)
     return ChatTemplate(document.with_name(file), text)
 
 
-def meant(data: Mapping[str, Any], text: str | None) -> str | None:
-    """Return the text, if it is the one that the document names; a person may have named one of their own."""
-    said = data["importer"][KEY] if named(data) else {}
-    same = text is not None and isinstance(said, Mapping) and said.get("sha256") == _hash(text)
+def named_template(data: Mapping[str, Any], text: str | None) -> str | None:
+    """Return the text, if it is the template that the document names; a person may have named another."""
+    named_entry = data["importer"][KEY] if named(data) else {}
+    same = text is not None and isinstance(named_entry, Mapping) and named_entry.get("sha256") == _hash(text)
     return text if same else None
 
 
@@ -86,18 +86,20 @@ def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> Non
     """Raise DocumentError("exists") where a file lies that is neither ``text`` nor what ``data`` names."""
     path = place(document)
     try:
-        there = read_plain(path, LONGEST).decode()
+        present = read_plain(path, LONGEST).decode()
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError):
         raise DocumentError("exists", path=path) from None
-    said = data["importer"][KEY] if data is not None and named(data) else {}
-    if there != text and (not isinstance(said, Mapping) or said.get("sha256") != _hash(there)):
+    named_entry = data["importer"][KEY] if data is not None and named(data) else {}
+    if present != text and (
+        not isinstance(named_entry, Mapping) or named_entry.get("sha256") != _hash(present)
+    ):
         raise DocumentError("exists", path=path)
 
 
 def holds(document: Path, text: str) -> bool:
-    """Return whether the template lies there as it should."""
+    """Return whether the template's file has this text."""
     try:
         return read_plain(place(document), LONGEST) == text.encode()
     except OSError:
@@ -105,7 +107,7 @@ def holds(document: Path, text: str) -> bool:
 
 
 def forget(data: Mapping[str, Any], document: Path) -> None:
-    """Remove the file of a document that names it no longer, unless somebody has changed it."""
+    """Remove the template of a document that no longer names it, unless a person has changed the file."""
     with suppress(DocumentError, OSError):
         old = of(data, document)
         if old is not None and old.path == place(document):

@@ -1,4 +1,4 @@
-"""Whether a validation holds: the newest whole run on the document's own engine, of its data as they are."""
+"""The state of a validation: the newest whole run on the document's own engine, of its present data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HoldingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ValidationStatus:
-    """``state``, ``why`` it is stale or failed, and the ``run`` that tells, where it was on that engine."""
+    """``state``, ``why`` it is stale or failed, and the deciding ``run``, if it was on that engine."""
 
     state: Literal["never", "passed", "failed", "stale"]
     why: Reason | None = None
@@ -34,7 +34,7 @@ class ValidationStatus:
 
 
 def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> ValidationStatus:
-    """Return what the runs in a receipt say of a document with these data, whose digest is ``digest``."""
+    """Return the state that the receipt's runs give a document with these data and this digest."""
     if not receipt.runs:
         return ValidationStatus("never")
     others = [_other_engine(data, run) for run in receipt.runs]
@@ -55,22 +55,24 @@ def builds(backend: object) -> set[str]:
 
 
 def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> Reason | None:
-    """Return why a run was not of the engine that the document is for; ``None`` where it was, or nobody
-    says.
-    """
+    """Return why a run was not of the document's engine; ``None`` where it was, or where that is unknown."""
     ran = run.get("engine") or {}
     block = data.get("importer")
-    meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}
-    backend = data.get("backend") or meant.get("name")
+    target = (block.get("engine") if isinstance(block, Mapping) else None) or {}
+    backend = data.get("backend") or target.get("name")
     if None not in (backend, ran.get("name")) and ran["name"] not in builds(backend):
         return Reason(HoldingReason.OTHER_ENGINE, ran=ran["name"], meant=backend)
-    if meant.get("version") and ran.get("version") and _release(meant["version"]) != _release(ran["version"]):
+    if (
+        target.get("version")
+        and ran.get("version")
+        and _release(target["version"]) != _release(ran["version"])
+    ):
         return Reason(
-            HoldingReason.OTHER_VERSION, engine=ran["name"], ran=ran["version"], meant=meant["version"]
+            HoldingReason.OTHER_VERSION, engine=ran["name"], ran=ran["version"], meant=target["version"]
         )
     return None
 
 
 def _release(version: str) -> str:
-    """Without the build: 0.32.0+cpu is 0.32.0."""
+    """Return a version without its build: 0.32.0 for 0.32.0+cpu."""
     return version.partition("+")[0]

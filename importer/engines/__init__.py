@@ -1,4 +1,4 @@
-"""Engines: installed, asked about their parsers, started and stopped. ``ENGINES`` has one line for each."""
+"""Engines: installed, started, stopped, and their parsers run. ``ENGINES`` has one line for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importer.errors import EngineError
 if TYPE_CHECKING:
     from importer.engines.base import Engine
 
-# Name to the class of its adapter, imported when asked for.
+# Name to the class of its adapter, imported at its first use.
 ENGINES: dict[str, str] = {
     "mlx": "importer.engines.mlx:Mlx",
     "mlx-vlm": "importer.engines.mlx_vlm:MlxVlm",
@@ -18,14 +18,14 @@ ENGINES: dict[str, str] = {
     "vllm-cpu": "importer.engines.vllm:VllmCpu",
     "vllm-cuda": "importer.engines.vllm:VllmCuda",
 }
-# Backends that mean one engine or another, by the machine.
+# Backends with another engine on each kind of machine.
 CHOSEN: dict[str, str] = {
     "vllm": "importer.engines.vllm:for_this_machine",
 }
 
 
 def runs(backend: str) -> bool:
-    """Return whether there is an adapter; documents are written for other backends too."""
+    """Return whether there is an adapter for the backend; documents may name others too."""
     return backend in ENGINES or backend in CHOSEN
 
 

@@ -1,4 +1,4 @@
-"""What an engine is to the importer: how it is installed, started, awaited, and what its log means."""
+"""The interface of an engine: its installation, start, readiness, and the meaning of its log."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from importer.reasons import Reason
 
 TEMPLATE = "chat_template.jinja"
 TEMPLATES = (TEMPLATE, "chat_template.json", "additional_chat_templates")
-SETTINGS = ("tokenizer_config.json", "processor_config.json")  # which may hold a template under a key
+SETTINGS = ("tokenizer_config.json", "processor_config.json")  # files that may have a template under a key
 
 
 def dressed(model_dir: Path, template: str, folder: Path) -> Path:
     """Return a new folder in ``folder`` with links to the model's files, and ``template`` in place of its
     own.
     """
-    made = folder / model_dir.resolve().name
-    made.mkdir()
+    copy = folder / model_dir.resolve().name
+    copy.mkdir()
     for file in model_dir.resolve().iterdir():
         if file.name in SETTINGS and (bare := _without_template(file)) is not None:
-            (made / file.name).write_text(bare, encoding="utf-8")
+            (copy / file.name).write_text(bare, encoding="utf-8")
         elif file.name not in TEMPLATES:
-            (made / file.name).symlink_to(file)
-    (made / TEMPLATE).write_text(template, encoding="utf-8")
-    return made
+            (copy / file.name).symlink_to(file)
+    (copy / TEMPLATE).write_text(template, encoding="utf-8")
+    return copy
 
 
 def _without_template(file: Path) -> str | None:
-    """Return the settings without a template; ``None`` where they hold none."""
+    """Return the settings without a template; ``None`` where they have none."""
     with suppress(OSError, ValueError, RecursionError):
         settings = json.loads(file.read_text(encoding="utf-8"))
         if isinstance(settings, dict) and settings.pop("chat_template", None) is not None:
@@ -54,10 +54,10 @@ WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A pip command that may go another way.
+    """A pip command with an alternative.
 
-    ``otherwise``  is run where ``pip`` fails.
-    ``unless``     Python code; where the new environment runs it without an error, the step is left out.
+    ``otherwise``  the command after a failure of ``pip``.
+    ``unless``     Python code; the step is skipped where the new environment runs it without an error.
     """
 
     pip: Pip
@@ -70,9 +70,9 @@ Plan = tuple[Pip | Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start: ``arguments`` after the environment's Python, variables to add, the name requests use.
+    """The start of a server: ``arguments`` after the environment's Python, variables, the name for requests.
 
-    ``files`` are written into its working folder before: name to text.
+    ``files``  texts by name, written into the working folder before the start.
     """
 
     arguments: tuple[str, ...]
@@ -83,7 +83,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens; by default only this machine can reach it."""
+    """The address of a server; by default only this machine can reach it."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -91,12 +91,12 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """When an engine serves.
+    """The sign that an engine serves.
 
     ``path``      answers 200 to a GET.
-    ``fatal``     statuses of ``path`` that mean it never will.
-    ``warm_up``   path and body of a request to POST then, for engines that answer before the model is loaded.
-    ``seconds``   to wait at most, unless the caller says otherwise.
+    ``fatal``     statuses of ``path`` after which it never serves.
+    ``warm_up``   path and body of a POST after that, for engines that answer before the model is loaded.
+    ``seconds``   the default limit of the wait.
     """
 
     path: str = "/health"
@@ -130,7 +130,7 @@ class Unstartable(StrEnum):
     VARIABLE_LOST = "variable-lost"
 
 
-# What a server may offer beyond a plain chat; docs/engines.md shows which engine does.
+# Features beyond a plain chat; docs/engines.md has those of each engine.
 OFFERS: dict[str, str] = {
     "completions": "plain completions of a prompt given as text",
     "tool-choice": "tool_choice: required, none, or one function by name",
@@ -152,51 +152,54 @@ OFFERS: dict[str, str] = {
 
 
 class Engine(Protocol):
-    """One engine. Adding one is a module with such a class and a line in ``importer.engines.ENGINES``."""
+    """One engine. A new one is a module with such a class and a line in ``importer.engines.ENGINES``."""
 
     @property
     def name(self) -> str:
-        """Return the backend's name in documents."""
+        """Return the name of the backend in documents."""
 
     @property
     def distributions(self) -> tuple[str, ...]:
-        """Return the packages that may provide it; the first that is there gives the version."""
+        """Return the packages that may provide it; the first installed one has the version."""
 
     @property
     def readiness(self) -> Readiness:
-        """When it serves."""
+        """Return the sign that it serves."""
 
     @property
     def deaths(self) -> tuple[Death, ...]:
-        """Return what its log says when it dies, most telling first."""
+        """Return the known causes of its end in its log, the most specific first."""
 
     @property
     def offers(self) -> frozenset[str]:
-        """Return which of ``OFFERS`` its server has."""
+        """Return the features of its server, out of ``OFFERS``."""
 
     @property
     def system(self) -> tuple[tuple[str, str], ...]:
-        """Libraries of the system that its wheels leave out, each with Debian's package that has it."""
+        """Return system libraries that its wheels leave out, each with the package of Debian."""
 
     @property
     def takes_template(self) -> bool:
-        """Return whether it can be started with a chat template; else the model's folder is dressed with
+        """Return whether it can be started with a chat template; else a copy of the model's folder gets
         it.
         """
 
     def plan(self) -> Plan:
-        """Return the pip commands that make its environment on this machine, in order, versions pinned."""
+        """Return the pip commands for its environment on this machine, in order, versions pinned."""
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """Start ``document`` from the weights in ``model_dir``, with the template that it names.
+        """Return the start of ``document`` from the weights in ``model_dir``, with the template of the
+        document.
 
         Raises DocumentError("invalid").
         """
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """``parameters`` and ``stopwords`` that it cannot be started with, under the document's names."""
+        """Return ``parameters`` and ``stopwords`` that it cannot be started with, under the document's
+        names.
+        """
 
 
 def steps(engine: Engine) -> tuple[Step, ...]:
@@ -204,29 +207,31 @@ def steps(engine: Engine) -> tuple[Step, ...]:
     return tuple(step if isinstance(step, Step) else Step(step) for step in engine.plan())
 
 
-# Values that change nothing, so that nobody has to send them.
+# Values without an effect, so that no client has to send them.
 NEUTRAL = {"repeat_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
 
 def parameters(document: Document) -> dict[str, Any]:
-    """``parameters`` of a document, unset ones left out."""
+    """Return the ``parameters`` of a document without null values."""
     return {k: v for k, v in (document.get("parameters") or {}).items() if v is not None}
 
 
 def unset(document: Document) -> set[str]:
-    """``parameters`` that a document says to be none: not even the value in the model's own files."""
-    said = (document.get("importer") or {}).get("unset") or ()
-    return {key for key in said if key not in parameters(document)}
+    """Return ``parameters`` that a document sets to none: even the value in the model's own files is
+    dropped.
+    """
+    keys = (document.get("importer") or {}).get("unset") or ()
+    return {key for key in keys if key not in parameters(document)}
 
 
 def stopwords(document: Document) -> dict[str, Any]:
-    """Return the stop words as a request has them, where there are any."""
+    """Return the stop words in the form of a request, where there are any."""
     words = [w for w in document.get("stopwords") or () if isinstance(w, str) and w]
     return {"stopwords": words} if words else {}
 
 
 def numeric_options(document: Document, known: tuple[str, ...], server: str) -> Iterator[str]:
-    """``engine_args`` as options of a server that takes numbers; raises DocumentError("invalid").
+    """Yield ``engine_args`` as options of a server with numeric values; raises DocumentError("invalid").
 
     Flags among ``options`` are for vLLM alone.
     """
@@ -241,13 +246,13 @@ def numeric_options(document: Document, known: tuple[str, ...], server: str) -> 
 
 
 def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return those of ``names`` that the document sets to something that matters."""
-    given = parameters(document)
-    return {n: given[n] for n in names if n in given and given[n] != NEUTRAL.get(n)}
+    """Return those of ``names`` that the document sets to a value with an effect."""
+    values = parameters(document)
+    return {n: values[n] for n in names if n in values and values[n] != NEUTRAL.get(n)}
 
 
 def number(document: Document, key: str, value: object) -> str:
-    """Return a number as an argument; anything else raises DocumentError("invalid"), so no value becomes a
+    """Return a number as an argument; raises DocumentError("invalid") for others, so no value becomes a
     flag.
     """
     if isinstance(value, int) and not isinstance(value, bool):
@@ -258,14 +263,14 @@ def number(document: Document, key: str, value: object) -> str:
 
 
 def word(document: Document, key: str, value: object) -> str:
-    """Return a name as an argument; raises DocumentError("invalid") for what could be more than that."""
+    """Return a name as an argument; raises DocumentError("invalid") for a text that could be more."""
     if not isinstance(value, str) or not WORD.fullmatch(value):
         raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=key, value=value))
     return value
 
 
-def given_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:
-    """Return the template to start with; raises DocumentError("invalid") where the named one is not given."""
+def required_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:
+    """Return the template to start with; raises DocumentError("invalid") where the named one is missing."""
     if template_file.named(document) and template is None:
         raise invalid(document, Reason(Unstartable.NO_TEMPLATE, key=template_file.KEY))
     return template

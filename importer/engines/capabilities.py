@@ -1,4 +1,4 @@
-"""What each version of an engine can load and does by itself: generated files, read without the engine.
+"""The abilities of each version of an engine: generated files, read without the engine.
 
 ``python -m gen_defaults abilities`` writes them from the released sources, ``processors`` from trials.
 """
@@ -20,18 +20,16 @@ FOLDER = Path(__file__).with_name("abilities_of")
 
 
 def load(engine: str, version: str | None = None) -> Abilities:
-    """Return the abilities of a version, by default of the pinned one; nothing but the names where no file
-    tells.
-    """
+    """Return the abilities of a version, by default of the pinned one; only the names without a file."""
     family = FAMILY.get(engine, engine)
     return _read(family, version or PINNED.get(family))
 
 
 @cache
 def _read(family: str, version: str | None) -> Abilities:
-    found = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
-    given = {f.name: _plain(f.type, found[f.name]) for f in fields(Abilities) if f.name in found}
-    return Abilities(**{**given, "engine": family, "version": version})
+    data = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
+    values = {f.name: _plain(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
+    return Abilities(**{**values, "engine": family, "version": version})
 
 
 def _file(name: str) -> Mapping[str, Any]:
@@ -40,7 +38,7 @@ def _file(name: str) -> Mapping[str, Any]:
 
 
 def _plain(kind: object, value: Any) -> Any:
-    """JSON's lists as the tuples and sets that the type has."""
+    """Return lists of JSON as the tuples and sets of the type."""
     if isinstance(value, list) and str(kind).startswith("Mapping"):
         return dict.fromkeys(value, 0)  # methods without a least capability
     if isinstance(value, list):

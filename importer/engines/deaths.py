@@ -1,4 +1,4 @@
-"""What engines die of: a regular expression over the log, a kind, and the part at fault."""
+"""The causes of an engine's end: a regular expression over the log, a kind, and the part at fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importer.reasons import Reason
 
 
 class Accident(StrEnum):
-    """What a busy or full machine may do to a process, or to what runs in it."""
+    """An effect of a busy or full machine on a process."""
 
     HANG = "hang"
     DEATH = "death"
@@ -21,9 +21,9 @@ class Accident(StrEnum):
 
 
 class ParserFailure(StrEnum):
-    """What no other machine would change."""
+    """A failure that is the same on every machine."""
 
-    RAISED = "raised"  # in its own words
+    RAISED = "raised"  # with the message of the parser
 
 
 # The part at fault. The configuration is the document or the repository.
@@ -35,7 +35,7 @@ ENVIRONMENT: Final = "environment"
 
 
 class Died(StrEnum):
-    """What ended an engine by its own doing, its settings or its installation."""
+    """An end of an engine by its own doing, its settings or its installation."""
 
     ARCHITECTURE = "architecture"
     CARD_IN_USE = "card-in-use"
@@ -82,14 +82,14 @@ OF_PARSERS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A pattern of a log, the kind that it means, and the part at fault.
+    """A pattern of a log, its kind, and the part at fault.
 
-    The pattern's named groups are the fields of the reason: the engine's own words.
+    The pattern's named groups are the fields of the reason: texts of the engine.
     """
 
     pattern: str
     kind: StrEnum
-    blames: Attribution = ENGINE
+    attribution: Attribution = ENGINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +97,18 @@ class DeathCause:
     """Why an engine ended, and the part at fault."""
 
     reason: Reason
-    blames: Attribution = ENGINE
+    attribution: Attribution = ENGINE
 
 
 def of_parser(reason: object) -> bool:
-    """Return whether a parser ended it, by the kind or in the engine's own words."""
+    """Return whether a parser ended the engine, by the kind or by the text of the log."""
     if not isinstance(reason, Reason):
         return False
     return reason.kind in OF_PARSERS or "parser" in str(reason.fields.get("words", ""))
 
 
 def causes(text: str, deaths: Iterable[Death]) -> Iterator[DeathCause]:
-    """Yield what ``text`` shows of ``deaths``, in their order."""
+    """Yield the causes that ``text`` shows, in the order of ``deaths``."""
     for death in deaths:
-        if (found := re.search(death.pattern, text, re.MULTILINE)) is not None:
-            yield DeathCause(Reason(death.kind, **found.groupdict()), death.blames)
+        if (match := re.search(death.pattern, text, re.MULTILINE)) is not None:
+            yield DeathCause(Reason(death.kind, **match.groupdict()), death.attribution)

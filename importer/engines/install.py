@@ -1,7 +1,8 @@
-"""Engines' environments: made under ``IMPORTER_HOME``, or found where the user has them.
+"""The environments of engines: installed under ``IMPORTER_HOME``, or found on this machine.
 
-A managed environment is a folder with a virtual environment and, once all of it is there, a stamp. Without
-the right stamp it does not count, so an interrupted install is redone and a new pin is installed anew.
+A managed environment is a folder with a virtual environment and, once it is complete, a stamp. Without the
+right stamp it does not count, so an interrupted install is repeated and a new pin is installed anew. System
+libraries that the wheels leave out are unpacked beside it.
 """
 
 from __future__ import annotations
@@ -28,87 +29,25 @@ from importer.errors import DocumentError, EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
 
-FOLDER = "libraries"  # beside the virtual environment
-LOADED_AT_START = "importer-libraries.pth"  # in its site-packages; Python runs its one line
-ASK = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
-ASK_PLACE = "import sysconfig; print(sysconfig.get_path('purelib'))"
-SECONDS = 120.0
-
-
-def missing(python: Path, system: Mapping[str, str]) -> dict[str, str]:
-    """Return those of ``system``, library to Debian's package, that cannot be loaded from the environment."""
-    return {library: package for library, package in system.items() if not _loads(python, library)}
-
-
-def bring(root: Path, python: Path, system: Mapping[str, str], tell: Callable[[str], None]) -> list[str]:
-    """Unpack what is missing into ``root``; the packages' files, by name and version.
-
-    Where that is not possible it says so: the engine may do without, and the doctor knows the remedy.
-    """
-    lacking = missing(python, system)
-    folder = root / FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
-    if not lacking:
-        return []
-    packages = sorted({*lacking.values()})
-    tell(f"fetching {', '.join(packages)}: the system lacks {', '.join(lacking)}")
-    try:
-        files = _unpacked(packages, folder)
-        _load_at_start(python, [path for name in lacking for path in sorted(folder.rglob(name))[:1]])
-    except OSError as error:
-        tell(f"{', '.join(packages)} could not be fetched: {error}")
-        return []
-    for name in missing(python, lacking):
-        tell(f"{name} cannot be loaded all the same")
-    return files
-
-
-def _unpacked(packages: list[str], folder: Path) -> list[str]:
-    """Return what apt fetched for this release of the system; nothing of it is installed or run."""
-    with tempfile.TemporaryDirectory() as place:
-        _output_of(["apt-get", "download", *packages], Purpose.PACKAGES, Path(place))
-        files = sorted(Path(place).glob("*.deb"))
-        for file in files:
-            _output_of(["dpkg-deb", "--extract", str(file), str(folder)], Purpose.SYSTEM, Path(place))
-        return [file.name for file in files]
-
-
-def _load_at_start(python: Path, paths: list[Path]) -> None:
-    folder = _output_of(isolated("-c", ASK_PLACE, python=python), Purpose.QUESTION)
-    calls = "; ".join(f"ctypes.CDLL({str(path)!r}, ctypes.RTLD_GLOBAL)" for path in paths)
-    Path(folder.strip(), LOADED_AT_START).write_text(f"import ctypes; {calls}\n", encoding="utf-8")
-
-
-def _loads(python: Path, library: str) -> bool:
-    try:
-        _output_of(isolated("-c", ASK, library, python=python), Purpose.QUESTION)
-    except OSError:
-        return False
-    return True
-
-
-def _output_of(command: list[str], purpose: Purpose, folder: Path = Path("/")) -> str:
-    """Return what a command prints. Raises OSError, ChildProcessError where it fails."""
-    done = launcher.run(command, purpose, seconds=SECONDS, folder=folder, extra={"LC_ALL": "C"})
-    if done.code != 0:
-        raise ChildProcessError(f"{command[0]} ended with {done.code}")
-    return done.output
-
-
 Progress = Callable[[str], None]
 Origin = Literal["managed", "variable", "current"]
 LAYOUT = 1  # of the folder; a change makes every environment new
 STAMP = "installed.json"
 LOG = "install.log"
 QUESTION_SECONDS = 30.0
-# The caller's pip may lie among the caller's own packages, where ``-I`` would not see it.
+# The caller's pip may lie among the caller's own packages, invisible with ``-I``.
 PIP = (sys.executable, "-P", "-m", "pip")
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 ASK_PATH = "import sys; print(*sys.path, sep='\\n')"
+FOLDER = "libraries"  # beside the virtual environment
+LOADED_AT_START = "importer-libraries.pth"  # in its site-packages; Python runs its one line
+LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+ASK_FOLDER = "import sysconfig; print(sysconfig.get_path('purelib'))"
+LIBRARY_SECONDS = 120.0
 
 
 class InstallReason(StrEnum):
-    """Why an install failed, where pip does not say it."""
+    """Why an install failed, where pip reports no error."""
 
     COMMAND_ENDED = "command-ended"
     PACKAGE_ABSENT = "package-absent"
@@ -116,7 +55,7 @@ class InstallReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """An engine that is there. ``root`` is its folder, ``None`` where it is not ours."""
+    """An installed engine. ``root`` is its managed folder, ``None`` for other environments."""
 
     engine: str
     version: str
@@ -126,12 +65,12 @@ class Installed:
 
 
 def root_of(engine: Engine) -> Path:
-    """Return the folder of its managed environment."""
+    """Return the folder of the managed environment."""
     return config.home() / "engines" / engine.name
 
 
 def find(engine: Engine) -> Installed | None:
-    """Return where the engine is: the Python of the user's variable, our folder, this very interpreter.
+    """Return the engine: in the Python of the user's variable, the managed folder, or this interpreter.
 
     Raises EngineError("engine-python") where the variable names a Python without it.
     """
@@ -150,7 +89,7 @@ def find(engine: Engine) -> Installed | None:
 
 
 def need(engine: Engine) -> Installed:
-    """Return the same; raises EngineError("engine-missing") where it is not here to be run."""
+    """Return the engine; raises EngineError("engine-missing") where it is not installed."""
     installed = find(engine)
     if installed is None:
         raise EngineError("engine-missing", name=engine.name)
@@ -158,24 +97,24 @@ def need(engine: Engine) -> Installed:
 
 
 def install(engine: Engine, progress: Progress | None = None) -> Installed:
-    """Make the managed environment with pip and the caller's own pip settings; at once where it is there.
+    """Make the managed environment with the caller's pip and its settings, unless it is complete.
 
     Raises EngineError("install-failed"), DocumentError("cannot-write").
     """
-    tell = progress or _quiet
-    there = _managed(engine)
-    if there is not None:
-        return there
+    report = progress or _quiet
+    installed = _managed(engine)
+    if installed is not None:
+        return installed
     root = root_of(engine)
     try:
-        with _locked(root, tell):
-            return _managed(engine) or _make(engine, root, tell)
+        with _locked(root, report):
+            return _managed(engine) or _make(engine, root, report)
     except OSError as error:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
 
 
 def remove(engine: Engine) -> bool:
-    """Remove the managed environment; whether there was one."""
+    """Remove the managed environment; returns whether there was one."""
     root = root_of(engine)
     if not root.exists():
         return False
@@ -190,13 +129,15 @@ def remove(engine: Engine) -> bool:
 
 @cache
 def search_path(python: Path) -> tuple[Path, ...]:
-    """Return the folders that a Python imports from; none where it cannot be asked."""
+    """Return the folders that a Python imports from; none where it fails to start."""
     answer = _ask(python, ASK_PATH) or ""
     return tuple(Path(line) for line in answer.splitlines() if line)
 
 
 def digest(engine: Engine) -> str:
-    """sha256 over all that decides what an environment holds, constraint files included."""
+    """Return the sha256 over everything that decides the content of an environment, constraint files
+    included.
+    """
     plan = [(*step.pip, *(step.otherwise or ()), step.unless or "") for step in steps(engine)]
     files = {
         word: Path(word).read_text(encoding="utf-8")
@@ -216,7 +157,7 @@ def _managed(engine: Engine) -> Installed | None:
     except (OSError, ValueError):
         return None
     python = _python(root)
-    # The link is dead where the Python it was made with has been removed.
+    # The link is dead where its Python has been removed.
     if not isinstance(stamp, dict) or stamp.get("digest") != digest(engine) or not python.exists():
         return None
     return Installed(engine.name, str(stamp["version"]), python, "managed", root)
@@ -233,68 +174,68 @@ def _current(engine: Engine) -> Installed | None:
     return None
 
 
-def _make(engine: Engine, root: Path, tell: Progress) -> Installed:
+def _make(engine: Engine, root: Path, report: Progress) -> Installed:
     venv, log = root / "venv", root / LOG
     root.mkdir(exist_ok=True)
     (root / STAMP).unlink(missing_ok=True)
     if venv.exists():
-        tell("removing what an earlier install left")
+        report("removing what an earlier install left")
         shutil.rmtree(venv)
     log.write_bytes(b"")
     complete = False
     try:
-        tell("making an environment")
+        report("making an environment")
         bare = ["--without-pip"] if _has_pip() else []
-        _run(engine, isolated("-m", "venv", *bare, str(venv)), log, tell)
+        _run(engine, isolated("-m", "venv", *bare, str(venv)), log, report)
         for step in steps(engine):
-            _perform(engine, step, root, tell)
+            _perform(engine, step, root, report)
         version = _version(_python(root), engine.distributions)
         if version is None:
             absent = Reason(InstallReason.PACKAGE_ABSENT)
             raise EngineError("install-failed", name=engine.name, problem=absent, log=log)
-        made = Installed(engine.name, version, _python(root), "managed", root)
-        brought = bring(root, made.python, dict(engine.system), tell)
+        installed = Installed(engine.name, version, _python(root), "managed", root)
+        libraries = bring(root, installed.python, dict(engine.system), report)
         stamp = {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
-        _write_stamp(root, stamp | {"libraries": " ".join(brought)})
+        _write_stamp(root, stamp | {"libraries": " ".join(libraries)})
         complete = True
-        return made
+        return installed
     finally:
         if not complete:
             shutil.rmtree(venv, ignore_errors=True)
 
 
-def _perform(engine: Engine, step: Step, root: Path, tell: Progress) -> None:
+def _perform(engine: Engine, step: Step, root: Path, report: Progress) -> None:
     python, log = str(_python(root)), root / LOG
     if step.unless is not None:
         try:
             _run(engine, isolated("-c", step.unless, python=python), log, _quiet)
         except EngineError:
-            tell(f"{step.pip[0]}ing what does not run: {' '.join(step.pip[1:])[:80]}")
+            report(f"{step.pip[0]}ing what does not run: {' '.join(step.pip[1:])[:80]}")
         else:
             return
     try:
-        _pip(engine, python, step.pip, log, tell)
+        _pip(engine, python, step.pip, log, report)
     except EngineError:
         if step.otherwise is None:
             raise
-        tell("that did not work; trying the other way")
-        _pip(engine, python, step.otherwise, log, tell)
+        report("that did not work; trying the other way")
+        _pip(engine, python, step.otherwise, log, report)
 
 
-def _pip(engine: Engine, python: str, words: Pip, log: Path, tell: Progress) -> None:
+def _pip(engine: Engine, python: str, words: Pip, log: Path, report: Progress) -> None:
     # The caller's pip serves other environments too: it is newer than the one a new environment would bring.
     pip = [*PIP, "--python", python] if _has_pip() else isolated("-m", "pip", python=python)
     # Compiling all of it would take half the time of an install; Python compiles what it comes to use.
     options = ["--no-input", "--no-compile", "--progress-bar", "off"] if words[0] == "install" else []
-    _run(engine, [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]], log, tell)
+    _run(engine, [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]], log, report)
 
 
 def _has_pip() -> bool:
     return find_spec("pip") is not None
 
 
-def _run(engine: Engine, command: Sequence[str], log: Path, tell: Progress) -> None:
-    """Run a command, its words into the log, its steps to ``tell``."""
+def _run(engine: Engine, command: Sequence[str], log: Path, report: Progress) -> None:
+    """Run a command, its output into the log, its steps to ``report``."""
     with log.open("ab") as written:
         process = launcher.start(command, Purpose.INSTALL, stdout=launcher.PIPE, stderr=launcher.STDOUT)
         last_error = ""
@@ -305,7 +246,7 @@ def _run(engine: Engine, command: Sequence[str], log: Path, tell: Progress) -> N
                 if text.startswith("ERROR"):
                     last_error = text.removeprefix("ERROR").lstrip(": ")
                 elif text.startswith(("Collecting", "Downloading", "Installing", "Building", "Uninstalling")):
-                    tell(text[:100])
+                    report(text[:100])
             status = process.wait()
         finally:  # after Ctrl-C pip must not go on behind the user's back
             launcher.end(process)
@@ -327,7 +268,7 @@ def _version(python: Path, distributions: Sequence[str]) -> str | None:
 
 
 def _ask(python: Path, code: str, *words: str) -> str | None:
-    """Return what an interpreter prints; ``None`` where it fails."""
+    """Return the output of an interpreter; ``None`` where it fails."""
     try:
         done = launcher.run([str(python), "-c", code, *words], Purpose.QUESTION, seconds=QUESTION_SECONDS)
     except OSError:
@@ -340,17 +281,81 @@ def _python(root: Path) -> Path:
 
 
 @contextmanager
-def _locked(root: Path, tell: Progress) -> Iterator[None]:
-    """Return one installer at a time; the system drops the lock of a process that ends."""
+def _locked(root: Path, report: Progress) -> Iterator[None]:
+    """Hold the lock of the folder; the system drops the lock of a process that ends."""
     root.parent.mkdir(parents=True, exist_ok=True)
     with (root.parent / f".{root.name}.lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell("waiting for another installer")
+            report("waiting for another installer")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _quiet(_step: str) -> None:
-    """Tell nobody."""
+    """Ignore a step."""
+
+
+def missing(python: Path, system: Mapping[str, str]) -> dict[str, str]:
+    """Return those of ``system``, library to package of Debian, that the environment cannot load."""
+    return {library: package for library, package in system.items() if not _loads(python, library)}
+
+
+def bring(root: Path, python: Path, system: Mapping[str, str], report: Callable[[str], None]) -> list[str]:
+    """Unpack missing libraries into ``root``; returns the files of their packages, by name and version.
+
+    A failure is reported to ``report`` and is no error: the engine may do without, and the doctor has the
+    remedy.
+    """
+    lacking = missing(python, system)
+    folder = root / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    if not lacking:
+        return []
+    packages = sorted({*lacking.values()})
+    report(f"fetching {', '.join(packages)}: the system lacks {', '.join(lacking)}")
+    try:
+        files = _unpacked(packages, folder)
+        _load_at_start(python, [path for name in lacking for path in sorted(folder.rglob(name))[:1]])
+    except OSError as error:
+        report(f"{', '.join(packages)} could not be fetched: {error}")
+        return []
+    for name in missing(python, lacking):
+        report(f"{name} cannot be loaded all the same")
+    return files
+
+
+def _unpacked(packages: list[str], folder: Path) -> list[str]:
+    """Unpack packages of apt for this release of the system; returns their files.
+
+    Nothing is installed or run.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        _output_of(["apt-get", "download", *packages], Purpose.PACKAGES, Path(place))
+        files = sorted(Path(place).glob("*.deb"))
+        for file in files:
+            _output_of(["dpkg-deb", "--extract", str(file), str(folder)], Purpose.SYSTEM, Path(place))
+        return [file.name for file in files]
+
+
+def _load_at_start(python: Path, paths: list[Path]) -> None:
+    folder = _output_of(isolated("-c", ASK_FOLDER, python=python), Purpose.QUESTION)
+    calls = "; ".join(f"ctypes.CDLL({str(path)!r}, ctypes.RTLD_GLOBAL)" for path in paths)
+    Path(folder.strip(), LOADED_AT_START).write_text(f"import ctypes; {calls}\n", encoding="utf-8")
+
+
+def _loads(python: Path, library: str) -> bool:
+    try:
+        _output_of(isolated("-c", LOAD, library, python=python), Purpose.QUESTION)
+    except OSError:
+        return False
+    return True
+
+
+def _output_of(command: list[str], purpose: Purpose, folder: Path = Path("/")) -> str:
+    """Return the output of a command; raises OSError, ChildProcessError where it fails."""
+    done = launcher.run(command, purpose, seconds=LIBRARY_SECONDS, folder=folder, extra={"LC_ALL": "C"})
+    if done.code != 0:
+        raise ChildProcessError(f"{command[0]} ended with {done.code}")
+    return done.output

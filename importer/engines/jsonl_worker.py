@@ -1,4 +1,4 @@
-"""A child process that answers in JSON lines: bounded waiting, and an end that takes its children along."""
+"""A child process that answers in JSON lines: with time limits, and an end that includes its children."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class WorkerLostError(Exception):
 
 
 class RefusedError(Exception):
-    """The process answered that it cannot do what was asked, and lives on."""
+    """The process rejected a request, and goes on."""
 
 
 class JsonLinesWorker:
-    """One process. It reads requests on standard input; standard error is kept for the last words."""
+    """One process: requests on standard input, answers on standard output, errors in a file."""
 
     def __init__(self, command: Sequence[str], purpose: Purpose, extra: Mapping[str, str]) -> None:
         """Start the process with ``extra`` variables; raises OSError where that fails."""
@@ -47,9 +47,9 @@ class JsonLinesWorker:
         self._number = 0
 
     def ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
-        """Ask, and yield each item, waiting at most ``patience`` seconds for it.
+        """Send a request and yield each item of the answer, each within ``patience`` seconds.
 
-        Raises LostError or RefusedError. What is left unread of an answer is skipped by the next question.
+        Raises WorkerLostError or RefusedError. Unread items are skipped by the next request.
         """
         self._number += 1
         number = self._number

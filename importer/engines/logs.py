@@ -1,4 +1,4 @@
-"""The log of an engine: where it is kept, its end, and what its end means."""
+"""The log of an engine: its file, its end, and the cause of the end that it shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from importer.reasons import Reason
 
 
 class Lacking(StrEnum):
-    """What an engine lacks of its surroundings."""
+    """What an engine lacks of its environment."""
 
     BIG_FILES = "big-files"
     DISK = "disk"
@@ -41,20 +41,20 @@ LACKING_MEMORY = (
     r"|[Oo]ut ?[Oo]f ?[Mm]emory"
 )
 # A file under the name of one of Python's own modules, in a folder that is searched before Python's.
-OWN = "|".join(sorted(sys.stdlib_module_names))
+STDLIB = "|".join(sorted(sys.stdlib_module_names))
 ELSEWHERE = r"(?!\S*/(?:site-packages|dist-packages|lib/python3)[^/]*/)"
 IN_THE_WAY = (
-    rf"cannot import name '[^'\n]+' from (?:partially initialized module )?'(?P<module>{OWN})' "
+    rf"cannot import name '[^'\n]+' from (?:partially initialized module )?'(?P<module>{STDLIB})' "
     rf"(?:\(most likely[^()\n]*\) )?\({ELSEWHERE}(?P<file>\S+/(?P=module)\.py)\)"
 )
 HIDDEN = (
-    rf"AttributeError: (?:partially initialized )?module '(?P<module>{OWN})' "
+    rf"AttributeError: (?:partially initialized )?module '(?P<module>{STDLIB})' "
     r"has no attribute '(?P<attribute>\w+)'"
 )
-# vLLM says at every start what a low limit might lead to, error and all.
+# vLLM prints at every start the error of a low limit as a warning.
 ADVICE = r".*`OSError: \[Errno 24\][^`\n]*`"
-# Looked for behind an engine's own deaths, which know more.
-SURROUNDINGS = tuple(
+# Checked after the causes of the engine, that are more specific.
+ENVIRONMENT_ERRORS = tuple(
     Death(pattern, kind, ENVIRONMENT)
     for pattern, kind in (
         (r"\[Errno (?:28|122)\]|No space left on device|Disk quota exceeded", Lacking.DISK),
@@ -75,38 +75,36 @@ SURROUNDINGS = tuple(
         (r"'(?:ascii|latin-1)' codec can't (?:en|de)code", Lacking.LOCALE),
     )
 )
-# By exit status, where the log says nothing: 128 and the signal, as a shell and the guardian tell it.
+# By exit status, where the log has no cause: 128 and the signal, as in a shell and in the supervisor.
 SIGNALS = {128 + 4: Lacking.PROCESSOR, 128 + 9: Lacking.KILLED, 128 + 25: Lacking.BIG_FILES}
-
-
-def lacking(text: str) -> Reason | None:
-    """Return what the system's words in ``text`` show to be lacking."""
-    return next((cause.reason for cause in causes(text, SURROUNDINGS)), None)
-
-
-def of_signal(code: int | None) -> DeathCause | None:
-    """Return what an exit status tells of the surroundings."""
-    kind = SIGNALS.get(code) if code is not None else None
-    return None if kind is None else DeathCause(Reason(kind), ENVIRONMENT)
-
-
-KEPT = 20  # logs in the folder
+MAX_LOGS = 20  # logs in the folder
 TAIL = 64 * 1024  # bytes of a log that are searched
 LONGEST = 2000  # characters of a line
 
 
+def lacking(text: str) -> Reason | None:
+    """Return the part of the environment that is missing by the messages of the system in ``text``."""
+    return next((cause.reason for cause in causes(text, ENVIRONMENT_ERRORS)), None)
+
+
+def of_signal(code: int | None) -> DeathCause | None:
+    """Return the part of the environment that is missing by the signal in an exit status."""
+    kind = SIGNALS.get(code) if code is not None else None
+    return None if kind is None else DeathCause(Reason(kind), ENVIRONMENT)
+
+
 def fresh(folder: Path, name: str) -> Path:
-    """Return a new log's path; the oldest logs of the folder are removed."""
+    """Return the path of a new log; the oldest logs of the folder are removed."""
     _make(folder)
     old = sorted(folder.glob("*.log"), key=lambda p: p.stat().st_mtime)
-    for path in old[: max(0, len(old) - KEPT + 1)]:
+    for path in old[: max(0, len(old) - MAX_LOGS + 1)]:
         path.unlink(missing_ok=True)
     stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10_000:04d}"
     return folder / f"{name}-{stamp}.log"
 
 
 def opened(path: Path) -> BinaryIO:
-    """Return the log, empty and ready to be written; raises DocumentError("cannot-write")."""
+    """Return the log, empty and open for writing; raises DocumentError("cannot-write")."""
     _make(path.parent)
     try:
         return path.open("wb")
@@ -122,20 +120,18 @@ def tail(path: Path) -> str:
 
 
 def bounded(text: str) -> str:
-    """Return the text with its lines cut: patterns that look for two words in one line take time by its
-    square.
-    """
+    """Return the text with its lines cut: some patterns take time by the square of a line."""
     return "\n".join(line[:LONGEST] for line in text.split("\n"))
 
 
 def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> DeathCause:
-    """Return why the engine ended: the first known death of its log, else its exit status, else its last
-    words.
+    """Return why the engine ended: the first known cause in its log, else its exit status, else its last
+    error.
 
-    The engine's own deaths are looked for first, then what any engine may lack.
+    The causes of the engine come before those of any engine.
     """
     text = tail(path)
-    known = next(causes(text, (*deaths, *SURROUNDINGS)), None) or of_signal(code)
+    known = next(causes(text, (*deaths, *ENVIRONMENT_ERRORS)), None) or of_signal(code)
     return known or DeathCause(_last_words(text))
 
 

@@ -1,4 +1,6 @@
-"""mlx-lm: a small server, no parser flags; it infers the tool parser from the chat template."""
+"""mlx-lm: a small server without parser flags that infers the tool parser from the chat template; its
+ranks.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ from importer.engines.base import (
     Pip,
     Readiness,
     Unstartable,
-    given_template,
     invalid,
     number,
     numeric_options,
     parameters,
+    required_template,
     sent_by_client,
     stopwords,
 )
@@ -28,81 +30,10 @@ from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.ready import free_ports
 from importer.reasons import Reason
 
-PIPELINE = "pipeline_parallel_size"
-BACKEND = "distributed_executor_backend"
-HOSTFILE = "hostfile"
-KEYS = (PIPELINE, BACKEND, HOSTFILE)  # of ``engine_args``
-BACKENDS = ("ring", "mpi", "jaccl", "jaccl-ring", "nccl")
-# It has no module to be run by name, and starts its ranks with the interpreter that it is told.
-START = (
-    "import sys; from mlx._distributed_utils.launch import main; "
-    "sys.argv[1:1] = ['--python', sys.executable]; main()"
-)
-
-
-def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words that start ``server`` as the document asks; itself where it asks for one process.
-
-    ``tensor_parallel_size`` ranks share each layer, ``engine_args.pipeline_parallel_size`` ranks the layers.
-    Raises DocumentError("invalid").
-    """
-    tensor, pipeline = _size(document, document, "tensor_parallel_size"), _pipeline(document)
-    if tensor > 1 and pipeline > 1:
-        raise invalid(document, Reason(Unstartable.LAYERS_OR_PARTS, key=PIPELINE))
-    hosts = _hostfile(document)
-    ranks = max(tensor, pipeline)
-    if ranks == 1 and hosts is None:
-        return server
-    backend = _given(document).get(BACKEND, BACKENDS[0])
-    if backend not in BACKENDS:
-        raise invalid(document, Reason(Unstartable.NOT_ONE_OF, key=BACKEND, value=backend, known=BACKENDS))
-    where = ("-n", str(ranks)) if hosts is None else ("--hostfile", str(hosts))
-    port = str(free_ports(ranks))  # the ring listens on one for each rank, here on loopback
-    how = ("--backend", backend, "--starting-port", port)
-    split = ("--pipeline",) if pipeline > 1 else ()
-    return ("-c", START, *where, *how, "--", *server, *split)
-
-
-def asked(document: Document) -> bool:
-    """Return whether the document asks for several processes."""
-    several = _size(document, document, "tensor_parallel_size") > 1 or _pipeline(document) > 1
-    return several or HOSTFILE in _given(document)
-
-
-def _given(document: Document) -> Mapping[str, object]:
-    return document.get("engine_args") or {}
-
-
-def _pipeline(document: Document) -> int:
-    return _size(document, _given(document), PIPELINE)
-
-
-def _size(document: Document, where: Mapping[str, object], key: str) -> int:
-    value = where.get(key)
-    if value is None:
-        return 1
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise invalid(document, Reason(Unstartable.NOT_RANKS, key=key, value=value))
-    return value
-
-
-def _hostfile(document: Document) -> Path | None:
-    """Return a file of this machine; the importer does not read it, ``mlx.launch`` reaches its hosts by
-    ssh.
-    """
-    named = _given(document).get(HOSTFILE)
-    if named is None:
-        return None
-    path = Path(named) if isinstance(named, str) else Path()
-    if not path.is_absolute() or not path.is_file():
-        raise invalid(document, Reason(Unstartable.NOT_A_FILE, key=HOSTFILE, value=named))
-    return path
-
-
 VERSION = "0.32.2"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
-LONGEST = 100_000  # bytes of a template, which its server takes as text: Linux has room for 131,072
-# Sampling that the server takes at its start, for requests that say nothing. Without --temp it is greedy.
+LONGEST = 100_000  # bytes of a template, that is one argument: Linux has room for 131,072
+# Sampling at the start of the server, for requests without values. Without --temp it is greedy.
 FLAGS = {
     "temperature": "--temp",
     "top_p": "--top-p",
@@ -118,7 +49,7 @@ ARGUMENTS = (
 )  # fmt: skip
 # Its server answers while the weights still load, and goes on answering 503 when loading has failed.
 READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
-# What every server on mlx may die of.
+# Causes of the end of every server on mlx.
 MLX_DEATHS = (
     Death(
         r"No module named 'mlx_(?:lm|vlm)\.tool_parsers\.(?P<parser>\w+)'",
@@ -176,6 +107,16 @@ DEATHS = (
     *MLX_DEATHS,
     Death(r"No module named '?(?P<module>[\w.]+)'?$", Died.NO_MODULE, ENVIRONMENT),
 )
+PIPELINE = "pipeline_parallel_size"
+BACKEND = "distributed_executor_backend"
+HOSTFILE = "hostfile"
+KEYS = (PIPELINE, BACKEND, HOSTFILE)  # of ``engine_args``
+BACKENDS = ("ring", "mpi", "jaccl", "jaccl-ring", "nccl")
+# The launcher has no module to run by name, and starts its ranks with the interpreter of ``--python``.
+START = (
+    "import sys; from mlx._distributed_utils.launch import main; "
+    "sys.argv[1:1] = ['--python', sys.executable]; main()"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +143,7 @@ class Mlx:
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """``mlx_lm server`` on loopback, by ``mlx.launch`` where the document asks for several processes."""
+        """Return the start of ``mlx_lm server`` on loopback, by ``mlx.launch`` for several processes."""
         model = str(model_dir.resolve())
         settings = self.settings(document, model, Address(port=port), template)
         return Launch(launched(document, ("-m", "mlx_lm", "server", *settings)), model)
@@ -218,11 +159,11 @@ class Mlx:
         for key, flag in FLAGS.items():
             value = parameters(document).get(key)
             if value is not None:
-                given = number(document, f"parameters.{key}", value)
-                arguments += [flag, "0" if key == "top_k" and given.startswith("-") else given]
+                argument = number(document, f"parameters.{key}", value)
+                arguments += [flag, "0" if key == "top_k" and argument.startswith("-") else argument]
         own = {k: v for k, v in (document.get("engine_args") or {}).items() if k not in KEYS}
         arguments += numeric_options({**document, "engine_args": own}, ARGUMENTS, "mlx-lm")
-        if (other := given_template(document, template)) is not None:
+        if (other := required_template(document, template)) is not None:
             if len(other.text.encode()) > LONGEST:
                 raise invalid(document, Reason(Unstartable.TEMPLATE_TOO_LONG, limit=LONGEST))
             arguments.append(f"--chat-template={other.text}")
@@ -233,16 +174,75 @@ class Mlx:
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """Penalties, the seed and stop words: its server reads them from requests only."""
+        """Return penalties, the seed and stop words: its server reads them from requests only."""
         return sent_by_client(document, PER_REQUEST) | stopwords(document)
 
 
 def check_code(document: Document, model_dir: Path, server: str) -> None:
-    """For servers that run the module that ``model_file`` names unasked; raises DocumentError("invalid")."""
+    """Reject a model whose ``model_file`` names a module that the server would run; raises
+    DocumentError("invalid").
+    """
     try:
         config = json.loads((model_dir / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError):
-        return  # the engine will say what is wrong with it
+        return  # the engine reports what is wrong with it
     named = isinstance(config, dict) and config.get("model_file")
     if named and document.get("trust_remote_code") is not True:
         raise invalid(document, Reason(Unstartable.CODE_IN_MODEL_FILE, server=server))
+
+
+def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arguments that start ``server`` in as many processes as the document has ranks.
+
+    ``tensor_parallel_size`` ranks share each layer, ``engine_args.pipeline_parallel_size`` ranks the layers.
+    One rank without a hostfile starts by itself. Raises DocumentError("invalid").
+    """
+    tensor, pipeline = _size(document, document, "tensor_parallel_size"), _pipeline(document)
+    if tensor > 1 and pipeline > 1:
+        raise invalid(document, Reason(Unstartable.LAYERS_OR_PARTS, key=PIPELINE))
+    hosts = _hostfile(document)
+    ranks = max(tensor, pipeline)
+    if ranks == 1 and hosts is None:
+        return server
+    backend = _engine_args(document).get(BACKEND, BACKENDS[0])
+    if backend not in BACKENDS:
+        raise invalid(document, Reason(Unstartable.NOT_ONE_OF, key=BACKEND, value=backend, known=BACKENDS))
+    where = ("-n", str(ranks)) if hosts is None else ("--hostfile", str(hosts))
+    port = str(free_ports(ranks))  # the ring listens on one for each rank, here on loopback
+    how = ("--backend", backend, "--starting-port", port)
+    split = ("--pipeline",) if pipeline > 1 else ()
+    return ("-c", START, *where, *how, "--", *server, *split)
+
+
+def is_distributed(document: Document) -> bool:
+    """Return whether the document has several processes."""
+    several = _size(document, document, "tensor_parallel_size") > 1 or _pipeline(document) > 1
+    return several or HOSTFILE in _engine_args(document)
+
+
+def _engine_args(document: Document) -> Mapping[str, object]:
+    return document.get("engine_args") or {}
+
+
+def _pipeline(document: Document) -> int:
+    return _size(document, _engine_args(document), PIPELINE)
+
+
+def _size(document: Document, where: Mapping[str, object], key: str) -> int:
+    value = where.get(key)
+    if value is None:
+        return 1
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise invalid(document, Reason(Unstartable.NOT_RANKS, key=key, value=value))
+    return value
+
+
+def _hostfile(document: Document) -> Path | None:
+    """Return a file of this machine, unread: ``mlx.launch`` reaches its hosts by ssh."""
+    named = _engine_args(document).get(HOSTFILE)
+    if named is None:
+        return None
+    path = Path(named) if isinstance(named, str) else Path()
+    if not path.is_absolute() or not path.is_file():
+        raise invalid(document, Reason(Unstartable.NOT_A_FILE, key=HOSTFILE, value=named))
+    return path

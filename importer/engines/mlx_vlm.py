@@ -1,4 +1,6 @@
-"""mlx-vlm: vision and text models on MLX; it infers the tool parser and takes sampling from requests only."""
+"""mlx-vlm: vision and text models on MLX; its server infers the tool parser and reads sampling from
+requests only.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ from importer.engines.base import (
     Pip,
     Readiness,
     Unstartable,
-    given_template,
     invalid,
     number,
     numeric_options,
     parameters,
+    required_template,
     sent_by_client,
     unset,
 )
@@ -34,7 +36,7 @@ PER_REQUEST = (
     "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
     "seed",
 )  # fmt: skip
-# What its server takes from the model's generation_config.json, and what it does where that says nothing.
+# Values of its server for keys that the model's generation_config.json lacks.
 OWN_DEFAULTS = {"temperature": 0, "top_p": 1, "top_k": 0}
 # Numeric options of its server that ``engine_args`` may set.
 ARGUMENTS = (
@@ -43,7 +45,7 @@ ARGUMENTS = (
     "vision_cache_size",
 )  # fmt: skip
 READY = Readiness("/health")  # it opens its port when the weights are loaded
-THINKING = "enable_thinking"  # the one template variable that its server can be started with
+THINKING = "enable_thinking"  # the only template variable of its command line
 DEATHS = (
     Death(r"address already in use", Died.PORT_TAKEN, ENVIRONMENT),
     Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
@@ -75,7 +77,7 @@ class MlxVlm:
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """``mlx_vlm.server`` on loopback."""
+        """Return the start of ``mlx_vlm.server`` on loopback."""
         check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
         arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
@@ -84,11 +86,11 @@ class MlxVlm:
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
-        """Return the server's options; a template of the document's is in the model's folder already.
+        """Return the server's options; the template of the document is in the model's folder already.
 
         Raises DocumentError("invalid").
         """
-        given_template(document, template)
+        required_template(document, template)
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         limit = parameters(document).get("max_tokens")
         if limit is not None:
@@ -101,7 +103,7 @@ class MlxVlm:
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """Return everything: what a request leaves unsaid comes from generation_config.json, never from us.
+        """Return all sampling: for requests without a value the server reads generation_config.json.
 
         Stop words are missing: its server ignores them.
         """
@@ -110,7 +112,12 @@ class MlxVlm:
 
 
 def _thinks(document: Document) -> bool:
-    """Unless told, its server tells templates not to think; a document with a reader of thoughts tells it."""
+    """Return whether to start with thinking: by the template variable, else by the presence of a
+    reasoning parser.
+
+    Without the option the server sets the variable to false. Raises DocumentError("invalid") for other
+    variables.
+    """
     variables = document.get("chat_template_kwargs") or {}
     others = sorted(set(variables) - {THINKING})
     if others:

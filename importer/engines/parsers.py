@@ -1,7 +1,7 @@
-"""An engine's parsers, asked without weights through a worker in the engine's environment.
+"""An engine's parsers, run without weights by a worker in the engine's environment.
 
-``ParserWorker`` starts ``parser_worker`` with that environment's Python, keeps it warm and restarts it when a
-parser kills or hangs it: the parser at fault gets an error as its reading, its neighbours are asked again.
+``ParserWorker`` starts ``parser_worker`` with that environment's Python, keeps it warm and restarts it when
+a parser kills or hangs it: the parser at fault gets an error as its reading, the others run again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class EngineParser:
 
 @dataclass(frozen=True, slots=True)
 class ParserQuestion:
-    """The parsers to read with; ``None`` is none of that kind, for MLX's reasoning what the server infers."""
+    """The parsers to read with; ``None`` is none of that kind, for MLX's reasoning the inferred one."""
 
     tool: str | None = None
     reasoning: str | None = None
@@ -66,7 +66,7 @@ class ReadCall:
 
 
 class WorkerReason(StrEnum):
-    """Why a worker answers nothing, beside its own words."""
+    """Why a worker has no answer."""
 
     LOST_AGAIN = "lost-again"
     NOT_STARTED = "not-started"
@@ -74,9 +74,9 @@ class WorkerReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of one sample, or ``error``: what the server would have met, or an ``Accident``.
+    """The parts of one sample, or ``error``: the exception of the server, or an ``Accident``.
 
-    ``forbidden`` is the place where the engine would not have let the model write it.
+    ``forbidden`` is the place where the grammar of the engine forbids the text.
     """
 
     calls: tuple[ReadCall, ...] = ()
@@ -88,7 +88,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A stream that gave something else: ``split`` tokens in the first of two deltas, 0 for one by one."""
+    """A stream with another reading: ``split`` tokens in the first of two deltas, 0 for token by token."""
 
     split: int
     reading: Reading
@@ -96,7 +96,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A sample read whole and in ``count`` splits, of which ``different`` differ; ``examples`` has a few."""
+    """A sample read whole and in ``count`` splits; ``different`` of them differ, ``examples`` has a few."""
 
     whole: Reading
     count: int = 0
@@ -106,13 +106,13 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What the worker makes a tokenizer of: a folder with the repository's own, else the declared markers.
+    """The source of the worker's tokenizer: a folder with that of the repository, else the declared markers.
 
     ``tokens``      (text, special): exactly these are single tokens.
-    ``model_type``  the config's, by which the server knows harmony.
-    ``settings``    ``tokenizer_config.json``, into which parsers look: ``response_template``,
+    ``model_type``  that of the config, by which the server recognises harmony.
+    ``settings``    ``tokenizer_config.json``, with the keys that parsers read: ``response_template``,
                     ``tool_parser_type``, ``token_suffix``.
-    ``assumed``     the repository declares no vocabulary: a marker that a parser needs is taken to be there.
+    ``assumed``     the repository declares no vocabulary: markers that a parser needs are assumed.
     """
 
     directory: Path | None = None
@@ -141,13 +141,13 @@ class ParserWorker(Closing):
         self._conversation: JsonLinesWorker | None = None
 
     def close(self) -> None:
-        """End the worker; the next question would start another."""
+        """End the worker; the next question starts another."""
         conversation, self._conversation = self._conversation, None
         if conversation is not None:
             conversation.close()
 
     def version(self) -> str:
-        """Return the engine's version, as it calls itself."""
+        """Return the version that the engine reports."""
         return str(self._plain("hello")[0]["version"])
 
     def list(self) -> tuple[EngineParser, ...]:
@@ -168,28 +168,33 @@ class ParserWorker(Closing):
         )
 
     def infer(self, tokens: Tokens) -> ParserQuestion:
-        """Return what mlx-lm or mlx-vlm would choose by itself; vLLM never chooses."""
+        """Return the parsers that mlx-lm or mlx-vlm infers; vLLM infers none."""
         item = self._plain("infer", tokenizer=_tokenizer(tokens))[0]
         return ParserQuestion(item["tool"], item["reasoning"])
 
     def read(
         self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
     ) -> dict[ParserQuestion, tuple[Reading, ...]]:
-        """For each pair of parsers, what it reads in each sample, as the server would without streaming."""
+        """Return for each pair of parsers its readings of the samples, in whole answers."""
         answers = self._judged("read", tokens, samples, asks)
         return {ask: tuple(map(_reading, items)) for ask, items in answers.items()}
 
     def stream(
         self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
     ) -> dict[ParserQuestion, tuple[Replay, ...]]:
-        """Return the same, whole and streamed: cut in two at every token, and token by token."""
+        """Return for each pair of parsers its readings, whole and streamed: cut in two at every token,
+        and token by token.
+        """
         answers = self._judged("stream", tokens, samples, asks)
         return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
 
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
     ) -> dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]]:
-        """Items come in the order of the asks, so a lost worker was busy with the first that has none."""
+        """Return the items of each pair; a pair whose worker was lost gets the reason.
+
+        Items come in the order of ``asks``, so a lost worker was busy with the first pair without one.
+        """
         pending = [*dict.fromkeys(asks)]
         answers: dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]] = {}
         fields = {
@@ -287,11 +292,13 @@ def _reading(item: Mapping[str, Any] | Reason) -> Reading:
     return Reading(calls, item["reasoning"], item["content"], forbidden=item.get("forbidden"))
 
 
-def _failure(told: Mapping[str, Any]) -> Reason:
-    """As ``parser_worker.wire`` tells it: what was raised, or the accident with its fields."""
-    fields = {name: value for name, value in told.items() if name != "kind"}
-    kinds: type[StrEnum] = ParserFailure if told["kind"] in {*ParserFailure} else Accident
-    return Reason(kinds(told["kind"]), **fields)
+def _failure(failure: Mapping[str, Any]) -> Reason:
+    """Return the reason in the form of ``parser_worker.wire``: an exception, or an accident with its
+    fields.
+    """
+    fields = {name: value for name, value in failure.items() if name != "kind"}
+    kinds: type[StrEnum] = ParserFailure if failure["kind"] in {*ParserFailure} else Accident
+    return Reason(kinds(failure["kind"]), **fields)
 
 
 def _replay(item: Mapping[str, Any] | Reason) -> Replay:

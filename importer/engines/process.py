@@ -21,11 +21,11 @@ from importer.launcher import Purpose, isolated
 
 Progress = Callable[[str], None]
 WEIGHTS = ("*.safetensors", "*.bin")
-MODEL, WORK = "model", "work"  # of an engine's temporary folder; a repository's files are never in the second
+MODEL, WORK = "model", "work"  # folders of an engine; the second never has files of a repository
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
-LOOK = 0.1  # seconds between two looks at a starting engine
-TRIES = 3  # starts, each on another free port, when somebody else was quicker to take it
+LOOK = 0.1  # seconds between two checks of a starting engine
+TRIES = 3  # starts, each on another free port, where another process took the port first
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -38,12 +38,12 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """What stopping showed; ``seconds`` until the group was gone, ``killed`` if it had to be forced.
+    """The end of an engine; ``seconds`` until the group ended, ``killed`` if it was forced.
 
-    ``held``  bytes of memory that the group held before, ``left`` those still in shared memory afterwards.
+    ``held``  bytes of memory of the group before, ``left`` those still in shared memory afterwards.
     """
 
-    group_gone: bool
+    group_ended: bool
     port_free: bool
     killed: bool
     seconds: float
@@ -55,8 +55,9 @@ class StopReport:
 class EngineServer:
     """An engine that serves.
 
-    ``pid`` is its process group, ``start_seconds`` the time until it was ready; ``told`` what it was started
-    with: the words of its command, and the texts of the files that they name.
+    ``pid``            its process group.
+    ``start_seconds``  the time until it was ready.
+    ``argv``           its command line, and the texts of the files on it.
     """
 
     base_url: str
@@ -66,7 +67,7 @@ class EngineServer:
     port: int
     start_seconds: float
     _process: launcher.Process = field(repr=False)
-    told: tuple[str, ...] = field(default=(), repr=False)
+    argv: tuple[str, ...] = field(default=(), repr=False)
     _stopped: StopReport | None = field(default=None, repr=False)
 
     @property
@@ -76,7 +77,7 @@ class EngineServer:
 
     @property
     def memory(self) -> int | None:
-        """Return bytes that its processes hold; ``None`` where the system does not tell."""
+        """Return the bytes of its processes; ``None`` where the system does not report them."""
         return process_group.resident(self.pid)
 
     @property
@@ -85,7 +86,7 @@ class EngineServer:
         return self._process.poll()
 
     def stop(self) -> StopReport:
-        """End the whole group and say how that went; the second call gives the first one's report."""
+        """End the whole group; later calls return the report of the first."""
         if self._stopped is None:
             self._stopped = _stop(self._process, self.port)
         return self._stopped
@@ -107,12 +108,12 @@ def serve(
 ) -> Iterator[EngineServer]:
     """Serve ``document`` from the weights in ``model_dir`` with the engine installed for ``python``.
 
-    ``template`` is the one that the document names. ``timeout`` is seconds until it must be ready. ``hold``
-    are files that stay open until the engine is gone, even where this process is killed: locks. However the
-    block is left, the engine is gone afterwards.
-    Raises EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
+    ``template`` is that of the document. ``timeout`` is seconds until it must be ready. ``hold`` are files
+    that stay open until the engine has ended, even where this process is killed: locks. The engine has ended
+    after the block, however it is left. Raises EngineError: engine-died, engine-slow, port-taken, no-
+    weights; DocumentError("invalid").
     """
-    tell = progress or _quiet
+    report = progress or _quiet
     if not any(file for pattern in WEIGHTS for file in model_dir.glob(pattern)):
         raise EngineError("no-weights", path=model_dir)
     if port is not None and not is_free(port):
@@ -130,7 +131,7 @@ def serve(
             started = time.monotonic()
             process = stack.enter_context(_group(python, launch, folder, log, chosen, hold))
             try:
-                _await(engine, process, chosen, started + limit, tell)
+                _await(engine, process, chosen, started + limit, report)
             except NeverError as never:
                 _stop(process, chosen)
                 if _port_lost(log) and port is None and left:
@@ -156,7 +157,7 @@ def serve(
 
 
 def _port_lost(log: Path) -> bool:
-    """Return whether the log says that another process took the port first."""
+    """Return whether the log shows that another process took the port first."""
     return "address already in use" in logs.tail(log).lower()
 
 
@@ -164,7 +165,7 @@ def _port_lost(log: Path) -> bool:
 def _group(
     python: Path, launch: Launch, folder: Path, log: Path, port: int, hold: Sequence[int]
 ) -> Iterator[launcher.Process]:
-    """Return the engine under its guardian; the group is ended when the block is left."""
+    """Yield the engine under its supervisor; end the group when the block is left."""
     work = folder / WORK
     work.mkdir(exist_ok=True)
     for name, text in launch.files.items():
@@ -188,7 +189,7 @@ def _group(
 
 @contextmanager
 def _lifeline() -> Iterator[int]:
-    """Return the reading end of a pipe whose writing end closes when this process ends, however it ends."""
+    """Yield the reading end of a pipe whose writing end closes when this process ends, however it ends."""
     reading, writing = os.pipe()
     try:
         yield reading
@@ -198,8 +199,7 @@ def _lifeline() -> Iterator[int]:
 
 
 def _variables(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return what an engine gets beside the caller's variables; Hub folders of its own, so no token file is
-    seen.
+    """Return variables of an engine beside the caller's: Hub folders of its own hide the token file.
 
     The cache folder must exist: mlx-lm's ``/v1/models`` breaks without one.
     """
@@ -208,16 +208,16 @@ def _variables(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
     return SETTINGS | {"HF_HOME": str(folder / "hf"), "HF_HUB_CACHE": str(cache)} | dict(extra)
 
 
-def _await(engine: Engine, process: launcher.Process, port: int, deadline: float, tell: Progress) -> None:
-    """Return when it serves; raises NeverError or TimeoutError."""
+def _await(engine: Engine, process: launcher.Process, port: int, deadline: float, report: Progress) -> None:
+    """Wait until the engine serves; raises NeverError or TimeoutError."""
     started = time.monotonic()
-    while not answers(engine.readiness, port, deadline, tell):
+    while not answers(engine.readiness, port, deadline, report):
         code = process.poll()
         if code is not None:
             raise NeverError(code)
         if time.monotonic() > deadline:
             raise TimeoutError
-        tell(f"waiting for {engine.name}, {time.monotonic() - started:.0f} s")
+        report(f"waiting for {engine.name}, {time.monotonic() - started:.0f} s")
         time.sleep(LOOK)
 
 
@@ -227,29 +227,36 @@ def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineErr
     code = never.code if isinstance(never.code, int) else None
     cause = logs.explain(log, engine.deaths, code)
     return EngineError(
-        "engine-died", name=engine.name, code=never.code, problem=cause.reason, log=log, blames=cause.blames
+        "engine-died",
+        name=engine.name,
+        code=never.code,
+        problem=cause.reason,
+        log=log,
+        blames=cause.attribution,
     )
 
 
 def _stop(process: launcher.Process, port: int) -> StopReport:
-    """TERM to the group, KILL after ``GRACE``, then see that the group is gone and the port free."""
+    """Send TERM to the group, KILL after ``GRACE``; return whether the group has ended and the port is
+    free.
+    """
     held, shared = process_group.resident(process.pid), process_group.shared(process.pid)
     started = time.monotonic()
     killed = False
     try:
         launcher.send(process.pid, signal.SIGTERM)
-        if not process_group.wait_gone(process, GRACE):
+        if not process_group.wait_ended(process, GRACE):
             killed = True
     finally:  # a second Ctrl-C while waiting must not leave it behind
         launcher.send(process.pid, signal.SIGKILL)
         launcher.ended(process, GRACE)
-    gone = process_group.wait_gone(process, GRACE)
+    ended = process_group.wait_ended(process, GRACE)
     took = time.monotonic() - started
-    return StopReport(gone, is_free(port), killed, took, held, sum(map(_size, shared)))
+    return StopReport(ended, is_free(port), killed, took, held, sum(map(_size, shared)))
 
 
 def _size(path: Path) -> int:
-    """Return bytes of a file; none where it is gone."""
+    """Return the bytes of a file; 0 where it does not exist."""
     try:
         return path.stat().st_size
     except OSError:
@@ -257,4 +264,4 @@ def _size(path: Path) -> int:
 
 
 def _quiet(_step: str) -> None:
-    """Tell nobody."""
+    """Ignore a step."""

@@ -1,4 +1,4 @@
-"""Process groups: what their processes hold, and whether they are gone."""
+"""Process groups: the memory of their processes, and whether they have ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import psutil
 
 from importer.launcher import Process
 
-LOOK = 0.05  # seconds between two looks
+LOOK = 0.05  # seconds between two checks
 SHARED = re.compile(r"(/dev/shm/\S+)")
 ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
-def wait_gone(leader: Process, seconds: float) -> bool:
-    """Return whether the group that ``leader`` leads, a child of ours, is gone within ``seconds``."""
+def wait_ended(leader: Process, seconds: float) -> bool:
+    """Return whether the group of ``leader``, a child of this process, has ended within ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
         leader.poll()
@@ -31,14 +31,12 @@ def wait_gone(leader: Process, seconds: float) -> bool:
 
 
 def alive(group: int) -> bool:
-    """Return whether a process of the group runs; one that has ended and waits to be collected does not
-    count.
-    """
+    """Return whether a process of the group runs; one that only waits for its collection does not count."""
     return next(_members(group), None) is not None
 
 
 def resident(group: int) -> int | None:
-    """Return bytes of memory that the group's processes hold; ``None`` where the system does not tell."""
+    """Return the bytes of memory of the group; ``None`` where the system does not report them."""
     total = 0
     for process in _members(group):
         with suppress(psutil.NoSuchProcess):  # it ended meanwhile
@@ -50,12 +48,12 @@ def resident(group: int) -> int | None:
 
 
 def shared(group: int) -> set[Path]:
-    """Return the files in shared memory that the group's processes use; none where no list of them is.
+    """Return the files in shared memory that the group uses; none where the system has no list.
 
     psutil's ``memory_maps`` counts each page: 60 to 115 ms for 2 GiB of memory, where this takes 0.3 ms.
     """
     maps = (_text(Path(f"/proc/{process.pid}/maps")) for process in _members(group))
-    return {Path(found) for text in maps for found in SHARED.findall(text)}
+    return {Path(path) for text in maps for path in SHARED.findall(text)}
 
 
 def _members(group: int) -> Iterator[psutil.Process]:

@@ -1,4 +1,4 @@
-"""Asking an engine whether it serves; plain HTTP to loopback, so no proxy is ever in the way."""
+"""Free ports and the readiness of an engine, by plain HTTP to loopback without a proxy."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from importer.engines.base import Readiness
 from importer.reasons import Reason
 
 LOOPBACK = "127.0.0.1"
+LOOK_SECONDS = 2.0  # for one answer to a GET
+HTTP_OK = 200
 
 
 def free_port() -> int:
@@ -33,9 +35,7 @@ def free_ports(count: int) -> int:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could listen there; connections that have ended do not count, as for
-    servers.
-    """
+    """Return whether a server could listen there; connections in TIME_WAIT do not count."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -46,35 +46,32 @@ def is_free(port: int) -> bool:
         return True
 
 
-LOOK_SECONDS = 2.0  # for one answer to a GET
-HTTP_OK = 200
-
-
 class Exit(StrEnum):
-    """What is left of an engine that will not serve."""
+    """What an engine does that will never serve."""
 
     ANSWERS = "answers"
     FIRST_REQUEST = "first-request"
 
 
 class NeverError(Exception):
-    """It will not serve: ``code`` is its exit status, or what it answers where it has not ended."""
+    """The engine will not serve: ``code`` is its exit status, or its answer where it still runs."""
 
     def __init__(self, code: int | Reason) -> None:
         super().__init__(code)
         self.code = code
 
 
-def answers(readiness: Readiness, port: int, deadline: float, tell: Callable[[str], None]) -> bool:
-    """Return whether it serves now. Raises NeverError, or TimeoutError when the warm-up outlasts
-    ``deadline``.
+def answers(readiness: Readiness, port: int, deadline: float, report: Callable[[str], None]) -> bool:
+    """Return whether the engine serves now.
+
+    Raises NeverError, or TimeoutError when the warm-up outlasts ``deadline``.
     """
     status = _status(port, readiness.path, None, LOOK_SECONDS)
     if status in readiness.fatal:
         raise NeverError(Reason(Exit.ANSWERS, status=status))
     if status != HTTP_OK or readiness.warm_up is None:
         return status == HTTP_OK
-    tell("loading the weights")
+    report("loading the weights")
     path, body = readiness.warm_up
     status = _status(port, path, body, max(0.1, deadline - time.monotonic()))
     if status is None and time.monotonic() >= deadline:
@@ -85,7 +82,7 @@ def answers(readiness: Readiness, port: int, deadline: float, tell: Callable[[st
 
 
 def _status(port: int, path: str, body: Mapping[str, Any] | None, seconds: float) -> int | None:
-    """Return the status of one request; ``None`` where there was no whole answer."""
+    """Return the status of one request; ``None`` without a whole answer."""
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=seconds)
     with closing(connection):
         try:

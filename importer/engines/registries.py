@@ -1,4 +1,4 @@
-"""Which parsers each version of an engine has: generated files, read without the engine.
+"""The parsers of each version of an engine: generated files, read without the engine.
 
 ``python -m gen_defaults`` writes them from the released sources.
 """
@@ -20,13 +20,10 @@ from importer.reasons import Reason
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
-# What 'importer engine install' installs, where it does; else the version whose names are written.
+# The version that 'importer engine install' installs; else the one whose names documents have.
 PINNED = {"vllm": "0.32.0", "mlx": "0.32.2", "mlx-vlm": "0.7.10", "vllm-mlx": "0.6.0"}
-FAMILY = {
-    "vllm-cpu": "vllm",
-    "vllm-cuda": "vllm",
-    "mlx-lm": "mlx",
-}  # other names under which an engine is known
+# Other names of an engine.
+FAMILY = {"vllm-cpu": "vllm", "vllm-cuda": "vllm", "mlx-lm": "mlx"}
 NEAR = 5
 
 
@@ -38,7 +35,7 @@ class RegistryReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RegistryEntry:
-    """A name that the engine's command line accepts, and the class that it loads; ``aliases`` load it too."""
+    """A name on the command line of the engine, and its class; ``aliases`` load the same class."""
 
     name: str
     class_name: str
@@ -60,25 +57,25 @@ class Registry:
         return tuple(self.entries[kind])
 
     def has(self, kind: Kind, name: str) -> bool:
-        """Return whether the engine knows the name."""
+        """Return whether the engine has the name."""
         return name in self.entries[kind]
 
     def classes(self, kind: Kind) -> dict[str, str]:
-        """Return every name and the class it loads: names of one class are interchangeable."""
+        """Return every name with its class: names of one class are interchangeable."""
         return {name: entry.class_name for name, entry in self.entries[kind].items()}
 
     def class_of(self, kind: Kind, name: str) -> str | None:
-        """Return the class that the name loads; ``None`` for a name it lacks."""
+        """Return the class of the name; ``None`` for an unknown name."""
         entry = self.entries[kind].get(name)
         return None if entry is None else entry.class_name
 
     def aliases(self, kind: Kind, name: str) -> tuple[str, ...]:
-        """Other names of the same class."""
+        """Return other names of the same class."""
         entry = self.entries[kind].get(name)
         return () if entry is None else entry.aliases
 
     def near(self, kind: Kind, name: str) -> tuple[str, ...]:
-        """Return names that may have been meant, the nearest first: by letters and digits alone."""
+        """Return similar names, the nearest first: by letters and digits alone."""
         spelled = {_plain(known): known for known in reversed(self.names(kind))}
         plain = _plain(name)
         inside = [known for text, known in spelled.items() if text in plain or plain in text]
@@ -87,31 +84,29 @@ class Registry:
 
 
 def versions(engine: str) -> tuple[str, ...]:
-    """Return the versions of which a registry is known, the oldest first; none for an engine without
-    parsers.
-    """
+    """Return the versions with a registry, the oldest first; none for an engine without parsers."""
     family = FAMILY.get(engine, engine)
-    found = (path.stem.removeprefix(f"{family}-") for path in FOLDER.glob(f"{family}-[0-9]*.json"))
-    return tuple(sorted(found, key=_order))
+    names = (path.stem.removeprefix(f"{family}-") for path in FOLDER.glob(f"{family}-[0-9]*.json"))
+    return tuple(sorted(names, key=_order))
 
 
 def load(engine: str, version: str | None = None) -> Registry:
-    """Return the registry of a version, by default of the one that is installed here.
+    """Return the registry of a version, by default of the pinned one.
 
-    ``0.32`` means the newest known 0.32. Raises UsageError("bad-value") for a version without a registry.
+    ``0.32`` is the newest known 0.32. Raises UsageError("bad-value") for a version without a registry.
     """
     family = FAMILY.get(engine, engine)
     known = versions(family)
-    wanted = version or PINNED.get(family, "")
-    found = [v for v in known if v == wanted or v.startswith(f"{wanted}.")]
-    if not found:
+    requested = version or PINNED.get(family, "")
+    matches = [v for v in known if v == requested or v.startswith(f"{requested}.")]
+    if not matches:
         raise UsageError(
             "bad-value",
             setting=Setting.ENGINE_VERSION,
-            value=wanted,
-            problem=Reason(RegistryReason.UNKNOWN_VERSION, engine=engine, version=wanted, known=known),
+            value=requested,
+            problem=Reason(RegistryReason.UNKNOWN_VERSION, engine=engine, version=requested, known=known),
         )
-    return _read(family, found[-1])
+    return _read(family, matches[-1])
 
 
 def parsed(data: Mapping[str, Any]) -> Registry:

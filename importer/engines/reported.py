@@ -1,4 +1,4 @@
-"""What an engine's log says of the memory it took, in bytes; for now vLLM's does."""
+"""What an engine reports of itself in its log and at ``/health``: memory, and effective settings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from typing import Any
 
 from importer.memory.devices import GIB
 
-HEAD = 1024 * 1024  # bytes of a log: all of it is said before the first request
+HEAD = 1024 * 1024  # bytes of a log: memory is reported before the first request
 NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
 WEIGHTS = re.compile(rf"Model loading took {NUMBER} GiB")
 CACHE = re.compile(rf"Available KV cache memory: {NUMBER} GiB|(?:Explicitly|Auto) set \({NUMBER}/")
 TOKENS = re.compile(
     r"KV cache size: ([0-9][0-9,]{0,18}) tokens, Maximum concurrency for ([0-9][0-9,]{0,18}) tokens"
 )
+# vLLM: its arguments, its effective settings, and the sampling of requests without values.
+# Only the first match in a line counts: where nothing follows it, nothing follows a later one.
+NON_DEFAULT = re.compile(r"^(?>.*?non-default args: (?=\{))(\{.*\})", re.MULTILINE)
+CONFIG = re.compile(r"engine \(v\S+\) with config: .*")
+SAMPLING = re.compile(r"^(?>.*?ampling param\S* ).*?(\{[^{}\n]*\})", re.MULTILINE)
+# vllm-mlx, one line each.
+BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
+SHORTEST = 4  # letters of an abbreviated flag
+LONGEST = 20_000  # characters of a line that are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,7 @@ class Reported:
 
 
 def read_memory(log: Path) -> Reported:
-    """Return what stands in the beginning of a log; nothing of what does not."""
+    """Return the memory in the beginning of a log (for now of vLLM); ``None`` for each missing figure."""
     with log.open("rb") as file:
         text = file.read(HEAD).decode(errors="replace")
     weights, cache, tokens = (pattern.search(text) for pattern in (WEIGHTS, CACHE, TOKENS))
@@ -44,23 +53,12 @@ def read_memory(log: Path) -> Reported:
     )
 
 
-# vLLM: what it was started with, what it made of that, and the sampling of requests that send none.
-# Of a line only the first place is looked at: where nothing follows there, nothing follows a later one.
-GIVEN = re.compile(r"^(?>.*?non-default args: (?=\{))(\{.*\})", re.MULTILINE)
-MADE = re.compile(r"engine \(v\S+\) with config: .*")
-SAMPLING = re.compile(r"^(?>.*?ampling param\S* ).*?(\{[^{}\n]*\})", re.MULTILINE)
-# vllm-mlx, one line each.
-BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
-SHORTEST = 4  # letters of a flag that stands for a longer name
-LONGEST = 20_000  # characters of a line that are looked at
-
-
 @dataclass(frozen=True, slots=True)
 class EffectiveSettings:
-    """Each is ``None`` where the engine does not say; an empty name is its word that it has no parser.
+    """The settings of a running engine, ``None`` where it does not report one; an empty name is no parser.
 
     ``infers``    the engine chose its parsers by itself.
-    ``sampling``  has the request's names and what the model's files or the start say; the rest is vLLM's own.
+    ``sampling``  by the names of requests, from the model's files or the start; other values are vLLM's own.
     """
 
     tool_parser: str | None = None
@@ -71,12 +69,12 @@ class EffectiveSettings:
 
 
 def read_settings(log: str, health: bytes = b"") -> EffectiveSettings:
-    """Return what stands in the beginning of a log, and else in the answer of ``/health``."""
-    if (given := GIVEN.search(log)) is None:
+    """Return the settings in the beginning of a log, else in the answer of ``/health``."""
+    if (non_default := NON_DEFAULT.search(log)) is None:
         tools, thoughts = (_banner(log, what) for what in ("Tool calling", "Reasoning"))
         return _from_health(health) if tools is None else EffectiveSettings(tools, thoughts)
-    line, made = given[1][:LONGEST], MADE.search(log)
-    cached = re.search(r"\benable_prefix_caching=(True|False)\b", made[0]) if made else None
+    line, config = non_default[1][:LONGEST], CONFIG.search(log)
+    cached = re.search(r"\benable_prefix_caching=(True|False)\b", config[0]) if config else None
     return EffectiveSettings(
         tool_parser=_named(line, "tool_call_parser"),
         reasoning_parser=_named(line, "reasoning_parser"),
@@ -85,33 +83,33 @@ def read_settings(log: str, health: bytes = b"") -> EffectiveSettings:
     )
 
 
-def _banner(log: str, what: str) -> str | None:
-    found = re.search(BANNER.format(what), log, re.MULTILINE)
-    return None if found is None else found["name"] or ""
+def _banner(log: str, feature: str) -> str | None:
+    match = re.search(BANNER.format(feature), log, re.MULTILINE)
+    return None if match is None else match["name"] or ""
 
 
-def mentions(told: Sequence[str], name: str) -> bool:
-    """Return whether a command's words, or the files that they name, speak of a sampling value.
+def mentions(argv: Sequence[str], name: str) -> bool:
+    """Return whether a command line, or a file on it, has a sampling value.
 
-    ``--temp 1``, ``--default-temperature=1`` and ``{"temperature": 1.0}`` all speak of ``temperature``.
+    ``--temp 1``, ``--default-temperature=1`` and ``{"temperature": 1.0}`` all set ``temperature``.
     """
-    flags = (word.partition("=")[0].lstrip("-").replace("-", "_") for word in told if word.startswith("--"))
+    flags = (word.partition("=")[0].lstrip("-").replace("-", "_") for word in argv if word.startswith("--"))
     if any(flag.endswith(name) or (len(flag) >= SHORTEST and name.startswith(flag)) for flag in flags):
         return True
-    return any(f'"{name}"' in word for word in told)
+    return any(f'"{name}"' in word for word in argv)
 
 
 def _named(line: str, key: str) -> str:
-    found = re.search(rf"'{key}': '([^'\n]*)'", line)
-    return found[1] if found else ""
+    match = re.search(rf"'{key}': '([^'\n]*)'", line)
+    return match[1] if match else ""
 
 
 def _sampling(log: str) -> dict[str, float] | None:
-    found = SAMPLING.search(log)
-    if found is None or len(found[1]) > LONGEST:
+    match = SAMPLING.search(log)
+    if match is None or len(match[1]) > LONGEST:
         return None
     try:
-        values = ast.literal_eval(found[1])
+        values = ast.literal_eval(match[1])
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
     numbers = (int, float)
@@ -119,15 +117,15 @@ def _sampling(log: str) -> dict[str, float] | None:
 
 
 def _from_health(body: bytes) -> EffectiveSettings:
-    """mlx-vlm tells its parser and whether its prefix cache is on."""
+    """Return the parser and the state of the prefix cache that mlx-vlm reports."""
     try:
-        told: Any = json.loads(body)
+        health: Any = json.loads(body)
     except (ValueError, RecursionError):
         return EffectiveSettings()
-    if not isinstance(told, dict):
+    if not isinstance(health, dict):
         return EffectiveSettings()
-    cached = told.get("apc_enabled")
-    parser = told.get("loaded_tool_parser", False)
+    cached = health.get("apc_enabled")
+    parser = health.get("loaded_tool_parser", False)
     return EffectiveSettings(
         tool_parser=(parser or "") if parser is None or isinstance(parser, str) else None,
         prefix_caching=cached if isinstance(cached, bool) else None,

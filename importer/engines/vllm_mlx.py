@@ -19,11 +19,11 @@ from importer.engines.base import (
     Readiness,
     Step,
     Unstartable,
-    given_template,
     invalid,
     number,
     numeric_options,
     parameters,
+    required_template,
 )
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
@@ -34,9 +34,9 @@ from importer.reasons import Reason
 
 VERSION = PINNED["vllm-mlx"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
-TORCH = "2.13.0"  # any; left to itself pip brings three GB of CUDA's libraries
-# Sampling that the server takes at its start. Unsaid it draws at 0.7 with top_p 0.9, whatever the model's
-# generation_config.json says.
+TORCH = "2.13.0"  # any; by default pip brings three GB of CUDA's libraries
+# Sampling at the start of the server. Its defaults are 0.7 with top_p 0.9, also with other values in the
+# model's generation_config.json.
 FLAGS = {
     "temperature": "--default-temperature",
     "top_p": "--default-top-p",
@@ -47,8 +47,8 @@ FLAGS = {
     "max_tokens": "--max-tokens",
 }
 MOST_TOKENS = 32_768  # its limit for one answer, unless --max-request-tokens raises it
-# Without it, a request that comes while another is answered gets a 503. With it, top_k and penalties are
-# dropped without a word (0.6.0).
+# Without it, a request during another one gets a 503. With it, top_k and penalties are ignored in silence
+# (0.6.0).
 BATCHING = "continuous_batching"
 # What ``engine_args`` may set: numeric options, and options without a value.
 ARGUMENTS = (
@@ -65,8 +65,8 @@ SWITCHES = (
 )  # fmt: skip
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"
-# It leaves its prefix cache below the home folder, under the weights' path alone, where other weights in that
-# path would find it. Its working folder is gone with it.
+# Its prefix cache stays below the home folder, by the path of the weights alone, where other weights of that
+# path would use it. Its working folder is removed after it.
 HOME = {"HOME": "."}
 DEATHS = (
     Death(r"address already in use", Died.PORT_TAKEN, ENVIRONMENT),
@@ -96,9 +96,10 @@ class VllmMlx:
     offers: frozenset[str] = frozenset(("completions", "usage", "messages", "switches", "images"))
 
     def plan(self) -> Plan:
-        """Return a torch for processors, from PyTorch's index where pip's own settings have none.
+        """Return an install with a torch for processors, from PyTorch's index where pip's own settings
+        have none.
 
-        On Linux the torchvision that comes with it is built for another torch, and nothing here needs it.
+        On Linux the torchvision that comes along is built for another torch, and is not needed here.
         """
         linux = sys.platform != "darwin"
         torch = f"torch=={TORCH}+cpu" if linux else f"torch=={TORCH}"
@@ -112,7 +113,7 @@ class VllmMlx:
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """``vllm_mlx.cli serve`` on loopback."""
+        """Return the start of ``vllm_mlx.cli serve`` on loopback."""
         check_code(document, model_dir, "vllm-mlx")
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), template)
@@ -122,12 +123,12 @@ class VllmMlx:
     def settings(
         self, document: Document, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
-        """Return the server's options, each one word; a template of the document's is in the model's folder
-        already.
+        """Return the server's options, each one word; the template of the document is in the model's
+        folder already.
 
         Raises DocumentError("invalid").
         """
-        given_template(document, template)
+        required_template(document, template)
         arguments = [f"--host={address.host}", f"--port={address.port}", "--offline"]
         arguments += [f"--served-model-name={document['name']}", *parsers(document), *_sampling(document)]
         variables = _variables(document)
@@ -139,8 +140,7 @@ class VllmMlx:
         return arguments
 
     def client_sampling(self, _document: Document) -> dict[str, Any]:
-        """Return nothing: what it cannot be started with (seed, frequency penalty, stop words) requests
-        cannot set.
+        """Return nothing: requests cannot set the seed, frequency penalty and stop words either.
 
         Stop words end a streamed answer, and are shown; whole answers go on.
         """
@@ -148,31 +148,33 @@ class VllmMlx:
 
 
 def _sampling(document: Document) -> Iterator[str]:
-    given = parameters(document)
-    for key in (k for k in FLAGS if k in given):
-        value = number(document, f"parameters.{key}", given[key])
+    sampling = parameters(document)
+    for key in (k for k in FLAGS if k in sampling):
+        value = number(document, f"parameters.{key}", sampling[key])
         yield f"{FLAGS[key]}={'0' if key == 'top_k' and value.startswith('-') else value}"
-    if (given.get("max_tokens") or 0) > MOST_TOKENS:
-        yield f"--max-request-tokens={number(document, 'parameters.max_tokens', given['max_tokens'])}"
+    if (sampling.get("max_tokens") or 0) > MOST_TOKENS:
+        yield f"--max-request-tokens={number(document, 'parameters.max_tokens', sampling['max_tokens'])}"
 
 
 def _variables(document: Document) -> dict[str, Any]:
-    """Return the template's variables; to think is said aloud where the document reads thoughts.
+    """Return the variables of the template, with thinking switched on for a document with a reasoning
+    parser.
 
-    Unsaid, answers to requests with tools and streamed ones think, and others as the template's default is.
+    Without the variable, streamed answers and those with tools think, and others follow the template's
+    default.
     """
-    given = dict(document.get("chat_template_kwargs") or {})
+    variables = dict(document.get("chat_template_kwargs") or {})
     thinks = field_paths.parser(document, "reasoning_parser") is not None
-    return {THINKING: True, **given} if thinks else given
+    return {THINKING: True, **variables} if thinks else variables
 
 
 def _extra(document: Document) -> Iterator[str]:
-    given = {BATCHING: True, **(document.get("engine_args") or {})}
-    for key in (k for k in given if k in SWITCHES):
-        if not isinstance(given[key], bool):
-            raise invalid(document, Reason(Unstartable.NOT_A_SWITCH, key=key, value=given[key]))
-        if given[key]:
+    arguments = {BATCHING: True, **(document.get("engine_args") or {})}
+    for key in (k for k in arguments if k in SWITCHES):
+        if not isinstance(arguments[key], bool):
+            raise invalid(document, Reason(Unstartable.NOT_A_SWITCH, key=key, value=arguments[key]))
+        if arguments[key]:
             yield "--" + key.replace("_", "-")
-    others = {k: v for k, v in given.items() if k not in SWITCHES}
+    others = {k: v for k, v in arguments.items() if k not in SWITCHES}
     words = numeric_options({**document, "engine_args": others}, ARGUMENTS, "vllm-mlx")
     yield from (f"{flag}={value}" for flag, value in zip(words, words, strict=True))

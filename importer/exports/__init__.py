@@ -1,4 +1,7 @@
-"""Documents for other consumers. ``FORMATS`` has one line for each; an export opens and starts nothing."""
+"""Exports of documents for other consumers.
+
+``FORMATS`` has one line for each; an export opens and starts nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from importer.exports.base import Export, Exported, ExportRefused, Options
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """What reads it, and the module whose ``export`` writes it, imported when asked for."""
+    """The consumer of a format, and the module with its ``export``, imported at its first use."""
 
     consumer: str
     module: str
@@ -23,9 +26,7 @@ class ExportFormat:
     def export(
         self, document: Document, receipt: Receipt | None, options: Options
     ) -> Exported | ExportRefused:
-        """Return the files; raises DocumentError("invalid") for values that this consumer must not be
-        given.
-        """
+        """Return the files; raises DocumentError("invalid") for values that the consumer must not get."""
         function = cast(Export, import_module(self.module).export)
         return function(document, receipt, options)
 

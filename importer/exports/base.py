@@ -1,4 +1,6 @@
-"""What an export is: files for one consumer, or the reason why there are none."""
+"""The common part of all exports: files for one consumer, or the reason for their absence; origin,
+losses, texts.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class Unexportable(StrEnum):
 
 
 class ExportRemedy(StrEnum):
-    """What to do instead."""
+    """The change that makes an export possible."""
 
     IMPORT_FOR = "import-for"
     IMPORT_FROM_HUB = "import-from-hub"
@@ -44,7 +46,7 @@ class ExportRemedy(StrEnum):
 
 
 class Loss(StrEnum):
-    """What a consumer is not given, or takes otherwise."""
+    """A part of a document that a consumer lacks or changes."""
 
     ARGUMENT_OF_SERVER = "argument-of-server"
     ARGUMENTS = "arguments"
@@ -86,7 +88,7 @@ class ExportComment(StrEnum):
 
 
 class MemoryReason(StrEnum):
-    """Why an export asks for so much of a machine's own memory."""
+    """Why an export requests so much of a machine's own memory."""
 
     ESTIMATE = "estimate"
     GUESS = "guess"
@@ -96,16 +98,16 @@ class MemoryReason(StrEnum):
 Device = Literal["gpu", "cpu"]
 HUB_ID = re.compile(r"(?!.*\.\.)\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
-# Keys that say what a document is, not how it is served.
+# Keys about a document that are no settings of a server.
 ABOUT = ("name", "description", "backend", "known_usecases", "template", "artifacts", "importer")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an export may be told.
+    """The options of an export.
 
-    ``device``    the kind of machine it is for, by default the one that was fitted to.
-    ``template``  the chat template that the document names.
+    ``device``    the kind of machine, by default that of the fit.
+    ``template``  the chat template of the document.
     """
 
     device: Device | None = None
@@ -114,7 +116,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Files by name, the one a consumer is given first; ``lost`` is what they cannot carry."""
+    """Files by name, that of the consumer first; ``lost`` has the parts that they lack."""
 
     files: Mapping[str, str]
     lost: tuple[Reason, ...] = ()
@@ -122,22 +124,24 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class ExportRefused:
-    """Why this document has no such export, and what to do instead."""
+    """Why this document has no such export, with the remedy."""
 
     reason: Reason
     remedy: Reason
 
 
 Export = Callable[[Document, Receipt | None, Options], Exported | ExportRefused]
+# Strings without quotes in any version of YAML; PyYAML quotes true, null and their like by itself.
+PLAIN = re.compile(r"[A-Za-z/][\w./+@-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an export comes from.
+    """The origin of an export.
 
-    ``model``     what the engine is told: a Hub id, or a directory.
+    ``model``     the model on the command line: a Hub id, or a directory.
     ``hub_id``    the same where it is on the Hub, else ``None``; ``revision`` its commit, where one is known.
-    ``fitted``    the device that context and memory were chosen for, where one was.
+    ``fitted``    the device of the fit of context and memory, where there is one.
     ``review``    approved, draft, stale, rejected, or ``no receipt``.
     """
 
@@ -152,7 +156,7 @@ class Origin:
 
     @classmethod
     def of(cls, document: Document, receipt: Receipt | None) -> Self:
-        """Read it from a document that fits its schema; raises DocumentError("invalid")."""
+        """Return the origin of a document that is valid to its schema; raises DocumentError("invalid")."""
         block = document.get("importer") or {}
         model = str(document["parameters"]["model"])
         if model.startswith("-"):
@@ -177,7 +181,7 @@ class Origin:
         )
 
     def comments(self) -> list[Reason]:
-        """Return the lines that every export begins with."""
+        """Return the first comments of every export."""
         source = Reason(
             ExportComment.SOURCE,
             name=self.name, model=self.model, revision=self.revision, engine=self.engine,
@@ -201,28 +205,28 @@ def _fitted(receipt: Receipt | None) -> Reason | None:
 
 
 def _commit(document: Document, hub_id: str | None) -> str | None:
-    """Return the commit of this very model: by our block, else by the artifacts."""
+    """Return the commit of the model: of the block ``importer``, else of the artifacts."""
     block = document.get("importer") or {}
     pins: list[tuple[Any, Any]] = [(block.get("model_id"), block.get("revision"))]
     sources = [a.get("source") for a in document.get("artifacts") or ()]
     pins += [(s.get("repo"), s.get("revision")) for s in sources if isinstance(s, Mapping)]
-    found = [r for repo, r in pins if hub_id is not None and repo == hub_id and isinstance(r, str)]
-    return next((r for r in found if COMMIT.fullmatch(r)), None)
+    revisions = [r for repo, r in pins if hub_id is not None and repo == hub_id and isinstance(r, str)]
+    return next((r for r in revisions if COMMIT.fullmatch(r)), None)
 
 
 def explained(server: str, sent: Mapping[str, Any], lost: Sequence[Reason]) -> list[Reason]:
-    """Comments on what a server is not told at its start."""
+    """Return comments on the values that a server lacks at its start."""
     values = json.dumps(sent)
-    told = [Reason(ExportComment.FROM_CLIENTS, server=server, values=values)] if sent else []
-    return told + ([Reason(ExportComment.NO_OPTION, server=server, losses=lost)] if lost else [])
+    reasons = [Reason(ExportComment.FROM_CLIENTS, server=server, values=values)] if sent else []
+    return reasons + ([Reason(ExportComment.NO_OPTION, server=server, losses=lost)] if lost else [])
 
 
-def unheard(
+def without_effect(
     document: Document, settings: Callable[[Document], Any], sent: Mapping[str, Any]
 ) -> tuple[Reason, ...]:
-    """Return what the document sets and the command does not show: without it, the command would be the same.
+    """Return the keys without an effect: the settings of the server are the same without them.
 
-    ``sent`` is what clients send.
+    ``sent`` has the values that clients send.
     """
     whole = settings(document)
     parameters = {k: v for k, v in document["parameters"].items() if k != "model"}
@@ -237,7 +241,7 @@ def unheard(
             left = {k: v for k, v in document["parameters"].items() if k != key}
             without[f"parameters.{key}"] = {**document, "parameters": left}
     options = document.get("options") or []
-    none = {key for key in OPTIONS if parser(document, key) is None}  # said by the absence of a flag
+    none = {key for key in OPTIONS if parser(document, key) is None}  # expressed by the absence of a flag
     for index, option in enumerate(options):
         if parse(option).key in none:
             continue
@@ -245,12 +249,8 @@ def unheard(
     return tuple(Reason(Loss.KEY, key=key) for key, changed in without.items() if settings(changed) == whole)
 
 
-# What needs no quotes in any version of YAML; PyYAML quotes true, null and their like by itself.
-PLAIN = re.compile(r"[A-Za-z/][\w./+@-]+", re.ASCII)
-
-
 class _Dumper(yaml.SafeDumper):
-    """Strings in double quotes unless they are plain words, and no aliases."""
+    """A dumper with strings in double quotes unless they are plain words, and without aliases."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True
@@ -266,7 +266,7 @@ _Dumper.add_representer(str, _string)
 
 
 def yaml_text(data: Any, comments: Iterable[Reason]) -> str:
-    """``data`` as YAML below ``comments``; nothing in it that a reader cannot see."""
+    """Return ``data`` as YAML below ``comments``, without invisible characters."""
     text = _dump(data, allow_unicode=True)
     if not all(c.isprintable() or c == "\n" for c in text):
         text = _dump(data, allow_unicode=False)
@@ -279,13 +279,13 @@ def _dump(data: Any, *, allow_unicode: bool) -> str:
 
 
 def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:
-    """Return a shell script; each command on one line, every word quoted where it has to be."""
+    """Return a shell script; each command on one line, every word quoted where needed."""
     lines = [shlex.join(words) for words in commands]
-    stop = ["set -e"] if len(lines) > 1 else []  # what comes later needs what came before
+    stop = ["set -e"] if len(lines) > 1 else []  # each command needs the one before
     return "#!/bin/sh\n" + commented(comments) + "\n".join([*stop, *lines]) + "\n"
 
 
 def commented(comments: Iterable[Reason]) -> str:
-    """Comment lines; whatever they quote stays one line and steers no terminal."""
+    """Return comment lines; control characters in them become spaces."""
     lines = map(render, comments)
     return "".join(f"# {''.join(c if c.isprintable() else ' ' for c in line)}\n" for line in lines)

@@ -13,24 +13,24 @@ from importer.reasons import Reason
 
 PORT = 8000
 IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
-CACHE = "/root/.cache/huggingface"  # where the image's user has the Hub client's cache
-MODEL = "/model"  # where a directory of this machine stands in the container
-SETTINGS = "/settings"  # where the server's files stand there
+CACHE = "/root/.cache/huggingface"  # the Hub client's cache of the image's user
+MODEL = "/model"  # mount point of a model's directory
+SETTINGS = "/settings"  # mount point of the server's files
 INSIDE = VllmPlacement(Address("0.0.0.0", PORT), SETTINGS)  # noqa: S104 - all addresses of the container
 ASK = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{PORT}/health', timeout=4)"
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """Return one service, reachable from this machine only."""
-    found = served(document, receipt, options, lambda _: INSIDE)
-    if isinstance(found, ExportRefused):
-        return found
-    origin = found.origin
+    vllm_service = served(document, receipt, options, lambda _: INSIDE)
+    if isinstance(vllm_service, ExportRefused):
+        return vllm_service
+    origin = vllm_service.origin
     mounted = origin.hub_id is None
     service: dict[str, Any] = {
-        "image": f"{IMAGES[found.device]}:v{version(document)}",
+        "image": f"{IMAGES[vllm_service.device]}:v{version(document)}",
         "entrypoint": ["vllm", "serve"],
-        "command": [MODEL if mounted else origin.model, *found.words],
+        "command": [MODEL if mounted else origin.model, *vllm_service.words],
         "environment": ["HF_TOKEN", "VLLM_NO_USAGE_STATS=1"],
         "volumes": [{"type": "volume", "source": "huggingface", "target": CACHE}],
         "ports": [f"127.0.0.1:{PORT}:{PORT}"],
@@ -47,9 +47,9 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     }
     if mounted:
         service["volumes"].append(_bound(origin.model, MODEL))
-    if found.files:
+    if vllm_service.files:
         service["volumes"].append(_bound(f"./{folder_of(origin.name)}", SETTINGS))
-    if found.device == "cpu":
+    if vllm_service.device == "cpu":
         service["environment"].append("VLLM_CPU_KVCACHE_SPACE")
     else:
         card = {"driver": "nvidia", "count": devices(document), "capabilities": ["gpu"]}
@@ -57,8 +57,8 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     data = {"name": _project(origin.name), "services": {"vllm": service}, "volumes": {"huggingface": {}}}
     return with_files(
         "compose.yaml",
-        yaml_text(_literal(data), [*found.comments, Reason(ExportComment.UNRUN_COMPOSE)]),
-        found,
+        yaml_text(_literal(data), [*vllm_service.comments, Reason(ExportComment.UNRUN_COMPOSE)]),
+        vllm_service,
     )
 
 
@@ -67,14 +67,14 @@ def _bound(source: str, target: str) -> dict[str, Any]:
 
 
 def labels(origin: Origin) -> dict[str, str]:
-    """Return where it comes from, for whoever meets the running thing."""
-    said = {
+    """Return labels with the origin, for readers of the running container."""
+    fields = {
         "model": origin.model,
         "revision": origin.revision,
         "document": origin.digest,
         "review": origin.review,
     }
-    return {f"importer/{key}": value for key, value in said.items() if value is not None}
+    return {f"importer/{key}": value for key, value in fields.items() if value is not None}
 
 
 def _project(name: str) -> str:
@@ -82,7 +82,7 @@ def _project(name: str) -> str:
 
 
 def _literal(value: Any) -> Any:
-    """Return the same data where every ``$`` is one: Compose puts variables into all strings."""
+    """Return the data with every ``$`` escaped: Compose substitutes variables in all strings."""
     if isinstance(value, dict):
         return {key: _literal(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""An InferenceService for KServe's vLLM runtime, which runs the server that this document is for."""
+"""An InferenceService for KServe's vLLM runtime, that runs the server of this document."""
 
 from __future__ import annotations
 
@@ -22,30 +22,32 @@ from importer.exports.compose import IMAGES, labels
 from importer.exports.vllm import VllmPlacement, devices, served, version
 from importer.reasons import Reason
 
-NAME = 52  # characters that leave room for what KServe appends to make a host's name of it
-RUNTIME = "kserve-vllmserver"  # of KServe 0.20; it is told the port and /mnt/models, where storageUri arrives
-CPU, MEMORY = "4", (16, Reason(MemoryReason.GUESS))  # where no fit tells how many GiB
+NAME = 52  # characters; KServe appends others to make a host name
+RUNTIME = (
+    "kserve-vllmserver"  # of KServe 0.20; its command has the port and /mnt/models, the place of storageUri
+)
+CPU, MEMORY = "4", (16, Reason(MemoryReason.GUESS))  # GiB without a fit
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """Return one object; KServe fetches the commit and hands the server a folder."""
-    found = served(document, receipt, options, lambda _: VllmPlacement(pinned=False))
-    if isinstance(found, ExportRefused):
-        return found
-    origin = found.origin
+    """Return one object; KServe fetches the commit and mounts a folder for the server."""
+    service = served(document, receipt, options, lambda _: VllmPlacement(pinned=False))
+    if isinstance(service, ExportRefused):
+        return service
+    origin = service.origin
     if origin.hub_id is None:
         return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
-    memory, why = vllm.memory(receipt, found.device) or MEMORY
+    memory, why = vllm.memory(receipt, service.device) or MEMORY
     resources = {"cpu": CPU, "memory": f"{memory}Gi"}
-    if found.device == "gpu":
+    if service.device == "gpu":
         resources["nvidia.com/gpu"] = str(devices(document))
     revision = f":{origin.revision}" if origin.revision else ""
     model: dict[str, Any] = {
         "modelFormat": {"name": "vLLM"},
         "runtime": RUNTIME,
-        "image": f"{IMAGES[found.device]}:v{version(document)}",
+        "image": f"{IMAGES[service.device]}:v{version(document)}",
         "storageUri": f"hf://{origin.hub_id}{revision}",
-        "args": [_literal(word) for word in found.words],
+        "args": [_literal(word) for word in service.words],
         "env": [{"name": "VLLM_NO_USAGE_STATS", "value": "1"}],
         "resources": {"requests": resources, "limits": resources},
     }
@@ -56,16 +58,15 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "spec": {"predictor": {"model": model}},
     }
     comments = [
-        *found.comments,
+        *service.comments,
         Reason(ExportComment.UNRUN_KSERVE, runtime=RUNTIME),
         Reason(ExportComment.RESOURCES, processors=CPU, memory=memory, why=why),
     ]
-    return Exported({f"{origin.name}.inferenceservice.yaml": yaml_text(data, comments)}, found.lost)
+    return Exported({f"{origin.name}.inferenceservice.yaml": yaml_text(data, comments)}, service.lost)
 
 
 def _literal(word: str) -> str:
-    """Return the same word after Kubernetes has put variables into it and KServe has read it as a Go
-    template.
+    """Return the word escaped for the variables of Kubernetes and the Go templates of KServe.
 
     ``{{`` stands only inside of JSON strings, where a brace may be written as an escape.
     """
@@ -73,7 +74,7 @@ def _literal(word: str) -> str:
 
 
 def _name(name: str) -> str:
-    """Return a name as Kubernetes takes it: lower case, digits and hyphens, a letter first."""
+    """Return a valid name of Kubernetes: lower case, digits and hyphens, a letter first."""
     plain = re.sub(r"[^a-z0-9-]", "-", name)
     plain = plain if plain[0].isalpha() else f"m-{plain}"
     return plain[:NAME].rstrip("-")

@@ -1,4 +1,5 @@
-"""A model's YAML for LocalAI, whose loader and backends read some values otherwise than the engines do.
+"""A model's YAML for LocalAI, with the values that its loader and backends read differently from the
+engines.
 
 Read in LocalAI at 82c191a (2026-08-22): core/config, core/backend, backend/python/{vllm,mlx,mlx-vlm}.
 """
@@ -30,37 +31,37 @@ from importer.exports.base import (
 from importer.reasons import Reason
 
 GREEDY = 0.01  # the lowest temperature that vLLM keeps; LocalAI's backends take 0 for unset
-# What the engines do where nothing is said; LocalAI would take its own table's values, or llama.cpp's.
+# Defaults of the engines; LocalAI would use the values of its own table, or those of llama.cpp.
 UNSAID: dict[str, dict[str, Any]] = {
     "vllm": {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
     "mlx": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
     "mlx-vlm": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
 }
 SERVERS = ("tool_strict_level",)  # engine_args of vLLM's server, not of its engine: LocalAI fails on them
-PENALTIES = ("repeat_penalty", "presence_penalty")  # LocalAI takes 0 for unset and asks its own table
+PENALTIES = ("repeat_penalty", "presence_penalty")  # LocalAI takes 0 for unset and uses its own table
 MODALITIES = {"image", "video", "audio"}
 THINKING = "enable_thinking"
-ANSWER = 200  # tokens after which LocalAI's backends end an answer, unless told
+ANSWER = 200  # default limit of an answer in LocalAI's backends, in tokens
 
-# A step changes the data in place and gives what it could not carry over.
+# A step changes the data in place and returns the losses.
 Step = Callable[[dict[str, Any]], list[Reason]]
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
-    """Return the model's YAML without our block; comments say what LocalAI will do otherwise."""
-    found = model(document, receipt)
-    if isinstance(found, ExportRefused):
-        return found
-    origin, data, lost = found
+    """Return the model's YAML without the block ``importer``; comments have the differences of LocalAI."""
+    converted = model(document, receipt)
+    if isinstance(converted, ExportRefused):
+        return converted
+    origin, data, lost = converted
     return Exported({f"{origin.name}.yaml": yaml_text(data, [*origin.comments(), *lost])}, tuple(lost))
 
 
 def model(
     document: Document, receipt: Receipt | None
 ) -> tuple[Origin, dict[str, Any], list[Reason]] | ExportRefused:
-    """Return the data as LocalAI must be given it, and all that it will do otherwise.
+    """Return origin and data for LocalAI, and all differences there.
 
-    Raises DocumentError("invalid") for what our own adapter would not start either.
+    Raises DocumentError("invalid") for values that the adapters of importer reject too.
     """
     backend = document["backend"]
     if backend not in UNSAID:
@@ -83,18 +84,18 @@ def model(
 
 
 def _own_template(document: Document) -> tuple[Document, list[Reason]]:
-    """Return the document without a template of its own: LocalAI knows none but the model's, which has no
+    """Return the document without a template of its own: LocalAI uses only that of the model, without
     tools.
     """
     if not template_file.named(document):
         return document, []
-    kept = [o for o in document.get("options") or () if parse(o).key != "tool_parser"]
+    options = [o for o in document.get("options") or () if parse(o).key != "tool_parser"]
     block = {k: v for k, v in document["importer"].items() if k != template_file.KEY}
-    return {**document, "options": kept, "importer": block}, [Reason(Loss.TEMPLATE)]
+    return {**document, "options": options, "importer": block}, [Reason(Loss.TEMPLATE)]
 
 
 def _startable(document: Document, backend: str) -> None:
-    """Values that are no words, numbers or known options reach no engine through LocalAI either."""
+    """Raise DocumentError("invalid") for values that are no words, numbers or known options of the engine."""
     if backend == "vllm":
         VllmCuda().settings(document)
     else:
@@ -102,7 +103,7 @@ def _startable(document: Document, backend: str) -> None:
 
 
 def _copied(value: Any) -> Any:
-    """Return a copy without shared parts: YAML's aliases share them, and a step must change one place
+    """Return a copy without shared parts: aliases of YAML share them, and a step must change one place
     only.
     """
     if isinstance(value, dict):
@@ -111,7 +112,7 @@ def _copied(value: Any) -> Any:
 
 
 def _sampling(data: dict[str, Any]) -> list[Reason]:
-    """Return every value said, none of them zero where zero would mean unset."""
+    """Write every sampling value, none of them zero where LocalAI reads zero as unset; return the losses."""
     parameters, lost = data["parameters"], []
     for key, value in UNSAID[data["backend"]].items():
         if parameters.get(key) is None:
@@ -134,7 +135,9 @@ def _sampling(data: dict[str, Any]) -> list[Reason]:
 
 
 def _thinking(data: dict[str, Any]) -> list[Reason]:
-    """Return its Python backends pass one variable to the template, and only where it is true."""
+    """Write the switch for thinking: the Python backends pass this variable only, and only where it is
+    true.
+    """
     variables = data.get("chat_template_kwargs") or {}
     lost = [Reason(Loss.VARIABLE, key=key) for key in variables if key != THINKING]
     if isinstance(variables.get(THINKING), bool):
@@ -145,24 +148,26 @@ def _thinking(data: dict[str, Any]) -> list[Reason]:
 
 
 def _flags(data: dict[str, Any]) -> list[Reason]:
-    """Return what else begins like a flag: those that may be set are ``engine_args`` by now."""
-    kept = [o for o in data.get("options") or () if not o.lstrip().startswith("-")]
-    dropped = [o for o in data.get("options") or () if o not in kept]
+    """Remove options that begin like a flag; valid flags are ``engine_args`` by now."""
+    options = [o for o in data.get("options") or () if not o.lstrip().startswith("-")]
+    dropped = [o for o in data.get("options") or () if o not in options]
     if "options" in data:
-        data["options"] = kept
+        data["options"] = options
     return [Reason(Loss.FLAG, option=option) for option in dropped]
 
 
 def _vllm_options(data: dict[str, Any]) -> list[Reason]:
-    """Return parsers: an empty name keeps LocalAI's own table from adding one to a model that has none."""
+    """Write parsers, with an empty name for none: it keeps LocalAI's own table from adding one."""
     named = {key: parser(data, key) for key in OPTIONS}
-    kept = [o for o in data.get("options") or () if parse(o).key not in OPTIONS]
-    data["options"] = [write(key, name or "") for key, name in named.items()] + kept
+    others = [o for o in data.get("options") or () if parse(o).key not in OPTIONS]
+    data["options"] = [write(key, name or "") for key, name in named.items()] + others
     return [s for key, name in named.items() if name for s in _versions(key, name)]
 
 
 def _versions(key: str, name: str) -> list[Reason]:
-    """LocalAI brings a vLLM of its own, and only logs it where that has no parser of this name."""
+    """Return the versions of vLLM without this parser: LocalAI brings a vLLM of its own, and only logs
+    the lack.
+    """
     kind: registries.Kind = "tool" if key == "tool_parser" else "reasoning"
     known = registries.versions("vllm")
     lacking = [v for v in known if not registries.load("vllm", v).has(kind, name)]
@@ -170,7 +175,7 @@ def _versions(key: str, name: str) -> list[Reason]:
 
 
 def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
-    """Limits where its backend looks for them."""
+    """Write limits to the keys that the backend reads; return the losses."""
     lost = []
     if data.get("max_model_len") is None and data.get("context_size") is not None:
         data["max_model_len"] = data["context_size"]  # context_size never reaches vLLM
@@ -189,14 +194,16 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
 
 
 def _stops(document: Document) -> list[Reason]:
-    """Stop words that are end tokens: vLLM needs a file for them, which LocalAI does not hand on."""
+    """Return the loss of stop words that are end tokens: vLLM needs a file for them, and LocalAI passes
+    none.
+    """
     if document["backend"] == "vllm" and VllmCuda().files(document):
         return [Reason(Loss.STOPS)]
     return []
 
 
 def _mlx(data: dict[str, Any]) -> list[Reason]:
-    """Return its MLX backends read no engine_args, and a repetition penalty only among the options."""
+    """Move the repetition penalty to the options, and drop ``engine_args``: the MLX backends read none."""
     lost = []
     parameters = data["parameters"]
     parameters["top_k"] = max(0, parameters["top_k"])
@@ -214,7 +221,9 @@ def _mlx(data: dict[str, Any]) -> list[Reason]:
 
 
 def _pinned(origin: Origin) -> Step:
-    """Return the commit, as an artifact that LocalAI fetches before it starts the backend."""
+    """Return the step that writes the commit as an artifact, fetched by LocalAI before the start of the
+    backend.
+    """
 
     def step(data: dict[str, Any]) -> list[Reason]:
         if origin.revision is not None:
@@ -226,7 +235,7 @@ def _pinned(origin: Origin) -> Step:
 
 
 def _unpinned(origin: Origin) -> Step:
-    """Mlx is handed the id itself and fetches what is newest."""
+    """Return the step that reports the loss of the commit: the MLX backends fetch the newest one."""
 
     def step(data: dict[str, Any]) -> list[Reason]:
         if origin.revision is None:
@@ -237,11 +246,11 @@ def _unpinned(origin: Origin) -> Step:
 
 
 def _fitting(data: dict[str, Any]) -> list[Reason]:
-    """Take out what LocalAI's types cannot hold, and say so."""
+    """Remove values that the types of LocalAI cannot hold, and return the losses."""
     dropped = []
     for fault in list(schema.faults("localai-model", data)):
         path = [str(step) for step in fault.path]
         *place, key = path[: 2 if path[0] == "parameters" else 1]
         if (data["parameters"] if place else data).pop(key, None) is not None:
-            dropped.append(Reason(Loss.VALUE, key=".".join(path), problem=fault.says))
+            dropped.append(Reason(Loss.VALUE, key=".".join(path), problem=fault.message))
     return dropped

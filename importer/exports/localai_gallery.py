@@ -17,12 +17,12 @@ HUB = "https://huggingface.co"
 
 @dataclass(frozen=True, slots=True)
 class GalleryEntry:
-    """A document as LocalAI's galleries have it.
+    """A document in the form of LocalAI's galleries.
 
     ``item``   one item of an index, with the configuration in it; its last key is ``urls``.
     ``file``   the file that an entry may name instead, with the configuration as text.
-    ``about``  what LocalAI lists of it.
-    ``lost``   what neither can carry.
+    ``about``  the description that LocalAI lists.
+    ``lost``   the parts that both lack.
     """
 
     item: str
@@ -32,21 +32,17 @@ class GalleryEntry:
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
-    """Return a list, as LocalAI fetches it; it has no ``files``, for with them LocalAI fetches no
-    artifact.
-    """
-    made = entry(document, receipt)
-    return made if isinstance(made, ExportRefused) else Exported({"index.yaml": made.item}, made.lost)
+    """Return a list in the form of an index; without ``files``, since LocalAI then fetches no artifact."""
+    result = entry(document, receipt)
+    return result if isinstance(result, ExportRefused) else Exported({"index.yaml": result.item}, result.lost)
 
 
 def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportRefused:
-    """Return everything that a gallery shows of a document; raises DocumentError("invalid") as the export
-    does.
-    """
-    found = model(document, receipt)
-    if isinstance(found, ExportRefused):
-        return found
-    origin, data, lost = found
+    """Return the entry of a document; raises DocumentError("invalid") as the export does."""
+    converted = model(document, receipt)
+    if isinstance(converted, ExportRefused):
+        return converted
+    origin, data, lost = converted
     block = document.get("importer") or {}
     about: dict[str, Any] = {
         "name": origin.name,

@@ -1,4 +1,6 @@
-"""What both servers on MLX share: neither takes a revision, so the commit is fetched into a folder first."""
+"""The common part of both servers on MLX: neither has a revision, so the commit is fetched into a folder
+first.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from importer.exports.base import (
     Unexportable,
     explained,
     script,
-    unheard,
+    without_effect,
 )
 from importer.reasons import Reason
 
@@ -40,7 +42,7 @@ class _Engine(Protocol):
 def export_command(
     document: Document, receipt: Receipt | None, engine: _Engine, program: str, options: Options
 ) -> Exported | ExportRefused:
-    """``hf download`` at the commit where the model is on the Hub, then the server on what it fetched."""
+    """Return ``hf download`` at the commit where the model is on the Hub, then the server on its folder."""
     if document["backend"] != engine.name:
         other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
         return ExportRefused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
@@ -64,6 +66,6 @@ def export_command(
 def _lost(
     document: Document, settings: Callable[[Document], list[str]], sent: dict[str, Any]
 ) -> tuple[Reason, ...]:
-    """Return what no option says, apart from the parsers, which are inferred."""
+    """Return the keys without an option, apart from the parsers, that are inferred."""
     options = [o for o in document.get("options") or () if parse(str(o)).key not in OPTIONS]
-    return unheard({**document, "options": options}, settings, sent)
+    return without_effect({**document, "options": options}, settings, sent)

@@ -1,4 +1,6 @@
-"""What every export for vLLM shares: the words that the engine's own adapter writes."""
+"""The common part of every export for vLLM: device and memory of the fit, and the options of the engine's
+adapter.
+"""
 
 from __future__ import annotations
 
@@ -25,30 +27,32 @@ from importer.exports.base import (
     Origin,
     Unexportable,
     explained,
-    unheard,
+    without_effect,
 )
 from importer.reasons import Reason
 
 GIB = 2**30
-BESIDE = 8 * GIB  # of a machine's own memory, which vLLM takes beside what is on the cards
+BESIDE = 8 * GIB  # of a machine's own memory, that vLLM uses beside the cards
 KINDS: Mapping[str, Device] = {"cpu": "cpu", "cuda": "gpu"}
+VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
+DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
 def fitted_device(options: Options, receipt: Receipt | None) -> Device:
-    """Return what was asked for, else what the document was fitted to, else cards."""
+    """Return the device of the options, else that of the fit, else cards."""
     return options.device or KINDS.get(_kind(receipt), "gpu")
 
 
 def fitted_comments(receipt: Receipt | None, chosen: Device) -> list[Reason]:
-    """Return a warning where the document was fitted to something else."""
+    """Return a warning where the fit is for another kind of device."""
     if receipt is None or receipt.fit is None or KINDS.get(_kind(receipt)) == chosen:
         return []
-    meant = "NVIDIA cards" if chosen == "gpu" else "processors"
-    return [Reason(ExportComment.FITTED_TO_OTHER, meant=meant)]
+    kind = "NVIDIA cards" if chosen == "gpu" else "processors"
+    return [Reason(ExportComment.FITTED_TO_OTHER, meant=kind)]
 
 
 def memory(receipt: Receipt | None, chosen: Device) -> tuple[int, Reason] | None:
-    """GiB of a machine's own memory, and why; ``None`` where no fit tells."""
+    """Return GiB of a machine's own memory with the reason; ``None`` without a fit."""
     fit: Mapping[str, Any] = (receipt.fit if receipt is not None else None) or {}
     if chosen == "gpu" and "weights" in fit:
         why = Reason(MemoryReason.WEIGHTS_ONCE, gib=BESIDE // GIB)
@@ -67,15 +71,11 @@ def _kind(receipt: Receipt | None) -> str:
     return str(receipt.fit["device"].get("kind")) if receipt is not None and receipt.fit else ""
 
 
-VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
-DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
-
-
 @dataclass(frozen=True, slots=True)
 class VllmPlacement:
-    """Where a server will run: what it is told beside the document, ``None`` where the consumer sees to that.
+    """The place of a server: its options beside the document, ``None`` where the consumer sets them.
 
-    ``folder``  where the adapter's files will lie, as the server sees it.
+    ``folder``  the folder of the adapter's files, by the path on the server.
     ``pinned``  whether the server fetches the model itself.
     """
 
@@ -86,10 +86,10 @@ class VllmPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VllmService:
-    """How vLLM would serve a document: ``words`` are its options, ``comments`` what the export begins with.
+    """A document served by vLLM: ``words`` are its options, ``comments`` the first lines of the export.
 
-    ``device``  what it runs on.
-    ``files`` are what it reads beside the model, by their names in the place's folder.
+    ``device``  the device that it runs on.
+    ``files``   its files beside the model, by their names in the folder of the placement.
     """
 
     origin: Origin
@@ -103,7 +103,7 @@ class VllmService:
 def served(
     document: Document, receipt: Receipt | None, options: Options, place: Callable[[str], VllmPlacement]
 ) -> VllmService | ExportRefused:
-    """Return the adapter's own words for ``document``; ``place`` is asked with its name.
+    """Return the options of the adapter for ``document``; ``place`` returns the placement for its name.
 
     Raises DocumentError("invalid").
     """
@@ -113,31 +113,32 @@ def served(
     origin = Origin.of(document, receipt)
     device = fitted_device(options, receipt)
     engine: Vllm = VllmCpu() if device == "cpu" else VllmCuda()
-    there = place(origin.name)
-    if there.folder is None and template_file.named(document):
+    placement = place(origin.name)
+    if placement.folder is None and template_file.named(document):
         remedy = Reason(ExportRemedy.WITHOUT_TEMPLATE)
         return ExportRefused(Reason(Unexportable.TEMPLATE_IS_FILE), remedy)
-    files = {} if there.folder is None else engine.files(document, options.template)
-    revision = origin.revision if there.pinned else None
-    words = engine.settings(document, there.address, revision, there.folder)
+    files = {} if placement.folder is None else engine.files(document, options.template)
+    revision = origin.revision if placement.pinned else None
+    words = engine.settings(document, placement.address, revision, placement.folder)
     sent = engine.client_sampling(document)
-    if there.folder is None and engine.files(document):
+    if placement.folder is None and engine.files(document):
         sent |= stopwords(document)
-    lost = unheard(document, partial(_told, there.folder, options.template), sent)
+    lost = without_effect(document, partial(_settings_and_files, placement.folder, options.template), sent)
     comments = [*origin.comments(), *fitted_comments(receipt, device), *explained("vLLM", sent, lost)]
     return VllmService(origin, device, words, files, comments, lost)
 
 
-def _told(
+def _settings_and_files(
     folder: str | None, template: ChatTemplate | None, document: Document
 ) -> tuple[list[str], dict[str, str]]:
-    engine = VllmCuda()  # the build for processors always runs eagerly, whatever a document says
+    """Return all output of the adapter for a document: its options, and its files."""
+    engine = VllmCuda()  # the build for processors always runs eagerly, whether the document sets that or not
     files = {} if folder is None else engine.files(document, template)
     return engine.settings(document, folder=folder), files
 
 
 def beside(name: str) -> VllmPlacement:
-    """Return a server of this machine, with the files in a folder beside the export."""
+    """Return the placement on this machine, with the files in a folder beside the export."""
     return VllmPlacement(Address(), f"./{folder_of(name)}")
 
 
@@ -146,26 +147,26 @@ def folder_of(name: str) -> str:
     return f"{name}.vllm"
 
 
-def with_files(name: str, text: str, found: VllmService) -> Exported:
-    """Return the export under ``name``, and what the server reads in the folder beside it."""
-    files = {f"{folder_of(found.origin.name)}/{file}": content for file, content in found.files.items()}
-    return Exported({name: text, **files}, found.lost)
+def with_files(name: str, text: str, service: VllmService) -> Exported:
+    """Return the export under ``name``, with the files of the server in the folder beside it."""
+    files = {f"{folder_of(service.origin.name)}/{file}": content for file, content in service.files.items()}
+    return Exported({name: text, **files}, service.lost)
 
 
 def version(document: Document) -> str:
-    """Return the engine's version that the document was written for, as image tags have it."""
+    """Return the engine version of the document, for image tags."""
     engine = (document.get("importer") or {}).get("engine") or {}
-    found = str(engine.get("version") or PINNED["vllm"])
-    if not VERSION.fullmatch(found):
-        raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=found))
-    return found
+    engine_version = str(engine.get("version") or PINNED["vllm"])
+    if not VERSION.fullmatch(engine_version):
+        raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=engine_version))
+    return engine_version
 
 
 def devices(document: Document) -> int:
-    """Return how many cards the document spreads the model over."""
-    given = {**(document.get("engine_args") or {}), **document}
+    """Return the number of cards for the model."""
+    values = {**(document.get("engine_args") or {}), **document}
     count = 1
     for key in DEGREES:
-        if given.get(key) is not None:
-            count *= int(float(number(document, key, given[key])))
+        if values.get(key) is not None:
+            count *= int(float(number(document, key, values[key])))
     return count

@@ -9,9 +9,9 @@ from importer.exports.vllm import beside, served, with_files
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """Return one command, every word quoted for a shell."""
-    found = served(document, receipt, options, beside)
-    if isinstance(found, ExportRefused):
-        return found
-    command = ["vllm", "serve", found.origin.model, *found.words]
-    return with_files(f"{found.origin.name}.vllm.sh", script(found.comments, [command]), found)
+    """Return a script of one command, every word quoted for a shell."""
+    service = served(document, receipt, options, beside)
+    if isinstance(service, ExportRefused):
+        return service
+    command = ["vllm", "serve", service.origin.model, *service.words]
+    return with_files(f"{service.origin.name}.vllm.sh", script(service.comments, [command]), service)

@@ -13,26 +13,26 @@ from importer.reasons import Reason
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """Return keys in the order of the command line, the model first."""
-    found = served(document, receipt, options, beside)
-    if isinstance(found, ExportRefused):
-        return found
-    data: dict[str, Any] = {"model": found.origin.model}
-    for word in found.words:
+    """Return a file with the keys in the order of the command line, the model first."""
+    service = served(document, receipt, options, beside)
+    if isinstance(service, ExportRefused):
+        return service
+    data: dict[str, Any] = {"model": service.origin.model}
+    for word in service.words:
         flag, equals, text = word.removeprefix("--").partition("=")
         data[flag] = _value(text) if equals else True
         # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
         if text.startswith("-") and "." in text:
             raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=flag, value=text))
-    name = f"{found.origin.name}.vllm.yaml"
+    name = f"{service.origin.name}.vllm.yaml"
     command = Reason(ExportComment.COMMAND, command=f"vllm serve --config {name}")
-    return with_files(name, yaml_text(data, [*found.comments, command]), found)
+    return with_files(name, yaml_text(data, [*service.comments, command]), service)
 
 
 def _value(text: str) -> Any:
-    """Return an object or a number where vLLM makes the same words of it again, else the text.
+    """Return an object or a number where vLLM writes the same words for it again, else the text.
 
-    ``false`` is never written: vllm serve drops it without a word, where the command has --no-….
+    ``false`` is never written: vllm serve drops it in silence, where the command has --no-….
     """
     try:
         value = json.loads(text)

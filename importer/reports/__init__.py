@@ -1,4 +1,4 @@
-"""A validation told to others. ``FORMATS`` has one line for each; a format opens and starts nothing."""
+"""Reports of a validation. ``FORMATS`` has one line for each; a format opens and starts nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.reports.report_model import ReportModel, Write
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:
-    """What reads it, the ending of its files, and the module whose ``write`` makes it."""
+    """The reader of a format, the ending of its files, and the module with its ``write``."""
 
     reader: str
     ending: str
@@ -34,10 +34,10 @@ FORMATS: dict[str, ReportFormat] = {
 
 
 def of_file(name: str) -> ReportFormat:
-    """Return the format that the ending of a file stands for; raises UsageError("unknown-report")."""
+    """Return the format for the ending of a file name; raises UsageError("unknown-report")."""
     ending = PurePath(name).suffix.lower()
-    for found in FORMATS.values():
-        if found.ending == ending:
-            return found
-    known = ", ".join(f"{found.ending} ({name})" for name, found in FORMATS.items())
+    for known_format in FORMATS.values():
+        if known_format.ending == ending:
+            return known_format
+    known = ", ".join(f"{known_format.ending} ({name})" for name, known_format in FORMATS.items())
     raise UsageError("unknown-report", name=name, known=known)

@@ -1,4 +1,4 @@
-"""What changed between two validations: outcomes, reasons, engine, decisions, times."""
+"""The comparison of two validations: outcomes, reasons, engine, decisions, times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from importer.config_file.diff import same
 from importer.errors import DocumentError
-from importer.reports.report_model import Found, ReportModel, Run
+from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 
 SCHEMA = 1
 Way = Literal["worse", "better", "other", "new", "gone"]
@@ -17,9 +17,9 @@ RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
 
 @dataclass(frozen=True, slots=True)
 class OutcomeChange:
-    """One probe whose outcome, blame or, where it does not pass, cause is another now.
+    """A probe with another outcome, attribution or, where it does not pass, cause.
 
-    ``way``  worse and better by outcome; other where that weighs the same; new, gone: only one has it.
+    ``way``  worse and better by outcome; other where both weigh the same; new, gone: only one run has it.
     """
 
     probe: str
@@ -34,7 +34,7 @@ class OutcomeChange:
 class RunComparison:
     """Two validations side by side; ``decisions`` and ``time`` map a name to its two values, None for none.
 
-    ``alike`` is how many probes said the same both times.
+    ``alike`` is the number of probes with the same outcome.
     """
 
     before: Mapping[str, Any]
@@ -46,11 +46,11 @@ class RunComparison:
 
     @property
     def worse(self) -> int:
-        """Return how many probes got worse; one that is new counts for nothing, it was not asked before."""
+        """Return how many probes got worse; a new one does not count."""
         return sum(moved.way == "worse" for moved in self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """As ``comparison.schema.json`` has it."""
+        """Return the data in the form of ``comparison.schema.json``."""
         return {
             "schema": SCHEMA,
             "before": dict(self.before),
@@ -64,10 +64,10 @@ class RunComparison:
 
 
 def compare(one: ReportModel, other: ReportModel) -> RunComparison:
-    """Return the newest whole runs of two sheets; raises DocumentError("never-validated")."""
+    """Compare the newest whole runs of two sheets; raises DocumentError("never-validated")."""
     before, after = _whole(one), _whole(other)
     moved = tuple(_moved(before, after))
-    both = sum(found.probe in after.by_probe for found in before.found)
+    both = sum(outcome.probe in after.by_probe for outcome in before.outcomes)
     parts = dict.fromkeys([*before.seconds, *after.seconds])
     return RunComparison(
         _head(one, before),
@@ -127,8 +127,11 @@ def _moved(before: Run, after: Run) -> Iterator[OutcomeChange]:
             )
 
 
-def _way(before: Found | None, after: Found | None) -> Way | None:
-    """Return a pass gives another reason each time: sampled answers, seconds. That is no change."""
+def _way(before: ProbeOutcome | None, after: ProbeOutcome | None) -> Way | None:
+    """Return how a probe changed; ``None`` for no change.
+
+    A pass has another reason each time, by sampled answers and seconds: that is no change.
+    """
     if before is None or after is None:
         return "new" if before is None else "gone"
     worse = RANK.get(after.outcome, 2) - RANK.get(before.outcome, 2)
@@ -139,10 +142,8 @@ def _way(before: Found | None, after: Found | None) -> Way | None:
     return None if after.passed or _alike(before, after) else "other"
 
 
-def _alike(one: Found, other: Found) -> bool:
-    """Return whether two failures are one, by blame alone where a receipt of an older version tells no
-    cause.
-    """
+def _alike(one: ProbeOutcome, other: ProbeOutcome) -> bool:
+    """Return whether two failures are the same: by attribution alone where an old receipt has no cause."""
     if one.attribution != other.attribution:
         return False
     return None in (one.cause, other.cause) or (one.cause, one.remedy) == (other.cause, other.remedy)

@@ -12,7 +12,7 @@ SCHEMA = 1
 
 
 def write(sheet: ReportModel) -> str:
-    """Indented, the keys in a fixed order; escaped, so that no byte of it steers a terminal."""
+    """Return the report indented, its keys in a fixed order, escaped to ASCII."""
     return json.dumps(data(sheet), indent=1) + "\n"
 
 
@@ -33,6 +33,6 @@ def data(sheet: ReportModel) -> dict[str, Any]:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    told = asdict(run)
-    told["outcomes"] = told.pop("found")
-    return told | {"counts": run.counts}
+    row = asdict(run)
+    row["outcomes"] = row.pop("outcomes")  # behind the fields of the run
+    return row | {"counts": run.counts}

@@ -1,7 +1,7 @@
 """JUnit XML for CI systems: a suite for each engine, a case for each probe.
 
 A failed probe is a failure, an inconclusive one an error, one that does not apply is skipped. A run of other
-data than the document has now is left out: it says nothing about it.
+data than the present document is left out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from importer.errors import DocumentError
-from importer.reports.report_model import Found, ReportModel, Run, plain
+from importer.reports.report_model import ProbeOutcome, ReportModel, Run, plain
 
 LONGEST = (
     60_000  # characters of a case's exchanges and of its log; CI systems refuse files that are too large
@@ -22,12 +22,12 @@ UNFIT = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(sheet: ReportModel) -> str:
-    """Return the file's text; raises DocumentError("never-validated")."""
+    """Return the text of the file; raises DocumentError("never-validated")."""
     runs = [run for run in sheet.runs if run.state != "stale"]
     if not runs:
         raise DocumentError("never-validated", name=sheet.name)
     root = ElementTree.Element(
-        "testsuites", _totals([f for run in runs for f in run.found]), name=_fit(sheet.name)
+        "testsuites", _totals([f for run in runs for f in run.outcomes]), name=_fit(sheet.name)
     )
     root.extend(_suite(sheet, run) for run in runs)
     ElementTree.indent(root)
@@ -39,66 +39,71 @@ def _suite(sheet: ReportModel, run: Run) -> ElementTree.Element:
     suite = ElementTree.Element(
         "testsuite",
         {"name": _fit(f"{sheet.name} on {run.label}{part}")},
-        **_totals(run.found),
+        **_totals(run.outcomes),
         timestamp=_fit(run.started[:19]),  # UTC; the format has no place for a zone
     )
-    told = {"model": sheet.model, "revision": sheet.revision, "digest": sheet.digest, "review": sheet.review}
-    told |= {"engine": run.engine, "engine.version": run.version, "state": run.state}
-    told |= {f"seconds.{name}": f"{spent:g}" for name, spent in run.seconds.items()}
+    fields = {
+        "model": sheet.model,
+        "revision": sheet.revision,
+        "digest": sheet.digest,
+        "review": sheet.review,
+    }
+    fields |= {"engine": run.engine, "engine.version": run.version, "state": run.state}
+    fields |= {f"seconds.{name}": f"{spent:g}" for name, spent in run.seconds.items()}
     properties = ElementTree.SubElement(suite, "properties")
-    for name, value in told.items():
+    for name, value in fields.items():
         if value is not None:
             ElementTree.SubElement(properties, "property", name=_fit(name), value=_fit(value))
-    suite.extend(_case(f"{sheet.name}.{run.engine}", found) for found in run.found)
+    suite.extend(_case(f"{sheet.name}.{run.engine}", outcome) for outcome in run.outcomes)
     return suite
 
 
-def _totals(found: tuple[Found, ...] | list[Found]) -> dict[str, str]:
+def _totals(outcomes: tuple[ProbeOutcome, ...] | list[ProbeOutcome]) -> dict[str, str]:
     def count(outcome: str) -> str:
-        return str(sum(f.outcome == outcome for f in found))
+        return str(sum(f.outcome == outcome for f in outcomes))
 
     return {
-        "tests": str(len(found)),
+        "tests": str(len(outcomes)),
         "failures": count("fail"),
         "errors": count("inconclusive"),
         "skipped": count("not-applicable"),
-        "time": f"{sum(f.seconds for f in found):.3f}",
+        "time": f"{sum(f.seconds for f in outcomes):.3f}",
     }
 
 
-def _case(place: str, found: Found) -> ElementTree.Element:
+def _case(place: str, outcome: ProbeOutcome) -> ElementTree.Element:
     case = ElementTree.Element(
-        "testcase", name=_fit(found.probe), classname=_fit(place), time=f"{found.seconds:.3f}"
+        "testcase", name=_fit(outcome.probe), classname=_fit(place), time=f"{outcome.seconds:.3f}"
     )
-    if found.outcome == "not-applicable":
-        ElementTree.SubElement(case, "skipped", message=_fit(found.reason))
-    elif not found.passed:
-        kind = "failure" if found.outcome == "fail" else "error"
-        blamed = found.attribution or "nobody"
-        message = f"{found.reason} [{blamed}]" + (f" Mend: {found.mend}" if found.mend else "")
-        told = ElementTree.SubElement(case, kind, message=_fit(message), type=_fit(blamed))
-        told.text = _fit("\n".join(_lines(found, blamed)))
-    if found.exchanges:
-        text = "\n\n".join(exchange_text(e) for e in found.exchanges)
+    if outcome.outcome == "not-applicable":
+        ElementTree.SubElement(case, "skipped", message=_fit(outcome.reason))
+    elif not outcome.passed:
+        kind = "failure" if outcome.outcome == "fail" else "error"
+        part = outcome.attribution or "nobody"
+        message = f"{outcome.reason} [{part}]" + (f" Mend: {outcome.mend}" if outcome.mend else "")
+        element = ElementTree.SubElement(case, kind, message=_fit(message), type=_fit(part))
+        element.text = _fit("\n".join(_lines(outcome, part)))
+    if outcome.exchanges:
+        text = "\n\n".join(exchange_text(e) for e in outcome.exchanges)
         ElementTree.SubElement(case, "system-out").text = _fit(_cut(text))
-    if found.log:
-        ElementTree.SubElement(case, "system-err").text = _fit(_cut(found.log))
+    if outcome.log:
+        ElementTree.SubElement(case, "system-err").text = _fit(_cut(outcome.log))
     return case
 
 
-def _lines(found: Found, blamed: str) -> list[str]:
-    told = [found.reason, f"at fault: {blamed}"]
-    told += [f"what would mend it: {found.mend}"] if found.mend else []
-    return [*told, f"trials: {found.agreed} of {found.trials}", f"the lesson: {found.lesson}"]
+def _lines(outcome: ProbeOutcome, part: str) -> list[str]:
+    lines = [outcome.reason, f"at fault: {part}"]
+    lines += [f"what would mend it: {outcome.mend}"] if outcome.mend else []
+    return [*lines, f"trials: {outcome.agreed} of {outcome.trials}", f"the lesson: {outcome.lesson}"]
 
 
-def exchange_text(told: Mapping[str, object]) -> str:
-    """Return a request and its answer as they went over the wire."""
-    head = f"{told.get('method')} {told.get('path')} → {told.get('status')} in {told.get('seconds')} s"
-    request = told.get("request")
-    asked = [] if request is None else [json.dumps(request, ensure_ascii=False)]
-    failed = [str(told["error"])] if told.get("error") else []
-    return "\n".join([head, *asked, str(told.get("body") or ""), *failed])
+def exchange_text(data: Mapping[str, object]) -> str:
+    """Return the text of a request and its answer."""
+    head = f"{data.get('method')} {data.get('path')} → {data.get('status')} in {data.get('seconds')} s"
+    request = data.get("request")
+    sent = [] if request is None else [json.dumps(request, ensure_ascii=False)]
+    failed = [str(data["error"])] if data.get("error") else []
+    return "\n".join([head, *sent, str(data.get("body") or ""), *failed])
 
 
 def _cut(text: str) -> str:
@@ -107,5 +112,5 @@ def _cut(text: str) -> str:
 
 
 def _fit(text: object) -> str:
-    """Return text that XML can hold, control characters spelled out."""
+    """Return text that XML can hold, with control characters escaped."""
     return UNFIT.sub("\ufffd", plain(str(text)))

@@ -1,4 +1,6 @@
-"""What every report tells, read once from a document and its receipt, whatever the receipt holds."""
+"""The content of every report, read once from a document and its receipt, with any missing or broken
+fields.
+"""
 
 from __future__ import annotations
 
@@ -17,58 +19,16 @@ if TYPE_CHECKING:
     from importer.config_file.store import StoredDocument
 
 
-def plain(text: str) -> str:
-    """Return text with control characters spelled out: a repository's words must not steer a terminal."""
-    return "".join(
-        c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
-        else c.encode("unicode_escape").decode()
-        for c in text
-    )  # fmt: skip
-
-
-def trials(agreed: int, number: int, interval: tuple[float, float] | None) -> str:
-    """Return how many said the same, and between what shares that holds at 95 %: ``3 of 3, 44–100 %``."""
-    if interval is None:
-        return ""
-    low, high = (f"{100 * end:.0f}" for end in interval)
-    return f"{agreed} of {number}, {low}–{high} %"
-
-
-def duration(seconds: float) -> str:
-    """``0.31 s``, ``12.4 s``, ``3 min 5 s``."""
-    if seconds < 10:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
-
-
-def moment(text: str) -> str:
-    """Return a time in UTC as receipts write it, for a person: ``2026-11-21 12:36 UTC``."""
-    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
-    return f"{found[1]} {found[2]} UTC" if found else text
-
-
-def split(seconds: dict[str, float]) -> str:
-    """``start 1.03 s, probes 2.68 s, stop 0.06 s``."""
-    return ", ".join(f"{part} {duration(spent)}" for part, spent in seconds.items())
-
-
-def value(data: Any) -> str:
-    """Return a decision's value in one line."""
-    if data is None:
-        return "–"
-    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-
-
-Told = Mapping[str, Any]
+Json = Mapping[str, Any]
 OUTCOMES = ("pass", "fail", "inconclusive", "not-applicable")
 PASSED = ("pass", "not-applicable")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One probe's outcome; fields as a receipt names them, empty where an older one lacks them.
+class ProbeOutcome:
+    """The outcome of one probe; fields by their names in a receipt, empty where an older one lacks them.
 
-    ``cause`` and ``remedy`` are what code compares; ``reason`` and ``mend`` are what people read.
+    ``cause`` and ``remedy`` are for comparisons; ``reason`` and ``mend`` are texts for people.
     """
 
     probe: str
@@ -82,13 +42,13 @@ class Found:
     seconds: float = 0.0
     lesson: str = ""
     log: str = ""
-    exchanges: tuple[Told, ...] = ()
-    cause: Told | None = None
-    remedy: Told | None = None
+    exchanges: tuple[Json, ...] = ()
+    cause: Json | None = None
+    remedy: Json | None = None
 
     @property
     def passed(self) -> bool:
-        """Return whether it counts as passed."""
+        """Return whether the outcome counts as passed."""
         return self.outcome in PASSED
 
 
@@ -96,9 +56,9 @@ class Found:
 class Run:
     """A validation, or a part of one.
 
-    ``state``    passed, failed, stale (of other data than the document has now), or partial.
-    ``partial``  what it was limited to: ``probes``, ``against``.
-    ``fit``      what was predicted and what the engine reported.
+    ``state``    passed, failed, stale (of other data than the present document), or partial.
+    ``partial``  its limits: ``probes``, ``against``.
+    ``fit``      predicted and reported memory.
     """
 
     engine: str
@@ -108,29 +68,29 @@ class Run:
     started: str
     digest: str
     seconds: dict[str, float]
-    found: tuple[Found, ...]
-    partial: Told | None = None
-    fit: Told = field(default_factory=dict)
+    outcomes: tuple[ProbeOutcome, ...]
+    partial: Json | None = None
+    fit: Json = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        """Engine and version."""
+        """Return engine and version."""
         return f"{self.engine} {self.version}" if self.version else self.engine
 
     @property
-    def by_probe(self) -> dict[str, Found]:
+    def by_probe(self) -> dict[str, ProbeOutcome]:
         """Return the outcomes by the probe's name."""
-        return {found.probe: found for found in self.found}
+        return {outcome.probe: outcome for outcome in self.outcomes}
 
     @property
     def counts(self) -> dict[str, int]:
         """Return how many probes had each outcome."""
-        return {name: sum(f.outcome == name for f in self.found) for name in OUTCOMES}
+        return {name: sum(f.outcome == name for f in self.outcomes) for name in OUTCOMES}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportModel:
-    """A document, what was decided for it, what people said of it, and its runs, the newest first."""
+    """A document with its decisions, its review, and its runs, the newest first."""
 
     name: str
     model: str | None
@@ -140,10 +100,10 @@ class ReportModel:
     validation: str
     text: str
     runs: tuple[Run, ...]
-    word: Told = field(default_factory=dict)
-    decisions: Told = field(default_factory=dict)
-    evidence: tuple[Told, ...] = ()
-    fit: Told = field(default_factory=dict)
+    word: Json = field(default_factory=dict)
+    decisions: Json = field(default_factory=dict)
+    evidence: tuple[Json, ...] = ()
+    fit: Json = field(default_factory=dict)
     importer: str | None = None
 
     @property
@@ -153,7 +113,7 @@ class ReportModel:
 
     @property
     def parts(self) -> tuple[Run, ...]:
-        """Return the others, which validate nothing."""
+        """Return the partial runs, that validate nothing."""
         return tuple(run for run in self.runs if run.partial is not None)
 
     @property
@@ -167,34 +127,82 @@ class ReportModel:
         return _names(self.whole)
 
     @property
-    def troubles(self) -> list[tuple[Run, Found]]:
-        """Return what did not pass in the runs of the document's present data."""
-        return [(run, f) for run in self.runs if run.state != "stale" for f in run.found if not f.passed]
+    def troubles(self) -> list[tuple[Run, ProbeOutcome]]:
+        """Return outcomes that did not pass, of the runs of the present data."""
+        return [(run, f) for run in self.runs if run.state != "stale" for f in run.outcomes if not f.passed]
 
-    def results(self, probe: str) -> list[tuple[Run, Found]]:
+    def results(self, probe: str) -> list[tuple[Run, ProbeOutcome]]:
         """Return the runs that have this probe, with its outcome in each."""
         return [(run, run.by_probe[probe]) for run in self.runs if probe in run.by_probe]
 
     def lesson(self, probe: str) -> str:
-        """Return who was bitten by what."""
-        return next((f.lesson for run in self.runs for f in run.found if f.probe == probe and f.lesson), "")
+        """Return the lesson of a probe."""
+        return next(
+            (f.lesson for run in self.runs for f in run.outcomes if f.probe == probe and f.lesson), ""
+        )
 
 
 class Write(Protocol):
-    """What a format's module has."""
+    """The function of a format."""
 
     def __call__(self, sheet: ReportModel, /) -> str:
         """Return the report's text."""
 
 
-def sheet(stored: StoredDocument, reports: Sequence[Told] | None = None) -> ReportModel:
-    """Return a document's sheet with every run of its receipt, or with these ``reports`` of runs alone."""
+def plain(text: str) -> str:
+    """Return text with control characters escaped: text of a repository must not steer a terminal."""
+    return "".join(
+        c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
+        else c.encode("unicode_escape").decode()
+        for c in text
+    )  # fmt: skip
+
+
+def trials(agreed: int, number: int, interval: tuple[float, float] | None) -> str:
+    """Return the share of agreeing trials with its 95 % interval: ``3 of 3, 44–100 %``."""
+    if interval is None:
+        return ""
+    low, high = (f"{100 * end:.0f}" for end in interval)
+    return f"{agreed} of {number}, {low}–{high} %"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as text: ``0.31 s``, ``12.4 s``, ``3 min 5 s``."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def moment(text: str) -> str:
+    """Return a UTC time of a receipt as text: ``2026-11-21 12:36 UTC``."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
+    return f"{match[1]} {match[2]} UTC" if match else text
+
+
+def split(seconds: dict[str, float]) -> str:
+    """Return the times of parts as text: ``start 1.03 s, probes 2.68 s, stop 0.06 s``."""
+    return ", ".join(f"{part} {duration(spent)}" for part, spent in seconds.items())
+
+
+def value(data: Any) -> str:
+    """Return a decision's value in one line."""
+    if data is None:
+        return "–"
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+
+
+def sheet(stored: StoredDocument, reports: Sequence[Json] | None = None) -> ReportModel:
+    """Return the report model of a document with every run of its receipt, or with these ``reports``
+    alone.
+    """
     receipt = stored.receipt
     if reports is None:
-        kept = [] if receipt is None else [*receipt.runs, *([receipt.partial] if receipt.partial else [])]
+        reports_of_runs = (
+            [] if receipt is None else [*receipt.runs, *([receipt.partial] if receipt.partial else [])]
+        )
     else:
-        kept = [{"digest": stored.digest, **report} for report in reports]
-    runs = tuple(run(report, stored.digest) for report in kept)
+        reports_of_runs = [{"digest": stored.digest, **report} for report in reports]
+    runs = tuple(run(report, stored.digest) for report in reports_of_runs)
     block = stored.data.get("importer")
     revision = block.get("revision") if isinstance(block, Mapping) else None
     shared = (stored.name, stored.model, revision if isinstance(revision, str) else None, stored.digest)
@@ -215,7 +223,7 @@ def sheet(stored: StoredDocument, reports: Sequence[Told] | None = None) -> Repo
 
 
 def of_receipt(receipt: Receipt) -> ReportModel:
-    """Return a receipt's sheet without its document, as if that were what was imported."""
+    """Return the report model of a receipt without its document, as if that were the imported one."""
     runs = tuple(run(report, receipt.digest) for report in receipt.runs)
     return ReportModel(
         receipt.name,
@@ -230,8 +238,8 @@ def of_receipt(receipt: Receipt) -> ReportModel:
     )
 
 
-def run(report: Told, digest: str) -> Run:
-    """Return one report of a receipt, beside the digest that the document has now."""
+def run(report: Json, digest: str) -> Run:
+    """Return the run of one report; ``digest`` is that of the present document."""
     engine = _mapping(report.get("engine"))
     passed, partial = report.get("passed") is True, report.get("partial")
     state = "partial" if partial else "passed" if passed else "failed"
@@ -244,48 +252,48 @@ def run(report: Told, digest: str) -> Run:
         str(report.get("started") or ""),
         str(report.get("digest") or ""),
         {str(part): _number(spent) for part, spent in _mapping(report.get("seconds")).items()},
-        tuple(map(_found, report["outcomes"])),
+        tuple(map(_outcome, report["outcomes"])),
         _mapping(partial) or None,
         _mapping(report.get("fit")),
     )
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(found.probe for run in runs for found in run.found))
+    return list(dict.fromkeys(outcome.probe for run in runs for outcome in run.outcomes))
 
 
-def _found(told: Told) -> Found:
-    trials = int(_number(told.get("trials")))
-    return Found(
-        str(told["probe"]),
-        str(told["outcome"]),
-        str(told["reason"]),
-        told.get("attribution"),
-        str(told.get("mend") or ""),
+def _outcome(entry: Json) -> ProbeOutcome:
+    trials = int(_number(entry.get("trials")))
+    return ProbeOutcome(
+        str(entry["probe"]),
+        str(entry["outcome"]),
+        str(entry["reason"]),
+        entry.get("attribution"),
+        str(entry.get("mend") or ""),
         trials,
-        int(_number(told.get("agreed", trials))),
-        _interval(told.get("interval")),
-        _number(told.get("seconds")),
-        str(told.get("lesson") or ""),
-        str(told.get("log") or ""),
-        tuple(e for e in told.get("exchanges") or () if isinstance(e, Mapping)),
-        _mapping(told.get("cause")) or None,
-        _mapping(told.get("remedy")) or None,
+        int(_number(entry.get("agreed", trials))),
+        _interval(entry.get("interval")),
+        _number(entry.get("seconds")),
+        str(entry.get("lesson") or ""),
+        str(entry.get("log") or ""),
+        tuple(e for e in entry.get("exchanges") or () if isinstance(e, Mapping)),
+        _mapping(entry.get("cause")) or None,
+        _mapping(entry.get("remedy")) or None,
     )
 
 
-def _interval(told: object) -> tuple[float, float] | None:
-    if not isinstance(told, list | tuple) or len(told) != 2:
+def _interval(bounds: object) -> tuple[float, float] | None:
+    if not isinstance(bounds, list | tuple) or len(bounds) != 2:
         return None
-    return _number(told[0]), _number(told[1])
+    return _number(bounds[0]), _number(bounds[1])
 
 
-def _mapping(told: object) -> Told:
-    return told if isinstance(told, Mapping) else {}
+def _mapping(data: object) -> Json:
+    return data if isinstance(data, Mapping) else {}
 
 
-def _number(told: object) -> float:
-    """Return a number that can be shown; anything else is none."""
-    if isinstance(told, bool) or not isinstance(told, int | float) or not math.isfinite(told):
+def _number(data: object) -> float:
+    """Return a finite number; 0 for anything else."""
+    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
         return 0.0
-    return float(told)
+    return float(data)

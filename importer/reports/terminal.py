@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from importer.reports.report_model import Found, ReportModel, Run, plain, split, trials
+from importer.reports.report_model import ProbeOutcome, ReportModel, Run, plain, split, trials
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -20,7 +20,7 @@ SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "not-applicable": "�
 
 
 def write(sheet: ReportModel) -> str:
-    """Plain text, as a file has it."""
+    """Return the report as plain text for a file."""
     from rich.console import Console
 
     file = io.StringIO()
@@ -30,7 +30,7 @@ def write(sheet: ReportModel) -> str:
 
 
 def show(sheet: ReportModel, console: Console) -> None:
-    """Print the report as wide as the console is."""
+    """Print the report in the width of the console."""
     for part in rendered(sheet, console.width):
         console.print(part)
 
@@ -43,28 +43,28 @@ def rendered(sheet: ReportModel, width: int) -> Iterator[RenderableType]:
     yield Text(plain(f"{sheet.name}{model}"), style="bold")
     yield Text(plain(f"review: {sheet.review}; validation: {sheet.validation}; {sheet.digest}"))
     if len(sheet.whole) == 1:
-        yield outcomes(sheet.whole[0].found, width)
+        yield outcomes(sheet.whole[0].outcomes, width)
     elif sheet.whole:
         yield matrix(sheet, width)
         for run in sheet.whole:
-            bad = tuple(found for found in run.found if not found.passed)
+            bad = tuple(outcome for outcome in run.outcomes if not outcome.passed)
             if bad:
                 yield Text(plain(f"What did not pass on {run.label}:"), style="bold")
                 yield outcomes(bad, width)
     for run in sheet.parts:
         yield Text(plain(f"Only a part, asked of {run.label}:"), style="bold")
-        yield outcomes(run.found, width)
+        yield outcomes(run.outcomes, width)
     for run in sheet.runs:
         yield Text(plain(f"{run.label}: {run.state} ({counted(run)}; {split(run.seconds)}), {run.started}"))
 
 
-def outcomes(found: Sequence[Found], width: int) -> RenderableType:
-    """Probes with blame, trials and reason; what would mend one stands below its reason."""
+def outcomes(probe_outcomes: Sequence[ProbeOutcome], width: int) -> RenderableType:
+    """Return a table of probes with attribution, trials and reason, and the remedy below the reason."""
     if width < NARROW:
-        return _listed(found)
+        return _listed(probe_outcomes)
     rows = [
         (f.probe, f.outcome, f.attribution or "", trials(f.agreed, f.trials, f.interval), _reason(f))
-        for f in found
+        for f in probe_outcomes
     ]
     return table(("probe", "outcome", "blame", "trials", "reason"), rows, painted=True)
 
@@ -91,7 +91,7 @@ def table(
 ) -> Table:
     """Return a borderless table; cells are plain text, never markup, since some come from repositories.
 
-    ``painted``: an outcome, by word or sign, has its colour, where the console has any.
+    ``painted``: outcomes, by word or sign, have colours, where the console has any.
     """
     from rich import box
     from rich.table import Table
@@ -107,21 +107,21 @@ def table(
     return made
 
 
-def _listed(found: Sequence[Found]) -> RenderableType:
-    """For narrow terminals: a line for each probe, the reason below where it did not pass."""
+def _listed(outcomes: Sequence[ProbeOutcome]) -> RenderableType:
+    """Return a line for each probe, the reason below where it did not pass: for narrow terminals."""
     from rich.text import Text
 
-    told = Text(overflow="fold")
-    for f in found:
-        told.append(f"{SIGNS.get(f.outcome, ' ')} {plain(f.outcome)}", STYLES.get(f.outcome, ""))
-        told.append(plain(f" {f.probe}{f' [{f.attribution}]' if f.attribution else ''}\n"))
+    text = Text(overflow="fold")
+    for f in outcomes:
+        text.append(f"{SIGNS.get(f.outcome, ' ')} {plain(f.outcome)}", STYLES.get(f.outcome, ""))
+        text.append(plain(f" {f.probe}{f' [{f.attribution}]' if f.attribution else ''}\n"))
         if not f.passed or f.probe == "own-question":
-            told.append("".join(f"    {line}\n" for line in plain(_reason(f)).split("\n")))
-    return told
+            text.append("".join(f"    {line}\n" for line in plain(_reason(f)).split("\n")))
+    return text
 
 
-def _reason(found: Found) -> str:
-    return found.reason + (f"\n→ {found.mend}" if found.mend else "")
+def _reason(outcome: ProbeOutcome) -> str:
+    return outcome.reason + (f"\n→ {outcome.mend}" if outcome.mend else "")
 
 
 def counted(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""The application: routes, what every request passes, and how failures are answered."""
+"""The application: routes, middleware, its start and end, and the responses to failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ABOUT = "From a Hugging Face model id to a serving config that was reviewed, and
 
 
 def create(settings: Settings) -> FastAPI:
-    """Return the application; its database is brought up to date and its runner started when it starts."""
+    """Return the application; on its start the database is migrated and the runner started."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
         docs_url=None, redoc_url=None, generate_unique_id_function=_id,
@@ -60,7 +60,7 @@ def create(settings: Settings) -> FastAPI:
 
 
 def _id(route: APIRoute) -> str:
-    """Return what a generated client calls a route: ``configs_approve``."""
+    """Return the operation id for generated clients, such as ``configs_approve``."""
     return f"{route.tags[0]}_{route.name}"
 
 
@@ -92,18 +92,18 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    """Return a request that does not fit its schema: every mistake with its field."""
-    found: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
-    if any(one["type"] == "json_invalid" for one in found):
+    """Return the response to a request that does not match its schema: every mistake with its field."""
+    errors: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
+    if any(one["type"] == "json_invalid" for one in errors):
         return answer(
-            request, ServiceError("bad-json", problem=found[0].get("ctx", {}).get("error", "it ends early"))
+            request, ServiceError("bad-json", problem=errors[0].get("ctx", {}).get("error", "it ends early"))
         )
-    if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in found) and not _is_json(request):
-        said = request.headers.get("content-type", "").partition(";")[0] or "untyped"
-        return answer(request, ServiceError("wrong-type", type=said[:100], wanted=JSON))
-    mistakes = [{"pointer": _pointer(one["loc"]), "detail": messages.mistake(one)} for one in found]
-    said = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
-    return answer(request, ServiceError("bad-request", problem=said), mistakes)
+    if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in errors) and not _is_json(request):
+        media_type = request.headers.get("content-type", "").partition(";")[0] or "untyped"
+        return answer(request, ServiceError("wrong-type", type=media_type[:100], wanted=JSON))
+    mistakes = [{"pointer": _pointer(one["loc"]), "detail": messages.mistake(one)} for one in errors]
+    problem = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
+    return answer(request, ServiceError("bad-request", problem=problem), mistakes)
 
 
 def _is_json(request: Request) -> bool:
@@ -111,7 +111,7 @@ def _is_json(request: Request) -> bool:
 
 
 def _pointer(place: Sequence[str | int]) -> str:
-    """``("body", "set", "a/b")`` is ``/set/a~1b``; a parameter keeps the word for where it stands."""
+    """Return ``/set/a~1b`` for ``("body", "set", "a/b")``; a parameter keeps the name of its place."""
     steps = place[1:] if place[:1] == ("body",) else place
     steps = steps[:-1] if steps[-1:] == ("[key]",) else steps  # pydantic's word for a key, not for its value
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
@@ -125,19 +125,19 @@ def _http(request: Request, error: Exception) -> Response:
         405: ServiceError("wrong-method", path=path, method=request.method),
         413: ServiceError("body-too-large", limit=request.app.state.settings.largest_body),
     }
-    said = str(getattr(error, "detail", error))
+    problem = str(getattr(error, "detail", error))
     if status == 405:
         headers = {"Allow": ", ".join(methods(request.app, request.url.path))}
         return answer(request, kinds[405], headers=headers)
-    return answer(request, kinds.get(status, ServiceError("bad-request", problem=said)))
+    return answer(request, kinds.get(status, ServiceError("bad-request", problem=problem)))
 
 
 def _again(request: Request, _error: Exception) -> Response:
-    """Somebody else was quicker with the same request."""
-    said = request.state.once.said()
+    """Return the response of the other request with the same idempotency key, which came first."""
+    replayed = request.state.once.replay()
     return (
-        said
-        if isinstance(said, Response)
+        replayed
+        if isinstance(replayed, Response)
         else answer(request, InternalError("internal", problem="no answer"))
     )
 

@@ -1,4 +1,6 @@
-"""The gallery: every version of every document, its state, and how that changes."""
+"""The gallery: every version of every document as files, the transactions that change them, and their
+states.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from importer.config import now
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import parse as parse_receipt
 from importer.config_file.store import Store, StoredDocument, receipt_path
-from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, meant, named
+from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, named, named_template
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.messages import render
@@ -29,7 +31,7 @@ from importer.storage.documents import CountCache, Filters, Summary, Version
 
 
 class DocumentVersion(Version):
-    """A version as other rooms know documents."""
+    """A version with its parsed document."""
 
     __slots__ = ()
 
@@ -40,7 +42,7 @@ class DocumentVersion(Version):
 
     @property
     def stored(self) -> StoredDocument:
-        """Return the document; its path is a name, and nothing lies there."""
+        """Return the document; its path is only a name, without a file."""
         path = Path(f"{self.name}.yaml")
         data = json.loads(self.data)
         receipt = None if self.receipt is None else parse_receipt(json.loads(self.receipt))
@@ -54,7 +56,7 @@ class DocumentVersion(Version):
         if not named(data):
             return None
         path = Path(f"{self.name}.yaml")
-        if meant(data, self.template) is None or self.template is None:
+        if named_template(data, self.template) is None or self.template is None:
             raise DocumentError(
                 "chat-template",
                 path=path,
@@ -81,7 +83,7 @@ class Checkout(Store):
     fetched: dict[str, StoredFiles] = field(default_factory=dict)
 
     def find(self, name: str) -> StoredDocument | None:
-        """Return the document as the gallery has it, or as it was written here since."""
+        """Return the document of the gallery, or its changed files here."""
         if name == Path(name).name and name not in self.fetched:
             self._put(name)
         return Store.find(self, name)
@@ -130,7 +132,7 @@ class Change:
         return stored
 
     def save(self, name: str) -> Summary:
-        """Return the document as the gallery then has it; a new version where it was written."""
+        """Save the document's files as a new version where they changed; return its row."""
         if self.checkout.now(name) != self.checkout.fetched.get(name, StoredFiles()):
             self._saved[name] = _save(self.connection, self.checkout, name, self.context)
             self.checkout.fetched[name] = replace(self.checkout.now(name), number=self._saved[name])
@@ -144,13 +146,13 @@ class Change:
         """Take the document out of the gallery; its versions stay."""
         last, at = documents.newest(self.connection, name), now()
         context = self.context
-        gone = replace(
+        deleted = replace(
             last, number=last.number + 1, action=context.action, state="deleted", by=context.who, at=at,
             why=context.why,
         )  # fmt: skip
-        documents.delete(self.connection, gone)
+        documents.delete(self.connection, deleted)
         published.put(self.connection, name, 0, None, at)
-        audit.record(self.connection, context, name, {"version": gone.number})
+        audit.record(self.connection, context, name, {"version": deleted.number})
 
 
 def check_version(name: str, have: int, numbers: Sequence[int] | None) -> None:
@@ -199,12 +201,12 @@ class Gallery:
 
     @contextmanager
     def change(self, context: AuditContext) -> Iterator[Change]:
-        """Make one change by one person: what is different in the checkout afterwards is a new version.
+        """Open a transaction for one person's change: every changed file is a new version at its end.
 
-        Nothing is kept where the block raises.
+        An error in the block discards all changes.
         """
         with tempfile.TemporaryDirectory(prefix="importer-gallery-") as folder, self._writing() as connection:
-            checkout = Checkout(Path(folder), fetch=lambda name: _kept(connection, name))
+            checkout = Checkout(Path(folder), fetch=lambda name: _newest_files(connection, name))
             try:
                 change = Change(connection, checkout, context)
                 yield change
@@ -215,7 +217,7 @@ class Gallery:
 
     @contextmanager
     def checkout(self) -> Iterator[Checkout]:
-        """Return the documents as files, to read: what is written there is forgotten."""
+        """Yield the documents as files for reading; changes are discarded."""
         with tempfile.TemporaryDirectory(prefix="importer-gallery-") as folder:
             checkout = Checkout(Path(folder), fetch=self._fetch)
             try:
@@ -225,7 +227,7 @@ class Gallery:
 
     def _fetch(self, name: str) -> StoredFiles:
         with self.database.reading() as connection:
-            return _kept(connection, name)
+            return _newest_files(connection, name)
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
@@ -241,7 +243,7 @@ def _summary(connection: Connection, name: str) -> Summary:
     return row
 
 
-def _kept(connection: Connection, name: str) -> StoredFiles:
+def _newest_files(connection: Connection, name: str) -> StoredFiles:
     if documents.summary(connection, name) is None:
         return StoredFiles(documents.last_number(connection, name))
     last = documents.newest(connection, name)
@@ -276,7 +278,7 @@ def _about(stored: StoredDocument) -> dict[str, Any]:
 
 
 def _without_folder(error: DocumentError, folder: Path) -> NoReturn:
-    """Raise the same error naming documents as the gallery does, not where they lay for a moment."""
+    """Raise the same error with names of documents in place of temporary paths."""
     details = {
         key: value.relative_to(folder) if isinstance(value, Path) and value.is_relative_to(folder) else value
         for key, value in error.details.items()

@@ -1,4 +1,4 @@
-"""Idempotency keys: a POST that is sent twice is done once, and answered alike."""
+"""Idempotency keys: a repeated POST is executed once, and gets the same response."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Idempotency:
     def __init__(self, at: Desk, who: str, key: str | None, fingerprint: str) -> None:
         self._desk, self._who, self._key, self._fingerprint = at, who, key, fingerprint
 
-    def said(self) -> Response | None:
-        """Return the response that was sent before; raises ServiceError("key-reused")."""
+    def replay(self) -> Response | None:
+        """Return the stored response of this key; ``None`` without one. Raises ServiceError("key-reused")."""
         stored = self._stored()
         if stored is None:
             return None
         headers = {**stored.headers, REPLAYED: "true"}
         return Response(stored.body, stored.status, headers, "application/json")
 
-    def kept(self) -> dict[str, Any] | None:
-        """Return the body of that response."""
+    def stored_body(self) -> dict[str, Any] | None:
+        """Return the body of the stored response; ``None`` without one."""
         stored = self._stored()
         return None if stored is None else dict(json.loads(stored.body))
 

@@ -1,4 +1,4 @@
-"""The gallery's index as it goes out, rendered once after each change of what is published."""
+"""The gallery's index as LocalAI reads it, rendered once after each change of the published entries."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ GALLERY = "importer"  # what LocalAI calls it: an entry is importer@NAME
 
 
 def base(request: Request, settings: Settings) -> str:
-    """``--public-url``, else scheme and host of the request; without a slash at its end."""
+    """Return ``--public-url``, else scheme and host of the request, without a slash at the end."""
     return (settings.public_url or str(request.base_url)).rstrip("/")
 
 
 def gallery(request: Request, settings: Settings) -> dict[str, str]:
-    """Return what LocalAI's settings name a gallery by."""
+    """Return the gallery's address for LocalAI's settings."""
     return {"url": base(request, settings) + INDEX, "name": GALLERY}
 
 
@@ -47,24 +47,24 @@ class IndexPage:
 
     @classmethod
     def of(cls, text: str, at: int) -> IndexPage:
-        """Render it."""
+        """Return a page of a text that changed at ``at``."""
         body = text.encode()
         digest = hashlib.sha256(body).hexdigest()[:32]
         return cls(body, gzip.compress(body, LEVEL, mtime=0), digest, at)
 
     @property
     def modified(self) -> str | None:
-        """Return its time as HTTP has it; ``None`` while another change could still fall into the same
-        second.
+        """Return the time of the change for HTTP; ``None`` in the same second, when another change may
+        follow.
         """
         return formatdate(self.at, usegmt=True) if 0 < self.at < int(time.time()) else None
 
-    def unchanged_since(self, said: str | None) -> bool:
-        """Return whether ``If-Modified-Since`` is no older."""
-        if said is None or self.modified is None:
+    def unchanged_since(self, header: str | None) -> bool:
+        """Return whether the page is no newer than ``If-Modified-Since``."""
+        if header is None or self.modified is None:
             return False
         try:
-            return self.at <= parsedate_to_datetime(said).timestamp()
+            return self.at <= parsedate_to_datetime(header).timestamp()
         except (TypeError, ValueError, OverflowError):
             return False
 
@@ -74,31 +74,31 @@ class GalleryIndex:
 
     def __init__(self, database: Database) -> None:
         self._database, self._lock = database, Lock()
-        self._held: dict[str, tuple[Mark, IndexPage]] = {}
+        self._pages: dict[str, tuple[Mark, IndexPage]] = {}
 
     def get(self, base: str) -> IndexPage:
-        """As it is now: it is rendered while the first who asks waits."""
+        """Return the present index; the first request after a change renders it, others wait."""
         with self._database.reading() as connection:
             now = published.mark(connection)
-        if (found := self._known(base, now)) is not None:
-            return found
+        if (page := self._known(base, now)) is not None:
+            return page
         with self._lock:
             return self._known(base, now) or self._render(base)
 
     def _known(self, base: str, mark: Mark) -> IndexPage | None:
-        held = self._held.get(base)
+        held = self._pages.get(base)
         return held[1] if held is not None and held[0].number >= mark.number else None
 
     def _render(self, base: str) -> IndexPage:
         with self._database.reading() as connection:
             mark = published.mark(connection)
             page = IndexPage.of(text(published.items(connection), base), mark.at)
-        kept = [*self._held.items()][-(BASES - 1) :]
-        self._held = {key: held for key, held in kept if key != base} | {base: (mark, page)}
+        recent = [*self._pages.items()][-(BASES - 1) :]
+        self._pages = {key: held for key, held in recent if key != base} | {base: (mark, page)}
         return page
 
 
 def text(items: Sequence[tuple[str, str]], base: str) -> str:
-    """Return one YAML list; each item's ``urls``, with which it ends, goes on with the entry's own file."""
-    told = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
-    return "".join(told) or "[]\n"
+    """Return the index as one YAML list; the entry's own file is added to the ``urls`` that end each item."""
+    lines = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
+    return "".join(lines) or "[]\n"

@@ -1,4 +1,4 @@
-"""What is said over HTTP: next steps with routes and fields, settings by their fields, and pydantic's mistakes."""
+"""The messages of the service: next steps with routes and fields, and pydantic's mistakes."""
 
 from __future__ import annotations
 
@@ -121,37 +121,37 @@ MISTAKES: Mapping[str, str] = {
 
 
 def field(error: ImporterError) -> str | None:
-    """The field of the setting that a failure is about."""
+    """Return the field of the setting that a failure is about."""
     setting = error.details.get("setting")
     return FIELDS.get(setting) if isinstance(setting, Setting) else None
 
 
 def detail(error: ImporterError) -> str:
-    """What failed, in one line."""
+    """Return the failure in one line."""
     return error.sentence(INSTEAD)
 
 
 def hint(error: ImporterError) -> str:
-    """What to do next, in one line."""
+    """Return the next step in one line."""
     return one_line(worded(HINTS.get(error.kind, ""), error.details, INSTEAD))
 
 
 def text(value: object) -> str:
-    """A reason, or another field, as this front end words it."""
+    """Return a reason, or another field, in the words of this front end."""
     return str(worded_field(value, INSTEAD))
 
 
 def detail_row(kind: str) -> str:
-    """A kind's sentence with the names of its fields, for what explains kinds."""
+    """Return a kind's sentence with the names of its fields, for the list of kinds."""
     return sentence_row(kind, INSTEAD)
 
 
 def hint_row(kind: str) -> str:
-    """A kind's next step with the names of its fields."""
+    """Return a kind's next step with the names of its fields."""
     return row(HINTS[kind])
 
 
-def mistake(found: Mapping[str, Any]) -> str:
-    """One of pydantic's errors in a few words."""
-    known = MISTAKES.get(found["type"])
-    return str(found["msg"]) if known is None else known.format(**found.get("ctx", {}))
+def mistake(error: Mapping[str, Any]) -> str:
+    """Return one of pydantic's errors in a few words."""
+    sentence = MISTAKES.get(error["type"])
+    return str(error["msg"]) if sentence is None else sentence.format(**error.get("ctx", {}))

@@ -1,4 +1,4 @@
-"""The processes: a server, and a worker that runs jobs alone."""
+"""The processes of the service: a server, and a worker that runs jobs alone."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class HeaderTimeout(H11Protocol):
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The first request's head is awaited."""
+        """Start the timeout of the first request's head."""
         super().connection_made(transport)
         self._late = self.loop.call_later(self.seconds, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """A head that is whole ends the wait; the first bytes of a further one begin another."""
+        """Stop the timeout at the end of a head; start it at the first bytes of the next one."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
@@ -46,7 +46,7 @@ class HeaderTimeout(H11Protocol):
             self._late = self.loop.call_later(self.seconds, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is awaited."""
+        """Stop the timeout."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -62,7 +62,7 @@ class HeaderTimeout(H11Protocol):
 
 
 def patience(seconds: float) -> type[HeaderTimeout]:
-    """Return the protocol with another limit."""
+    """Return the protocol with another timeout."""
     return type("Patience", (HeaderTimeout,), {"seconds": seconds})
 
 
@@ -72,27 +72,27 @@ NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # such as ::1 of localhost
 
 def listening(host: str, port: int) -> list[socket.socket]:
     """Return a socket for each address of the host, all on one port; raises ServiceError("not-listening")."""
-    found: list[socket.socket] = []
+    sockets: list[socket.socket] = []
     failed: OSError | None = None
     try:
         for family, kind, number, _, place in socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         ):
-            taken = found[0].getsockname()[1] if found else port
+            taken = sockets[0].getsockname()[1] if sockets else port
             try:
-                found.append(_bound(socket.socket(family, kind, number), (place[0], taken, *place[2:])))
+                sockets.append(_bound(socket.socket(family, kind, number), (place[0], taken, *place[2:])))
             except OSError as error:
                 if error.errno not in NOT_HERE:
                     raise
                 failed = error
-        if failed is not None and not found:
+        if failed is not None and not sockets:
             raise failed
     except OSError as error:
-        for one in found:
+        for one in sockets:
             one.close()
         problem = error.strerror or type(error).__name__
         raise ServiceError("not-listening", host=host, port=port, problem=problem) from None
-    return found
+    return sockets
 
 
 def _bound(one: socket.socket, place: Any) -> socket.socket:
@@ -113,10 +113,10 @@ LOG = logging.getLogger("importer")
 
 
 class ImporterServer(uvicorn.Server):
-    """Ends streams first, which would keep it from ending; looks for no garbage where there is none."""
+    """A server that ends event streams first, and freezes objects of the start for the garbage collector."""
 
     async def startup(self, sockets: list[Any] | None = None) -> None:
-        """What is there now stays: looking through all of it took a tenth of a second, now and then."""
+        """Start, and freeze the present objects: a collection of them took a tenth of a second."""
         await super().startup(sockets=sockets)
         gc.collect()
         gc.freeze()
@@ -125,19 +125,19 @@ class ImporterServer(uvicorn.Server):
             LOG.info("listening on http://%s:%s", host, sockets[0].getsockname()[1] if sockets else "")
 
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
-        """Whoever watches a job is told that it ends here, and is not waited for."""
+        """End the watchers' streams, then shut down."""
         self.config.app.state.desk.watching.end()  # type: ignore[union-attr]
         await super().shutdown(sockets=sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal ends it in order, the second at once."""
+        """Shut down in order at the first signal, at once at the second."""
         app = self.config.app
         app.state.ending = True  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
 
 def serve(settings: Settings) -> None:
-    """Answer requests until a signal ends it; raises ServiceError and what the database raises."""
+    """Answer requests until a signal; raises ServiceError and the database's errors."""
     telemetry.begin(settings)
     _check(settings)
     sockets = listening(settings.host, settings.port)
@@ -157,20 +157,23 @@ def serve(settings: Settings) -> None:
 
 
 def work(settings: Settings) -> None:
-    """Run jobs until a signal ends it."""
+    """Run jobs until a signal."""
     telemetry.begin(settings)
     database = open_database(settings.url)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     with Runner(Gallery(database), settings) as runner:
-        LOG.info("working", extra={"said": {"device": runner.device, "engines": runner.me.engines}})
+        LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()
 
 
 def _check(settings: Settings) -> None:
-    """Whether the database can be used; whoever is reached from elsewhere needs somebody who may ask."""
+    """Check the database, and that any host but loopback has an API key.
+
+    Raises ServiceError("bad-setting").
+    """
     database = open_database(settings.url)
     with closing(database), database.reading() as connection:
         counted = [key for key in keys.listed(connection) if key["revoked_at"] is None]

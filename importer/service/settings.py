@@ -1,4 +1,4 @@
-"""How the service is set up: flags, then the environment, then a TOML file, then the defaults."""
+"""The service's settings: flags, then the environment, then a TOML file, then the defaults."""
 
 from __future__ import annotations
 
@@ -160,19 +160,19 @@ def all_fields() -> Iterator[Field[Any]]:
 
 
 def default(one: Field[Any]) -> Any:
-    """Return what a setting is where nobody says anything."""
+    """Return the default of a setting."""
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The settings, and for each where its value comes from."""
+class SourcedSettings:
+    """The settings, and for each the place of its value."""
 
     settings: Settings
     sources: Mapping[str, str]
 
     def to_text(self) -> str:
-        """As a TOML file that gives the same settings; a password in a URL is not shown."""
+        """Return a TOML file with the same settings, without a password in a URL."""
         lines = []
         for one in all_fields():
             value = getattr(self.settings, one.name)
@@ -181,7 +181,9 @@ class Found:
         return "\n".join(lines) + "\n"
 
 
-def read(flags: Mapping[str, Any], file: str | None, environment: Mapping[str, str] = os.environ) -> Found:
+def read(
+    flags: Mapping[str, Any], file: str | None, environment: Mapping[str, str] = os.environ
+) -> SourcedSettings:
     """Bring all sources together; raises ServiceError("bad-setting") naming the place of a mistake."""
     path = file or environment.get(f"{PREFIX}CONFIG")
     from_file = {} if path is None else _file(Path(path))
@@ -197,7 +199,7 @@ def read(flags: Mapping[str, Any], file: str | None, environment: Mapping[str, s
         place, raw = next(((p, v) for p, v in offers if v is not None), ("default", None))
         values[one.name] = default(one) if raw is None else _validated(one, raw, place)
         sources[one.name] = place
-    return Found(Settings(**values), sources)
+    return SourcedSettings(Settings(**values), sources)
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -252,7 +254,7 @@ def _adapter(one: Field[Any]) -> TypeAdapter[Any]:
 
 
 def without_password(url: str) -> str:
-    """Return a database's URL for eyes."""
+    """Return a database's URL for display."""
     head, at, tail = SECRET.sub("", url).rpartition("@")
     scheme, slashes, user = head.partition("://")
     return f"{scheme}{slashes}{user.partition(':')[0]}{at}{tail}" if at else tail

@@ -1,4 +1,4 @@
-"""Figures for Prometheus, in a registry of this application; few labels, none of them a caller's words."""
+"""The log, as text or JSON, and the metrics for Prometheus, with few labels and no text of callers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from importer.storage.database import Database
 from importer.version import __version__
 
 QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
-# An API key, a token of the Hub, a password in a URL: none is meant to come here, and none gets through.
+# An API key, a token of the Hub, a password in a URL: no entry should have one, and none is logged.
 SECRETS = re.compile(
     r"(?P<key>\bimp_[0-9a-f]{12}_)[\w-]{20,}|(?P<token>\bhf_)\w{8,}|(?P<user>://[^\s:/@]{0,200}:)[^\s/@]+(?=@)"
 )
@@ -36,7 +36,7 @@ job_id: ContextVar[str | None] = ContextVar("job_id", default=None)
 
 @contextmanager
 def of_job(ident: str) -> Iterator[None]:
-    """Return what is logged inside belongs to the job."""
+    """Add a job's id to the log entries of the block."""
     token = job_id.set(ident)
     try:
         yield
@@ -48,20 +48,20 @@ class Json(logging.Formatter):
     """One line of JSON for each entry."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message, and what is known beside it."""
+        """Return one line with time, level, logger, message and fields."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        said = {"at": at, "level": record.levelname.lower(), "logger": record.name}
-        said |= {"message": record.getMessage(), **_ids(), **getattr(record, "said", {})}
+        entry = {"at": at, "level": record.levelname.lower(), "logger": record.name}
+        entry |= {"message": record.getMessage(), **_ids(), **getattr(record, "fields", {})}
         if record.exc_info:
-            said["error"] = self.formatException(record.exc_info)
-        return without_secrets(json.dumps(said, default=str))  # ASCII: Unicode has line ends of its own
+            entry["error"] = self.formatException(record.exc_info)
+        return without_secrets(json.dumps(entry, default=str))  # ASCII: Unicode has line ends of its own
 
 
 class Text(logging.Formatter):
     """The same for eyes; no entry steers a terminal or looks like two."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message; an error's lines behind it."""
+        """Return time, level, logger and message, then the lines of an error."""
         text = without_secrets(super().format(record))
         plain = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
         return plain if record.exc_info else plain.replace("\n", "\\n")
@@ -73,7 +73,7 @@ def _ids() -> dict[str, str]:
 
 
 def without_secrets(text: str) -> str:
-    """Return a line without what only the server and its callers may know."""
+    """Return a line without keys, tokens and passwords."""
     for variable in places.TOKENS:
         if len(value := os.environ.get(variable, "").strip()) >= 8:
             text = text.replace(value, "***")
@@ -81,7 +81,7 @@ def without_secrets(text: str) -> str:
 
 
 def begin(settings: Settings) -> None:
-    """Log as the settings say, to stderr."""
+    """Log to stderr as the settings require."""
     handler = logging.StreamHandler()
     text = Text("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(Json() if settings.log_format == "json" else text)
@@ -96,7 +96,7 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 class Metrics:
-    """What this process counts; what the database knows is asked when somebody looks."""
+    """The counters of this process; figures of the database are read at each scrape."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -110,7 +110,7 @@ class Metrics:
         )  # fmt: skip
 
     def answered(self, scope: Scope, status: int, seconds: float, *, streamed: bool) -> None:
-        """One request, under its route's template: a name in an address is no label."""
+        """Count a request under its route's template, so that no name of an address is a label."""
         route = getattr(scope.get("route"), "path", None) or "other"
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
@@ -118,21 +118,21 @@ class Metrics:
             self._seconds.labels(method, route).observe(seconds)
 
     def text(self, database: Database) -> bytes:
-        """Return everything, as Prometheus reads it."""
+        """Return all metrics in Prometheus's format."""
         with database.reading() as connection:
-            found = [*_gallery(connection)]
+            families = [*_gallery(connection)]
         shown = CollectorRegistry()
-        shown.register(_Given(found))
+        shown.register(_FixedCollector(families))
         return generate_latest(self._registry) + generate_latest(shown)
 
 
-class _Given(Collector):
-    def __init__(self, found: list[Metric]) -> None:
-        self._found = found
+class _FixedCollector(Collector):
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what was found."""
-        yield from self._found
+        """Yield the metrics of the database."""
+        yield from self._families
 
 
 def _gallery(connection: Connection) -> Iterator[Metric]:
@@ -155,12 +155,12 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", max(0.0, waited)
     )
-    there = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
-    yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(there))
+    running = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
+    yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(running))
 
 
-def _counted(name: str, says: str, labels: list[str], rows: Iterable[Iterable[object]]) -> Metric:
-    family = GaugeMetricFamily(name, says, labels=labels)
+def _counted(name: str, description: str, labels: list[str], rows: Iterable[Iterable[object]]) -> Metric:
+    family = GaugeMetricFamily(name, description, labels=labels)
     for *values, number in rows:
         family.add_metric([str(v) for v in values], float(str(number)))
     return family

@@ -14,7 +14,7 @@ Status = Literal["user", "proved", "claimed", "vendor", "table", "engine-default
 class Rule(StrEnum):
     """All rules in their precedence: the first rule with evidence on a key decides.
 
-    ``status``        of a decision by it; ``None``: the evidence is only shown and decides nothing.
+    ``status``        of a decision by it; ``None``: it decides other keys alone, as ``table``.
     ``rank``          its place in this order.
     ``names_parsers`` whether it declares a tool parser or a reasoning parser.
     """

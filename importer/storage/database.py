@@ -69,7 +69,7 @@ class Database:
 
 
 def parsed(url: str) -> URL:
-    """``sqlite:///FILE`` or ``postgresql://…``; raises UsageError("bad-value")."""
+    """Return the parts of ``sqlite:///FILE`` or ``postgresql://…``; raises UsageError("bad-value")."""
     try:
         parts = make_url(url)
         kind = parts.get_backend_name()

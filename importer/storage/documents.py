@@ -115,11 +115,16 @@ def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None
     changed(connection)
 
 
-def delete(connection: Connection, gone: Version) -> None:
-    """Add the version that records a deletion, and take the document off the list."""
-    connection.execute(insert(versions).values(asdict(gone)))
-    row = {"version": gone.number, "deleted_at": gone.at, "updated_at": gone.at, "state": gone.state}
-    connection.execute(update(configs).where(T.name == gone.name).values(row))
+def delete(connection: Connection, deletion: Version) -> None:
+    """Add the version that records a deletion, and remove the document from the list."""
+    connection.execute(insert(versions).values(asdict(deletion)))
+    row = {
+        "version": deletion.number,
+        "deleted_at": deletion.at,
+        "updated_at": deletion.at,
+        "state": deletion.state,
+    }
+    connection.execute(update(configs).where(T.name == deletion.name).values(row))
     changed(connection)
 
 

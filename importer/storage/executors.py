@@ -1,4 +1,4 @@
-"""The processes that run jobs: which are there, what each can validate, which have not been seen for long."""
+"""The processes that run jobs: what each can validate, and the time of its last heartbeat."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def heartbeat(connection: Connection, executor: Executor) -> bool:
 
 
 def all_executors(connection: Connection) -> list[Executor]:
-    """Return all processes with a row, dead ones that nobody has deleted yet included."""
+    """Return all processes with a row, also dead ones that are not deleted yet."""
     return [_executor(row) for row in connection.execute(select(executors))]
 
 
@@ -76,15 +76,15 @@ class LeaseMonitor:
         self._heartbeats: dict[str, tuple[float, float]] = {}
         self._looked = time.monotonic()
 
-    def expired(self, found: Sequence[Executor]) -> set[str]:
-        """Return the ids of those whose newest heartbeat was known ``LEASE`` seconds ago already."""
+    def expired(self, executors: Sequence[Executor]) -> set[str]:
+        """Return the ids of processes whose newest heartbeat has been known for ``LEASE`` seconds."""
         now = time.monotonic()
         # A process that was away for that long itself, or whose database was, knows nothing of the others.
         old = self._heartbeats if now - self._looked < LEASE else {}
         self._looked = now
         self._heartbeats = {
             one.id: old[one.id] if old.get(one.id, (None,))[0] == one.seen else (one.seen, now)
-            for one in found
+            for one in executors
         }
         return {ident for ident, (_, since) in self._heartbeats.items() if now - since > LEASE}
 

@@ -67,19 +67,19 @@ def create(
     config: str | None = None,
     engine: str | None = None,
     memory: int | None = None,
-    says: str | None = None,
+    text: str | None = None,
 ) -> Job:
-    """Add a job that waits, alone or as one of the list ``root``; ``says`` is what it waits for."""
+    """Add a queued job, alone or in the list ``root``; ``text`` is what it waits for."""
     ident = fresh()
     row = {
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
-        "request": json.dumps(request), "says": says, "by": by, "config": config, "engine": engine,
+        "request": json.dumps(request), "says": text, "by": by, "config": config, "engine": engine,
         "memory": memory, "attempt": 1, "claims": 0, "events": 0, "created_at": now(),
     }  # fmt: skip
     connection.execute(insert(tables.jobs).values(**row))
     job = get(connection, ident)
     if root is None:
-        note(connection, job, "queued", {} if says is None else {"says": says})
+        note(connection, job, "queued", {} if text is None else {"says": text})
     return job
 
 
@@ -125,7 +125,7 @@ def counts(connection: Connection, root: str) -> dict[str, int]:
 
 
 def leased(job: Job) -> list[ColumnElement[bool]]:
-    """Return what holds of the row while the job is open and nobody else has claimed or released it."""
+    """Return the conditions of a row that is open and still leased to the job's process."""
     executor = J.executor.is_(None) if job.executor is None else J.executor == job.executor
     return [J.id == job.id, J.attempt == job.attempt, J.claims == job.claims, executor, J.state.in_(OPEN)]
 
@@ -141,11 +141,11 @@ def begin(connection: Connection, job: Job, step: str) -> bool:
     return True
 
 
-def report(connection: Connection, job: Job, says: str) -> None:
+def report(connection: Connection, job: Job, text: str) -> None:
     """Record progress within a step."""
-    mine = update(tables.jobs).where(*leased(job), J.state == "running")
-    if connection.execute(mine.values(says=says)).rowcount:
-        note(connection, job, "progress", {"says": says})
+    leased_row = update(tables.jobs).where(*leased(job), J.state == "running")
+    if connection.execute(leased_row.values(says=text)).rowcount:
+        note(connection, job, "progress", {"says": text})
 
 
 def end(
@@ -182,21 +182,21 @@ def _end(
 
 
 def cancel(connection: Connection, job: Job) -> list[Job]:
-    """Cancel a job, or all of a list that have not ended yet, whoever runs them; returns those it ended."""
+    """Cancel a job, or all open ones of a list, on any process; return those that were ended."""
     members = inside(connection, job, OPEN) if job.kind == "imports" else []
     return [one for one in members or [job] if _cancel(connection, one)]
 
 
 def _cancel(connection: Connection, job: Job) -> bool:
-    """End this attempt, whatever process claims it at this moment."""
+    """End this attempt, also while a process claims it."""
     attempt = [J.id == job.id, J.attempt == job.attempt, J.state.in_(OPEN)]
     return _end(connection, job, attempt, "cancelled", {"result": None, "error": None}, {})
 
 
 def inside(connection: Connection, root: Job, states: Sequence[str]) -> list[Job]:
-    """Return the jobs of a list that are in some states, in its order, locked until the transaction ends.
+    """Return a list's jobs in some states, in order, locked until the transaction ends.
 
-    Whoever writes events of several jobs of a list locks these before the list, as their processes do.
+    A writer of events of several jobs locks these before the list, as the jobs' processes do.
     """
     rows = select(*COLUMNS).where(J.root == root.id, J.id != root.id, J.state.in_(states)).order_by(J.place)
     return [read(row) for row in connection.execute(rows.with_for_update()).mappings()]
@@ -209,8 +209,8 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
         "ended_at": None, "device": None, "version": None, "attempt": J.attempt + 1, "claims": 0,
         "request": json.dumps(request),
     }  # fmt: skip
-    mine = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)
-    if connection.execute(mine.values(fresh_row)).rowcount == 0:
+    same_attempt = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)
+    if connection.execute(same_attempt.values(fresh_row)).rowcount == 0:
         raise ServiceError("not-ended", job=job.id, state=job.state)
     if job.root != job.id:
         opened = {"state": "running", "ended_at": None, "result": None}

@@ -42,9 +42,9 @@ class Key:
 
 
 def create(connection: Connection, name: str, scopes: Collection[str], context: AuditContext) -> str:
-    """Return a new key, which nobody can show again; ``scopes`` are of ``SCOPES``.
+    """Return a new key, which cannot be shown again; ``scopes`` are of ``SCOPES``.
 
-    Raises UsageError("bad-value") for a name that cannot be shown in one line.
+    Raises UsageError("bad-value") for a name that does not print in one line.
     """
     if not 0 < len(name) <= NAME or not name.isprintable() or not name.strip():
         problem = Reason(KeyNameReason.LINE, most=NAME)
@@ -57,7 +57,7 @@ def create(connection: Connection, name: str, scopes: Collection[str], context: 
 
 
 def find(connection: Connection, text: str) -> Key | None:
-    """Return the key of a text, unless it is revoked; takes as long for a key that is not there."""
+    """Return the key of a text, unless it is revoked; takes the same time for an unknown key."""
     prefix, _, rest = text.partition("_")
     ident, _, secret = rest.partition("_")
     row = connection.execute(select(keys).where(keys.c.id == ident)).mappings().first()
@@ -75,8 +75,8 @@ def listed(connection: Connection) -> list[dict[str, Any]]:
 
 def revoke(connection: Connection, ident: str, context: AuditContext) -> None:
     """Revoke a key; raises ServiceError("no-such-key")."""
-    gone = update(keys).where(keys.c.id == ident, keys.c.revoked_at.is_(None)).values(revoked_at=now())
-    if connection.execute(gone).rowcount == 0:
+    revocation = update(keys).where(keys.c.id == ident, keys.c.revoked_at.is_(None)).values(revoked_at=now())
+    if connection.execute(revocation).rowcount == 0:
         raise ServiceError("no-such-key", key=ident)
     audit.record(connection, context, f"key {ident}", {})
 

@@ -1,7 +1,7 @@
-"""The queue: jobs that wait are claimed, run under a lease, and come back when their process dies.
+"""The queue: jobs are claimed, run under a lease, and come back when their process dies.
 
 A process holds a job while the row names it as ``executor`` under the same attempt and number of claims, and
-while its own row in ``executors`` has a heartbeat. Whatever it writes of the job is refused otherwise.
+while its own row in ``executors`` has a heartbeat. Its writes to the job are refused otherwise.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
 
 
 def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
-    """Jobs that nobody runs, of this version, that have not killed too many processes."""
+    """Return the conditions of jobs without a process, of this version, with claims left."""
     free = [
         J.kind == kind, J.state.in_(OPEN), J.executor.is_(None), J.claims < MAX_CLAIMS,
         or_(J.version.is_(None), J.version == executor.version),
@@ -61,8 +61,8 @@ def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
-    """Return what the device has begun; else, if it has nothing, what it has the engine and the memory
-    for.
+    """Return the condition of a device: the job that it has begun, else those that its engines and memory
+    fit.
     """
     other = tables.jobs.alias()
     busy = select(other.c.id).where(other.c.device == executor.device, other.c.state.in_(OPEN)).exists()
@@ -72,13 +72,13 @@ def _on_device(executor: Executor) -> ColumnElement[bool]:
     return or_(J.device == executor.device, new)
 
 
-def lost(connection: Connection, held: Collection[Job]) -> list[str]:
+def lost(connection: Connection, live: Collection[Job]) -> list[str]:
     """Return the ids of jobs that are no longer leased to their process: ended, cancelled or another's."""
     query = select(J.id, J.executor, J.attempt, J.claims).where(
-        J.id.in_([job.id for job in held]), J.state.in_(OPEN)
+        J.id.in_([job.id for job in live]), J.state.in_(OPEN)
     )
-    there = {(row.id, row.executor, row.attempt, row.claims) for row in connection.execute(query)}
-    return [job.id for job in held if (job.id, job.executor, job.attempt, job.claims) not in there]
+    leased = {(row.id, row.executor, row.attempt, row.claims) for row in connection.execute(query)}
+    return [job.id for job in live if (job.id, job.executor, job.attempt, job.claims) not in leased]
 
 
 def results(connection: Connection, job: Job) -> dict[str, Any]:
@@ -97,10 +97,10 @@ def record(connection: Connection, job: Job, step: str, result: Mapping[str, Any
 
 def release(connection: Connection, executors: Collection[str], keep: Collection[str] = ()) -> int:
     """Give back the jobs of some processes but those to ``keep``; steps that are recorded stay."""
-    theirs = (J.executor.in_(executors), J.state.in_(OPEN), J.id.not_in(keep))
-    if connection.execute(select(J.id).where(*theirs).limit(1)).first() is None:
+    conditions = (J.executor.in_(executors), J.state.in_(OPEN), J.id.not_in(keep))
+    if connection.execute(select(J.id).where(*conditions).limit(1)).first() is None:
         return 0
-    return connection.execute(update(tables.jobs).where(*theirs).values(executor=None)).rowcount
+    return connection.execute(update(tables.jobs).where(*conditions).values(executor=None)).rowcount
 
 
 def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:
@@ -119,15 +119,15 @@ def exhausted(connection: Connection) -> list[Job]:
     return _select(connection, J.claims >= MAX_CLAIMS, J.executor.is_(None))
 
 
-def restart(connection: Connection, job: Job, says: str) -> bool:
-    """Let a job that nobody runs begin from its first step as another attempt; false where it cannot."""
+def restart(connection: Connection, job: Job, cause: str) -> bool:
+    """Let a job without a process begin from its first step as another attempt; false where it cannot."""
     free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
     row = {"device": None, "version": None, "claims": 0, "state": "queued", "step": None, "says": None}
     again = update(tables.jobs).where(*free).values(**row, attempt=job.attempt + 1)
     if connection.execute(again).rowcount == 0:
         return False
     connection.execute(delete(tables.steps).where(S.job == job.id))
-    jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": says})
+    jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": cause})
     return True
 
 

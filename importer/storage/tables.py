@@ -55,7 +55,7 @@ keys = Table(
     *(Column(name, Text) for name in ("name", "hash", "scopes", "created_at", "created_by", "revoked_at")),
 )
 
-# Answers by idempotency key; ``asked`` is the hash of what was asked.
+# Responses by idempotency key; ``asked`` is the hash of the request.
 answers = Table(
     "answers",
     METADATA,
@@ -65,7 +65,7 @@ answers = Table(
     Column("status", Integer),
 )
 
-# ``root`` is the job that a list was asked for, else the job itself; its ``events`` number the events.
+# ``root`` is the job of the list, else the job itself; its ``events`` number the events.
 # ``device`` is the one that has claimed a validation, ``memory`` the bytes it needs. ``executor`` is the
 # process that runs it, ``claims`` how often one has begun this attempt, ``version`` that of its steps.
 jobs = Table(

@@ -1,1 +1,1 @@
-"""Probes against a running engine, and what their outcomes mean."""
+"""Probes against a running engine, and the meaning of their outcomes."""

@@ -1,4 +1,4 @@
-"""Anthropic's messages, asked for and read: whole and streamed, both become the one reply type."""
+"""Anthropic's messages: requests, the reader of whole and streamed answers, and the judge for both."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
-from importer.validation.reply import Delta, EventParser, Reply, ToolCall, Usage, assemble, said
+from importer.validation.reply import Delta, EventParser, Reply, ToolCall, Usage, assemble, error_message
 
 
 class MessagesReason(StrEnum):
-    """What is found."""
+    """What breaks the format of an answer."""
 
     CHAT_IS_RIGHT = "chat-is-right"
     NOT_A_MESSAGE = "not-a-message"
@@ -40,31 +40,34 @@ class MessagesReason(StrEnum):
 
 PATH = "/v1/messages"
 STOPS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
-SAMPLING = ("temperature", "top_p", "top_k")  # what the format has of what a client may have to send
+SAMPLING = ("temperature", "top_p", "top_k")  # the sampling fields of this format
 DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking",
           "input_json_delta": "tool_use", "citations_delta": "text"}  # fmt: skip
 CHAT_INSTEAD = Reason(Remedy.CHAT_INSTEAD)
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a chat, and an engine that has the format and is known to: it is no part of the OpenAI API."""
+    """Return why the engine is not probed: no chat, or no endpoint of this format.
+
+    It is no part of the OpenAI API.
+    """
     return no_chat(promise) or promise.unsure("messages")
 
 
 def request(prompt: Prompt) -> dict[str, Any]:
-    """Return a prompt without system and tool turns, as the format writes it."""
-    told: dict[str, Any] = {"messages": list(prompt.messages)}
+    """Return the body of a request for a prompt without system and tool turns."""
+    body: dict[str, Any] = {"messages": list(prompt.messages)}
     tools = [tool["function"] for tool in prompt.tools]
     if tools:
-        told["tools"] = [
+        body["tools"] = [
             {"name": t["name"], "description": t["description"], "input_schema": t["parameters"]}
             for t in tools
         ]
-    return told
+    return body
 
 
 def ask(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
-    """Ask now; raises ExchangeError."""
+    """Send a prompt and read the answer; raises ExchangeError."""
     sent = {k: v for k, v in ctx.promise.client_sampling.items() if k in SAMPLING}
     body = {"model": ctx.model, "max_tokens": ctx.promise.max_tokens, **sent, **request(prompt), **extra}
     read = from_events if stream else from_message
@@ -72,9 +75,7 @@ def ask(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> 
 
 
 def judged(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> Outcome:
-    """Return whole and streamed answers, judged as the chat's; where that is right, the engine is at
-    fault.
-    """
+    """Judge the whole and the streamed answer; the engine is at fault where the same chat is judged right."""
     outcome = together({way: _tried(ctx, prompt, judge, stream=stream) for way, stream in WAYS.items()})
     if isinstance(outcome, Fail) and isinstance(judge(ctx.first(prompt)), Pass):
         return failing(outcome, "engine", CHAT_INSTEAD, Reason(MessagesReason.CHAT_IS_RIGHT))
@@ -93,7 +94,7 @@ def from_message(body: bytes) -> Reply:
     """Read an answer that came in one piece; raises ReplyError."""
     data = _json(body)
     if data.get("type") != "message" or data.get("role") != "assistant":
-        raise ReplyError(Reason(MessagesReason.NOT_A_MESSAGE, words=said(data)))
+        raise ReplyError(Reason(MessagesReason.NOT_A_MESSAGE, words=error_message(data)))
     blocks = data.get("content")
     if not isinstance(blocks, list):
         raise ReplyError(Reason(MessagesReason.NO_BLOCKS))
@@ -118,7 +119,9 @@ def from_events(body: bytes) -> Reply:
 
 @dataclass(slots=True)
 class _Stream:
-    """Where a stream is: ``message_start``, one block after another, ``message_delta``, ``message_stop``."""
+    """The position in a stream: ``message_start``, one block after another, ``message_delta``,
+    ``message_stop``.
+    """
 
     place: str = "before"
     index: int = -1
@@ -136,10 +139,10 @@ class _Stream:
     )
 
     def take(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        """Yield what one event adds; ``ping`` and what is not known yet add nothing."""
+        """Yield the deltas of one event; ``ping`` and events of unknown types have none."""
         kind = str(event.get("type"))
         if kind == "error":
-            raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=said(event)))
+            raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=error_message(event)))
         if kind not in self._expected:
             return
         if self.place not in self._expected[kind]:
@@ -180,7 +183,7 @@ class _Stream:
             yield _delta(delta, self.index)
 
     def _count(self, usage: Any) -> None:
-        """The prompt is counted at the start or again at the end, the answer at the end."""
+        """Take over the counts: of the prompt at the start or again at the end, of the answer at the end."""
         counted = _usage(usage) or Usage()
         completion = self.usage.completion if counted.completion is None else counted.completion
         known = counted if counted.prompt else self.usage
@@ -188,7 +191,7 @@ class _Stream:
 
 
 def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
-    """Return one block of content; the input of a tool that only opens comes later."""
+    """Return the delta of one content block; the input of a tool that only opens comes later."""
     if not isinstance(block, dict):
         raise ReplyError(Reason(MessagesReason.BLOCK_NOT_OBJECT))
     if block.get("type") == "text":
@@ -197,10 +200,10 @@ def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
         return Delta(reasoning=_text(block, "thinking"))
     if block.get("type") != "tool_use":
         return Delta()
-    given = block.get("input")
-    if not isinstance(given, dict):
-        raise ReplyError(Reason(MessagesReason.INPUT_NOT_OBJECT, given=json.dumps(given)[:80]))
-    arguments = "" if opening and not given else json.dumps(given, ensure_ascii=False)
+    value = block.get("input")
+    if not isinstance(value, dict):
+        raise ReplyError(Reason(MessagesReason.INPUT_NOT_OBJECT, given=json.dumps(value)[:80]))
+    arguments = "" if opening and not value else json.dumps(value, ensure_ascii=False)
     return Delta(tool_calls=(ToolCall(index, _text(block, "id"), _text(block, "name"), arguments),))
 
 
@@ -216,7 +219,7 @@ def _delta(delta: Mapping[str, Any], index: int) -> Delta:
 
 
 def _usage(value: Any) -> Usage | None:
-    """Return the whole prompt, from a cache or not."""
+    """Return the counts, prompt tokens with those from a cache."""
     if not isinstance(value, dict):
         return None
     keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")

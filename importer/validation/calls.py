@@ -1,4 +1,4 @@
-"""Is this a tool call that a client can use? The one judge for whole and streamed answers."""
+"""The judge of tool calls, for whole and streamed answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from importer.validation.reply import Reply, ToolCall
 
 
 class CallReason(StrEnum):
-    """What is found."""
+    """What is right or wrong with a call."""
 
     CALL_IN_CONTENT = "call-in-content"
     NOT_FINISHED = "not-finished"
@@ -70,7 +70,7 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
 
 
 def first_call(ctx: Context) -> ToolCall | NotApplicable:
-    """Return the call that ``tool-call`` is about, for probes that go on from it."""
+    """Return the call of the probe ``tool-call``, for probes that go on from it."""
     reply = ctx.first(WEATHER)
     if isinstance(judge_call(reply, WEATHER), Pass):
         return reply.tool_calls[0]
@@ -78,7 +78,7 @@ def first_call(ctx: Context) -> ToolCall | NotApplicable:
 
 
 def plain(arguments: str) -> str:
-    """Return arguments in lower case, escaped letters as themselves; what is no JSON as it stands."""
+    """Return arguments in lower case with escaped letters decoded; invalid JSON stays as text."""
     try:
         return json.dumps(json.loads(arguments), ensure_ascii=False).casefold()
     except (ValueError, RecursionError):
@@ -99,7 +99,7 @@ def both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -
 
 
 def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
-    """No call arrived: did the model write one, and not only think of it?"""
+    """Judge an answer without a call: whether the model wrote one outside of its thoughts."""
     for place, text in _places(reply).items():
         quote = looks_like_call(text, prompt.tools) or call_markup(text)
         if quote is not None:
@@ -126,9 +126,10 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
 
 
 def _places(reply: Reply) -> dict[str, str]:
-    """Return where a call may have ended up.
+    """Return the parts of an answer that may hold a call that was not parsed.
 
-    One in thoughts that go on in words, or in front of an answer, is a draft: the model decided otherwise.
+    A call in thoughts that go on in words, or in front of an answer, is a draft: the model decided
+    otherwise.
     """
     content = outside(reply.content)
     thoughts = reply.reasoning if drafted(reply.reasoning, content) else ""
@@ -140,7 +141,7 @@ def _places(reply: Reply) -> dict[str, str]:
 
 
 def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive | None:
-    """Return what is wrong with one call."""
+    """Return the fault of one call, or ``None``."""
     schemas = {t["function"]["name"]: t["function"].get("parameters", {}) for t in prompt.tools}
     if call.name not in schemas:
         if any(name in call.name for name in schemas):
@@ -175,8 +176,8 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, Any], written: str) -> Fai
             "configuration",
             OTHER_TOOL_PARSER,
         )
-    wanted = error.validator_value if error.validator == "required" else ()
-    lost = [key for key in wanted if key not in error.instance and gives_argument(written, key)]
+    required = error.validator_value if error.validator == "required" else ()
+    lost = [key for key in required if key not in error.instance and gives_argument(written, key)]
     if lost:
         return Fail(
             Reason(CallReason.ARGUMENT_LOST, lost=lost[0]),

@@ -1,4 +1,6 @@
-"""A small client of the OpenAI API: three requests, time limits, and every exchange kept, without its key."""
+"""A small client of the OpenAI API: three requests, time limits, and a log of every exchange without its
+key.
+"""
 
 from __future__ import annotations
 
@@ -24,24 +26,24 @@ from importer.validation.errors import (
     ServerUnreachable,
     TimedOut,
 )
-from importer.validation.reply import Reply, from_completion, from_stream, from_whole, said
+from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole
 
 
 class ClientReason(StrEnum):
-    """What is found."""
+    """Why a body is not read."""
 
     NOT_JSON = "not-json"
     TOO_LARGE = "too-large"
 
 
 TIME_LIMIT = 120.0  # seconds for one exchange, first byte to last
-KEPT = 16_000  # characters of a body that a receipt keeps
-MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer that are read at all
+MAX_BODY = 16_000  # characters of a body that a receipt keeps
+MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer; a longer one is an error
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and what came back, as bytes on the wire; filled in as the answer arrives.
+    """One request and its answer, as bytes on the wire; filled in as the answer arrives.
 
     ``seconds``  until the answer was whole, ``first`` until the first byte of its body.
     """
@@ -57,7 +59,7 @@ class Exchange:
     begun: float = field(default_factory=time.monotonic, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """As the receipt keeps it; long bodies lose their middle."""
+        """Return the entry of a receipt; long bodies lose their middle."""
         return {
             "method": self.method,
             "path": self.path,
@@ -69,8 +71,8 @@ class Exchange:
         }
 
 
-def trim(text: str, limit: int = KEPT) -> str:
-    """``text``, its middle cut out where it is longer than ``limit`` characters."""
+def trim(text: str, limit: int = MAX_BODY) -> str:
+    """Return the text, its middle cut out where it is longer than ``limit`` characters."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -78,10 +80,8 @@ def trim(text: str, limit: int = KEPT) -> str:
 
 
 def bounded(request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return a request as it was, or with the middle of its long texts cut out where it is too long to
-    keep.
-    """
-    if request is None or len(json.dumps(request)) <= KEPT:
+    """Return the request, with the middle of its long texts cut out where it is longer than ``MAX_BODY``."""
+    if request is None or len(json.dumps(request)) <= MAX_BODY:
         return request
     return {key: _shortened(value) for key, value in request.items()}
 
@@ -98,7 +98,8 @@ def _shortened(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Talks to ``base_url`` (``http://127.0.0.1:PORT``, with or without ``/v1``); ``time_limit`` in seconds.
+    """A client of ``base_url`` (``http://127.0.0.1:PORT``, with or without ``/v1``); ``time_limit`` in
+    seconds.
 
     Each call appends its Exchange to ``log`` before it starts, then returns or raises an ExchangeError.
     ``key`` goes with every request and into no log.
@@ -111,34 +112,36 @@ class Client:
     _left: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     def hang_up(self) -> None:
-        """End every exchange that is under way, and let none begin: for a server that nobody stops."""
+        """End every exchange that is under way, and let none begin: for a server that importer does not
+        stop.
+        """
         self._left.set()
         for sock in tuple(self._open):
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def get(self, path: str, log: list[Exchange]) -> bytes:
-        """GET; the body of a 2xx answer."""
+        """Send GET and return the body of a 2xx answer."""
         exchange = Exchange("GET", path)
-        with _kept(exchange, log):
+        with _recorded(exchange, log):
             return b"".join(self._chunks(exchange))
 
     def chat(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
-        """POST /v1/chat/completions, whole or streamed as ``body`` says."""
+        """POST /v1/chat/completions and return the answer; ``stream`` in ``body`` selects a streamed one."""
         exchange = Exchange("POST", "/v1/chat/completions", body)
-        with _kept(exchange, log), closing(self._chunks(exchange)) as chunks:
+        with _recorded(exchange, log), closing(self._chunks(exchange)) as chunks:
             return from_stream(chunks) if body.get("stream") else from_whole(b"".join(chunks))
 
     def read(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> bytes:
-        """POST to another path; the body of a 2xx answer."""
+        """POST to another path and return the body of a 2xx answer."""
         exchange = Exchange("POST", path, body)
-        with _kept(exchange, log):
+        with _recorded(exchange, log):
             return b"".join(self._chunks(exchange))
 
     def post(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> Any:
-        """POST to another path; the JSON of a 2xx answer."""
+        """POST to another path and return the JSON of a 2xx answer."""
         exchange = Exchange("POST", path, body)
-        with _kept(exchange, log):
+        with _recorded(exchange, log):
             text = b"".join(self._chunks(exchange))
             try:
                 return json.loads(text)
@@ -146,25 +149,25 @@ class Client:
                 raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
 
     def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
-        """Return the text that goes on from the prompt."""
+        """Return the text that follows the prompt."""
         return self.completion(body, log).content
 
     def completion(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
-        """POST /v1/completions, whole; the text that goes on from the prompt is the reply's content."""
+        """POST /v1/completions, whole; the content of the reply is the text that follows the prompt."""
         exchange = Exchange("POST", "/v1/completions", body)
-        with _kept(exchange, log):
+        with _recorded(exchange, log):
             return from_completion(b"".join(self._chunks(exchange)))
 
     def leave(
         self, body: Mapping[str, Any], log: list[Exchange], *, after: int | None = None, wait: float = 0.0
     ) -> None:
-        """POST a chat and hang up once ``after`` bytes of its answer are there.
+        """POST a chat and hang up once ``after`` bytes of its answer have arrived.
 
-        Without ``after`` no answer is awaited: it hangs up ``wait`` seconds after the request is sent.
-        What had arrived stays in the log; an answer that is over before is no error.
+        Without ``after`` the connection is closed ``wait`` seconds after the request, before any answer.
+        Bytes that have arrived stay in the log; an answer that ends earlier is no error.
         """
         exchange = Exchange("POST", "/v1/chat/completions", body)
-        with _kept(exchange, log):
+        with _recorded(exchange, log):
             if after is None:
                 with self._sent(exchange):
                     time.sleep(wait)
@@ -175,7 +178,9 @@ class Client:
                         return
 
     def _chunks(self, exchange: Exchange) -> Generator[bytes, None, None]:
-        """Send the request, then give the answer's bytes as they come; an error status raises Refused."""
+        """Send the request and yield the answer's bytes as they arrive; raises RequestRefused for an error
+        status.
+        """
         deadline = time.monotonic() + self.time_limit
         with self._sent(exchange) as connection:
             sock = connection.sock
@@ -188,7 +193,7 @@ class Client:
 
     @contextmanager
     def _sent(self, exchange: Exchange) -> Iterator[http.client.HTTPConnection]:
-        """Return a connection on which the request is sent."""
+        """Send the request and yield its connection."""
         parts = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         payload = None if exchange.request is None else json.dumps(exchange.request).encode()
@@ -226,8 +231,8 @@ def _paced(
 
 
 @contextmanager
-def _kept(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
-    """Put the exchange into the log, time it, and turn every way it can fail into an ExchangeError."""
+def _recorded(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
+    """Append the exchange to the log, measure its time, and turn each failure into an ExchangeError."""
     log.append(exchange)
     started = time.monotonic()
     try:
@@ -247,13 +252,13 @@ def _kept(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
 
 
 def _prefix(path: str) -> str:
-    """Return what stands before ``/v1`` in the base URL's path."""
+    """Return the part of the base URL's path before ``/v1``."""
     return path.rstrip("/").removesuffix("/v1")
 
 
 def _sentence(body: bytes) -> str:
     text = body.decode("utf-8", "replace")
     try:
-        return said(json.loads(text))
+        return error_message(json.loads(text))
     except (ValueError, RecursionError):
-        return said(text)
+        return error_message(text)

@@ -1,4 +1,4 @@
-"""What a probe has in its hands: the promise, the engine's API, and answers that probes share."""
+"""The context of a probe: expectations, the API of the engine, and answers that probes share."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ EXTRA: Mapping[Way, Mapping[str, Any]] = {
 # Markers stay in the text, and nothing is put in front of what the template wrote. mlx-lm reads neither.
 VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
-TRIALS = 3  # a model may decline once; three times says more
+TRIALS = 3  # a model may decline once by chance
+WAYS = {"whole": False, "streamed": True}
 
 
 class Render(Protocol):
-    """Writes prompts as the served model's own template does."""
+    """A renderer of prompts with the chat template of the served model."""
 
     @property
     def bos(self) -> str:
-        """Return the token that begins a text and that an engine may put there by itself; may be empty."""
+        """Return the token that begins a text; an engine may add it by itself. May be empty."""
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Return tokens at which an answer ends, as the repository names them."""
+        """Return the tokens that end an answer, as the repository names them."""
 
     @property
     def digest(self) -> str:
-        """Of the template, as a proof names it."""
+        """Return the digest of the template, as a proof names it."""
 
     @property
     def claimed(self) -> str | None:
@@ -58,21 +59,21 @@ class Render(Protocol):
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Return files that hold another template than the one that is rendered."""
+        """Return files that hold another template than the rendered one."""
 
     def knows(self, variable: str, /) -> bool:
-        """Return whether the template speaks of a variable at all."""
+        """Return whether the template names a variable."""
 
     def at(self, prompt: Prompt, later: float, /) -> str | None:
-        """As when called, so many seconds later in the day."""
+        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
 
     def __call__(self, prompt: Prompt, /) -> str | None:
-        """Return the prompt's text, ``None`` where nobody can tell; raises TemplateRefusedError."""
+        """Return the text of the prompt, ``None`` where it is unknown; raises TemplateRefusedError."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """A first answer, or why there was none, and the exchange it came by."""
+    """A first answer or its failure, with its exchanges."""
 
     lock: Lock = field(default_factory=Lock)
     result: Reply | ExchangeError | TemplateRefusedError | None = None
@@ -81,29 +82,29 @@ class _Answer:
 
 @dataclass(slots=True)
 class Shared:
-    """The first answer to each prompt: asked once, read by every probe that wants it."""
+    """The first answer to each prompt: requested once, read by every probe that needs it."""
 
     answers: dict[tuple[str, Way], _Answer] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def answer(self, name: str, way: Way) -> _Answer:
-        """Return the place for the answer to the prompt of that name."""
+        """Return the slot for the answer to the prompt of that name."""
         with self.lock:
             return self.answers.setdefault((name, way), _Answer())
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """For one probe.
+    """The context of one probe.
 
-    ``log``      collects the exchanges that become its evidence.
-    ``proof``    which parsers read the model's template, where that was asked.
-    ``journal``  what the engine says in its log meanwhile, where it can be read.
-    ``memory``   gives the bytes that its processes hold, where it runs on this machine.
-    ``told``     the words that it was started with, where it was started here.
-    ``tokens``   asks the tokenizer beside the weights, where it lies on this machine.
-    ``fit``      gives what was predicted of its memory beside what it reports, as ``fit.compare`` does.
-    ``files``    the hashes of ``render.files`` at the import; empty where nobody wrote them down.
+    ``log``       the exchanges that become its evidence.
+    ``proof``     the parsers that read the model's template, where a proof was made.
+    ``journal``   the log of the engine from the start of the probe, where it is readable.
+    ``memory``    returns the bytes that the engine's processes hold, where it runs on this machine.
+    ``argv``      the command line of the engine, where importer started it.
+    ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
+    ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
+    ``files``     the hashes of ``render.files`` at the import; empty where the receipt has none.
     """
 
     promise: Expectations
@@ -116,28 +117,29 @@ class Context:
     journal: Journal | None = None
     memory: Callable[[], int | None] | None = None
     fit: Callable[[], Mapping[str, Any]] | None = None
-    told: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
     tokens: Ask | None = None
     files: Mapping[str, str] = field(default_factory=dict)
 
     def apart(self) -> Context:
-        """Return the same for another probe: exchanges and the journal begin here."""
+        """Return a copy for another probe, with an empty log and the journal from its present end."""
         return replace(self, log=[], journal=self.journal.from_here() if self.journal else None)
 
     def ask(self, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
-        """Ask now. No sampling value is sent but those that the engine could not be started with.
+        """Send a prompt and return the reply, with only those sampling values that the engine cannot be
+        started with.
 
-        ``extra`` are further fields of the request; ``None`` leaves out one that is sent otherwise.
+        ``extra`` are further fields of the request; ``None`` leaves out a field.
         """
-        asked = replace(prompt, extra={**prompt.extra, **extra}) if extra else prompt
-        return self._ask(asked, "streamed" if stream else "whole", self.log)
+        changed = replace(prompt, extra={**prompt.extra, **extra}) if extra else prompt
+        return self._ask(changed, "streamed" if stream else "whole", self.log)
 
     def raw(self, prompt: Prompt, **extra: Any) -> str | None:
-        """Return what the model writes after the rendered prompt, no parser between; ``None`` where nobody
-        can tell.
+        """Return the text that the model writes after the rendered prompt, without a parser; ``None`` where
+        it is unknown.
 
-        Asked once for each prompt, unless ``extra`` fields of the request are given. Markers stay in the text
-        where the engine shows them.
+        Requested once for each prompt, unless there are ``extra`` fields of the request. Markers stay in the
+        text where the engine shows them.
         """
         if self.render is None or self.promise.lacks("completions"):
             return None
@@ -149,11 +151,11 @@ class Context:
         return reply.written if holds(reply.written, reply.content) else reply.content
 
     def first(self, prompt: Prompt, *, stream: bool = False) -> Reply:
-        """Return the first answer to this prompt, whichever probe asked for it; raises what asking raised."""
+        """Return the first answer to this prompt, shared by all probes; raises the failure of its request."""
         return self._first(prompt, "streamed" if stream else "whole")
 
     def breaks(self, prompt: Prompt) -> Reason | None:
-        """Return what the template raises over the prompt where it does not mean to refuse it."""
+        """Return the error of a template that breaks over the prompt without a deliberate refusal."""
         try:
             if self.render is not None:
                 self.render(prompt)
@@ -162,9 +164,9 @@ class Context:
         return None
 
     def refused(self, refused: RequestRefused, prompt: Prompt) -> Outcome:
-        """Return a clean refusal is of this request alone: below 500, while an ordinary chat is answered.
+        """Return the outcome of a refusal: clean below status 500, while an ordinary chat is answered.
 
-        It is the template's in so many words: one that breaks refuses nothing.
+        Raises ``refused`` where the template breaks: that is no refusal of this request alone.
         """
         if self.breaks(prompt) is not None:
             raise refused
@@ -176,11 +178,11 @@ class Context:
         )
 
     def look(self, prompt: Prompt) -> Reply | None:
-        """Return a whole answer beside what the model wrote (``Reply.written``); ``None`` where nobody can
-        tell.
+        """Return a whole answer with the text of the model (``Reply.written``); ``None`` where that is
+        unknown.
 
-        That is what its log-probabilities show; where an engine has none, or shows other tokens than those
-        it drew, it is what the model writes after the rendered prompt, if the answer is a part of that.
+        The text comes from the log-probabilities. Where an engine has none, or shows other tokens than it
+        drew, it is the text after the rendered prompt, if the answer is a part of that.
         """
         try:
             reply = self._first(prompt, "whole" if self.promise.lacks("logprobs") else "with-tokens")
@@ -192,18 +194,17 @@ class Context:
         return replace(reply, logprobs=(), behind=behind) if holds(behind, reply.content) else None
 
     def shown(self, prompt: Prompt) -> str:
-        """Return the tokens of an answer as its log-probabilities name them, which need not be those it
-        drew.
-        """
+        """Return the tokens in the log-probabilities of an answer; the engine may have drawn others."""
         try:
             return "" if self.promise.lacks("logprobs") else self._first(prompt, "with-tokens").written
         except ExchangeError:
             return ""
 
     def counted(self, prompt: Prompt) -> tuple[int, int] | None:
-        """Prompt tokens as the engine counts them: of the chat, and of the text that the template renders.
+        """Return the engine's count of prompt tokens: of the chat, and of the text that the template
+        renders.
 
-        ``None`` where either is not told.
+        ``None`` where either is unknown.
         """
         if self.render is None or self.promise.lacks("completions"):
             return None
@@ -215,7 +216,7 @@ class Context:
         return None if chat is None or rendered is None else (chat, rendered)
 
     def rendered(self, prompt: Prompt) -> str | None:
-        """Return the prompt as the template writes it; ``None`` where nobody can tell, or the template
+        """Return the prompt as the template renders it; ``None`` where it is unknown, or the template
         refuses.
         """
         try:
@@ -226,8 +227,8 @@ class Context:
     def judged(self, prompt: Prompt, judge: Callable[[Reply], Outcome], *, stream: bool = False) -> Outcome:
         """Return the first conclusive judgement in ``TRIALS`` answers.
 
-        Where there is none, one more answer is judged beside what the model wrote, to tell a model that does
-        not from a parser that does not see it.
+        Where there is none, one more answer is judged beside the text of the model. That separates a model
+        that does not call or think from a parser that does not read it.
         """
         for trial in range(1, TRIALS + 1):
             outcome = judge(
@@ -242,7 +243,7 @@ class Context:
         return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
 
     def running(self) -> EffectiveSettings:
-        """Return what the engine says of its own settings."""
+        """Return the settings that the engine reports in its log and at ``/health``."""
         try:
             health = self.client.get("/health", self.log)
         except ExchangeError:
@@ -250,9 +251,7 @@ class Context:
         return reported.read_settings(self.journal.opening() if self.journal else "", health)
 
     def _alone(self, prompt: Prompt, seen: Reply) -> str:
-        """Return what the model writes where nothing holds it to a parser's format, if it calls the same
-        tools.
-        """
+        """Return the text of the model without the grammar of a parser, if it calls the same tools."""
         text = self.raw(prompt) or ""
         return text if all(call.name in text for call in seen.tool_calls) else seen.written
 
@@ -283,7 +282,7 @@ class Context:
         return self.client.chat({k: v for k, v in body.items() if v is not None}, log)
 
     def _complete(self, prompt: Prompt, extra: Mapping[str, Any], log: list[Exchange]) -> Reply:
-        """Go on from the rendered prompt; a beginning that the engine adds by itself is not sent twice."""
+        """Complete the rendered prompt; a beginning that the engine adds by itself is not sent twice."""
         text = self.render(prompt) if self.render else None
         if text is None:
             raise TemplateRefusedError
@@ -298,41 +297,38 @@ class Context:
         return reply
 
     def _counts_one_more(self, reply: Reply, prompt: Prompt) -> bool:
-        """Return whether the engine saw one token more than in the chat of the same prompt."""
+        """Return whether the engine counts one token more than in the chat of the same prompt."""
         chat = self._first(prompt, "whole").usage.prompt
         return chat is not None and reply.usage.prompt == chat + 1
 
 
 def holds(written: str, shown: str) -> bool:
-    """Return whether ``shown`` can be what is left of ``written``: its words occur there in the same
-    order.
-    """
+    """Return whether ``shown`` can be a part of ``written``: its words occur there in the same order."""
     if not written.strip():
         return False
-    at = 0
+    position = 0
     for word in shown.split():
-        at = written.find(word, at) + len(word)
-        if at < len(word):
+        position = written.find(word, position) + len(word)
+        if position < len(word):
             return False
     return True
 
 
-WAYS = {"whole": False, "streamed": True}
-
-
-def asked(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], **extra: Any) -> Outcome:
-    """Ask once whole and once streamed, with ``extra`` fields; both answers are judged."""
+def ask_both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], **extra: Any) -> Outcome:
+    """Judge one whole and one streamed answer to a request with ``extra`` fields."""
     return together({way: judge(ctx.ask(prompt, stream=s, **extra)) for way, s in WAYS.items()})
 
 
-def together(found: Mapping[str, Outcome]) -> Outcome:
-    """Return the worst of what was found, under its name; what passes everywhere is told once."""
-    trials = sum(outcome.trials for outcome in found.values())
+def together(outcomes: Mapping[str, Outcome]) -> Outcome:
+    """Return the worst of the outcomes, under its name; equal reasons of passes appear once."""
+    trials = sum(outcome.trials for outcome in outcomes.values())
     for kind in (Fail, Inconclusive):
-        for name, outcome in found.items():
+        for name, outcome in outcomes.items():
             if isinstance(outcome, kind):
                 return named(outcome, name)
-    passed = [outcome for outcome in found.values() if isinstance(outcome, Pass)]
-    told = [reason for outcome in passed or found.values() for reason in (outcome.reason, *outcome.notes)]
-    first, *notes = dict.fromkeys(told)
+    passed = [outcome for outcome in outcomes.values() if isinstance(outcome, Pass)]
+    reasons = [
+        reason for outcome in passed or outcomes.values() for reason in (outcome.reason, *outcome.notes)
+    ]
+    first, *notes = dict.fromkeys(reasons)
     return Pass(first, trials, notes=tuple(notes)) if passed else NotApplicable(first, notes=tuple(notes))

@@ -1,4 +1,4 @@
-"""The probes by name: which there are, what each needs of a document, and those that somebody asks for."""
+"""The probes by name, the document that each one needs, and a probe for a question of the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from importer.validation.reply import Reply
 
 
 class OwnReason(StrEnum):
-    """What came of the question."""
+    """The answer to the question."""
 
     ANSWER = "answer"
 
@@ -32,7 +32,9 @@ SHOWN = 4000  # characters of an answer
 
 @dataclass(slots=True, eq=False)
 class OwnQuestion:
-    """A probe; with ``tools`` the answer has to be a structured call that is valid to one's schema."""
+    """A probe for a question of the user; with ``tools`` the answer must be a structured call that is valid
+    to one schema.
+    """
 
     text: str
     tools: tuple[Tool, ...] = ()
@@ -40,11 +42,11 @@ class OwnQuestion:
     LESSON: str = "A model may pass every question of others and fail the one that it is wanted for."
 
     def needs(self, promise: Expectations, /) -> Reason | None:
-        """Return a chat; with tools a parser for calls."""
+        """Return why the question does not apply: no chat, or with tools no parser for calls."""
         return no_tools(promise) if self.tools else no_chat(promise)
 
     def run(self, ctx: Context, /) -> Outcome:
-        """Return a plain answer is asked for whole, a call whole and streamed."""
+        """Judge the answer: whole without tools, whole and streamed with tools."""
         prompt = Prompt(self.NAME, (user(self.text),), self.tools)
         if self.tools:
             return both_ways(ctx, prompt, partial(judge_call, prompt=prompt))
@@ -52,14 +54,14 @@ class OwnQuestion:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Return an answer to a question that nobody here knows, shown as it is."""
-    found = plain_chat.judge(reply, markers)
-    if not isinstance(found, Pass):
-        return found
-    return replace(found, reason=Reason(OwnReason.ANSWER, text=trim(reply.content.strip(), SHOWN)))
+    """Judge the answer to a question without a known right answer, and quote it."""
+    outcome = plain_chat.judge(reply, markers)
+    if not isinstance(outcome, Pass):
+        return outcome
+    return replace(outcome, reason=Reason(OwnReason.ANSWER, text=trim(reply.content.strip(), SHOWN)))
 
 
-# Documents that differ in one thing; what a probe applies to tells what it needs.
+# Expectations that differ in one value: the last one to which a probe applies is its condition.
 PROMISES = {
     "tools, and the engine is known to offer it": Expectations(tool_parser="x", offers=frozenset(OFFERS)),
     "the document names a context": Expectations(context=2048),
@@ -75,7 +77,7 @@ PROMISES = {
 
 
 def listed() -> Iterator[tuple[str, str, str]]:
-    """Name, what it applies to, and lesson of every probe, in the order of a report."""
+    """Yield name, condition and lesson of every probe, in the order of a report."""
     for probe in PROBES:
         when = [name for name, promise in PROMISES.items() if probe.needs(promise) is None]
         yield probe.NAME, "always" if len(when) == len(PROMISES) else when[-1], probe.LESSON
@@ -85,7 +87,7 @@ def listed() -> Iterator[tuple[str, str, str]]:
 def named(names: Sequence[str]) -> tuple[Probe, ...]:
     """Return the probes of these names, in the order of a report; raises UsageError("unknown-probe").
 
-    ``stops-cleanly`` is no probe that asks: whatever is started is stopped, and told.
+    ``stops-cleanly`` is valid, and has no probe here: it always follows.
     """
     known = [name for name, _, _ in listed()]
     for name in names:

@@ -1,7 +1,7 @@
-"""Whose fault it is when what was served differs from what the model wrote, and what would mend it.
+"""The attribution of failures: the part at fault where the served answer differs from the text of the model.
 
-Four sources: what the model wrote (``Reply.written``, ``Context.raw``), what the engine made of it, which
-parsers the proof found to read the template, and the engine's log.
+Four sources: the text of the model (``Reply.written``, ``Context.raw``), the answer of the engine, the
+parsers that read the template in the proof, and the log of the engine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from importer.validation.tokenized import OWN, changed_prompt
 
 
 class BlameReason(StrEnum):
-    """What shows whose fault it is."""
+    """What shows the part at fault."""
 
     ANOTHER_READ = "another-read"
     LEFT_OUT = "left-out"
@@ -60,9 +60,8 @@ class BlameReason(StrEnum):
     NO_WHOLE_CALL = "no-whole-call"
 
 
-MISSED = {
-    Remedy.CHOOSE_FOR_CUT_THOUGHT: "thinking-cut"
-}  # the case of the proof that a parser fails which otherwise reads
+# The case of the proof that a parser fails, though it reads all others.
+MISSED = {Remedy.CHOOSE_FOR_CUT_THOUGHT: "thinking-cut"}
 NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
 DEATH_REMEDIES: dict[Attribution, Remedy] = {
     "configuration": Remedy.SEE_DOCUMENT,
@@ -70,7 +69,7 @@ DEATH_REMEDIES: dict[Attribution, Remedy] = {
     "engine": Remedy.READ_LOG,
     "environment": Remedy.SEE_MEMORY,
 }
-OURS = {theirs: ours for ours, theirs in REQUEST_NAMES.items()}
+DOCUMENT_NAMES = {request: document for document, request in REQUEST_NAMES.items()}
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
@@ -82,8 +81,8 @@ def swallowed(reply: Reply) -> bool:
 
 
 def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
-    """Return why an answer went on to the limit: an end that the engine does not know, or a long-winded
-    model.
+    """Return why an answer went on to the limit: an end token unknown to the engine, or a model that writes
+    on.
     """
     text = reply.reasoning + reply.content + reply.written
     token = control_token(text, markers)
@@ -100,8 +99,8 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
 
 
 def unread(reply: Reply, prompt: Prompt) -> Reason | None:
-    """Return what the model wrote that no parser took; ``None`` where nothing was, or its tokens are not
-    shown.
+    """Return the markup of the model that no parser read; ``None`` where there is none, or its tokens are
+    hidden.
     """
     behind = outside(reply.written, reply.reasoning if drafted(reply.reasoning, reply.content) else "")
     if looks_like_call(behind, prompt.tools) and not reply.tool_calls:
@@ -112,9 +111,7 @@ def unread(reply: Reply, prompt: Prompt) -> Reason | None:
 
 
 def tools_unseen(ctx: Context) -> Fail | None:
-    """Return the fault where a prompt is no longer with two tools than with one; ``None`` if nothing is
-    counted.
-    """
+    """Return the fault where two tools make a prompt no longer than one; ``None`` if nothing is counted."""
     reason = Reason(CommonReason.TOOLS_UNSEEN)
     return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, Reason(Remedy.RENDER_TOOLS))
 
@@ -133,9 +130,9 @@ def unseen(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy:
 
 
 def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason) -> Fail:
-    """Return the template's fault, unless that is seen to render what makes the two prompts differ.
+    """Return a fault of the template, unless it renders the difference between the two prompts.
 
-    Then it is the engine's, or there is another template that the engine may read in its stead.
+    Then the engine is at fault, or it reads another template of the repository.
     """
     one, other = (ctx.rendered(prompt) for prompt in prompts)
     if one is None or other is None or len(other) < len(one) + LONGER or ctx.render is None:
@@ -148,58 +145,58 @@ def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remed
 
 
 def same_length(one: Reply, other: Reply) -> bool:
-    """Return whether the engine counts as many prompt tokens for both."""
+    """Return whether the engine counts the same number of prompt tokens for both."""
     return one.usage.prompt is not None and one.usage.prompt == other.usage.prompt
 
 
-def only_streamed(found: Outcome) -> Outcome:
-    """Return what is wrong with a streamed answer, where the whole one is right."""
+def only_streamed(outcome: Outcome) -> Outcome:
+    """Return the outcome of a streamed answer, with the note that the whole one is right."""
     note = Reason(CommonReason.WHOLE_IS_RIGHT)
-    return named(replace(found, notes=(*found.notes, note)), "streamed")
+    return named(replace(outcome, notes=(*outcome.notes, note)), "streamed")
 
 
-def streaming_fault(ctx: Context, prompt: Prompt, found: Outcome) -> Fail:
-    """Only streaming went wrong: the engine's fault, unless its parsers were never the right ones."""
+def streaming_fault(ctx: Context, prompt: Prompt, outcome: Outcome) -> Fail:
+    """Return the fault of streaming: the engine, unless the document names the wrong parser."""
     seen = ctx.look(prompt)
-    wrong = unread(seen, prompt) if seen is not None else None
-    if seen is not None and wrong is not None:
+    missed = unread(seen, prompt) if seen is not None else None
+    if seen is not None and missed is not None:
         remedy = OTHER_REASONING_PARSER if thinks(seen.written) else OTHER_TOOL_PARSER
         if looks_like_call(seen.written, prompt.tools) and not seen.tool_calls:
             remedy = OTHER_TOOL_PARSER
-        return failing(found, "configuration", remedy, wrong)
+        return failing(outcome, "configuration", remedy, missed)
     if proof_check.thinks_never(ctx):
-        return failing(found, "configuration", NO_REASONING_PARSER)
+        return failing(outcome, "configuration", NO_REASONING_PARSER)
     better = proof_check.whole_in_pieces(ctx) if prompt.tools else None
     if better is not None:
-        return failing(found, "configuration", better)
-    return failing(found, "engine", WHOLE_ANSWERS)
+        return failing(outcome, "configuration", better)
+    return failing(outcome, "engine", WHOLE_ANSWERS)
 
 
 def failed(error: ExchangeError, ctx: Context) -> Outcome:
-    """Return what a failed exchange means, with what the log and the template say about it."""
+    """Return the outcome of a failed exchange, with the causes that the log and the template show."""
     outcome = error.outcome()
     journal = ctx.journal
     if isinstance(error, ServerUnreachable | TimedOut | ReplyError) and journal is not None:
         death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
         if death is not None:
-            died = Reason(AnswerFailure.DIED, says=death.says)
+            died = Reason(AnswerFailure.DIED, says=death.cause)
             return Fail(died, death.part, Reason(DEATH_REMEDIES[death.part]))
     if isinstance(error, RequestRefused):
-        words = refusal(ctx)
-        if words is not None:
-            told = Reason(AnswerFailure.TEMPLATE_REFUSES, says=words)
-            return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE), told)
+        problem = refusal(ctx)
+        if problem is not None:
+            note = Reason(AnswerFailure.TEMPLATE_REFUSES, says=problem)
+            return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE), note)
     if (
         isinstance(error, RequestRefused | ReplyError)
         and without_template(ctx)
-        and asked_last(ctx) is not None
+        and last_prompt(ctx) is not None
     ):
         fetch = Reason(Remedy.FETCH_TEMPLATE)
         return failing(outcome, "configuration", fetch, Reason(CommonReason.NO_TEMPLATE))
     broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
     lacking = logs.lacking(error.words) if broke else None
     if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
-        lacking = journal.surroundings()
+        lacking = journal.lacking()
     if lacking is not None:
         provide = Reason(Remedy.PROVIDE, lacking=lacking)
         return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
@@ -212,53 +209,55 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
 
 
 def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> Outcome:
-    """Return the outcome beside the log's last exception; an engine that hangs behind one is no slow
-    machine.
-    """
+    """Return the outcome with the log's last exception; a time-out behind one is the engine's fault."""
     if isinstance(error, TimedOut):
         outcome = failing(outcome, "engine", Reason(DEATH_REMEDIES["engine"]))
     return replace(outcome, notes=(*outcome.notes, Reason(AnswerFailure.LOG_RAISED, raised=raised)))
 
 
 def streamed_last(ctx: Context) -> bool:
-    """Return whether the last answer came in pieces, and all that came whole could be read."""
-    asked = [e for e in ctx.log if e.request is not None]
-    wholes = [e for e in asked if not (e.request or {}).get("stream")]
-    return bool(asked and (asked[-1].request or {}).get("stream")) and all(e.error is None for e in wholes)
+    """Return whether the last answer was streamed, and all whole ones were readable."""
+    requests = [e for e in ctx.log if e.request is not None]
+    wholes = [e for e in requests if not (e.request or {}).get("stream")]
+    return bool(requests and (requests[-1].request or {}).get("stream")) and all(
+        e.error is None for e in wholes
+    )
 
 
-def named_setting(says: str, ctx: Context) -> Reason | None:
-    """Return the change to a setting of the document's that a refusal names."""
+def named_setting(message: str, ctx: Context) -> Reason | None:
+    """Return the change to a setting of the document that a refusal names."""
     promise = ctx.promise
-    variable = next((v for v in promise.variables if re.search(rf"""['"`]{re.escape(v)}['"`]""", says)), None)
+    variable = next(
+        (v for v in promise.variables if re.search(rf"""['"`]{re.escape(v)}['"`]""", message)), None
+    )
     if variable is not None:
         return Reason(Remedy.TAKE_OUT_VARIABLE, variable=variable)
     for name in {**promise.sampling, **promise.client_sampling}:
         if re.search(
-            rf"\b{re.escape(name)}\b\W+(?:\w+\W+){{0,3}}(?:must|should|cannot|can't|expected)\b", says
+            rf"\b{re.escape(name)}\b\W+(?:\w+\W+){{0,3}}(?:must|should|cannot|can't|expected)\b", message
         ):
-            return Reason(Remedy.CORRECT_SETTING, key=OURS.get(name, name))
+            return Reason(Remedy.CORRECT_SETTING, key=DOCUMENT_NAMES.get(name, name))
     return None
 
 
 def without_template(ctx: Context) -> bool:
-    """Return whether the model's files are at hand, and no chat template is among them."""
+    """Return whether the files of the model are at hand without a chat template."""
     return ctx.render is not None and not ctx.render.digest
 
 
 def refusal(ctx: Context) -> Reason | None:
-    """Return why the chat template refuses what was asked last, where it does."""
-    asked = asked_last(ctx)
-    if asked is None or ctx.render is None:
+    """Return why the chat template refuses the last prompt, or ``None``."""
+    prompt = last_prompt(ctx)
+    if prompt is None or ctx.render is None:
         return None
     try:
-        ctx.render(asked)
+        ctx.render(prompt)
     except TemplateRefusedError as refused:
         return refused.reason
     return None
 
 
-def asked_last(ctx: Context) -> Prompt | None:
+def last_prompt(ctx: Context) -> Prompt | None:
     """Return the last chat that this probe sent, as a prompt."""
     requests = [e.request for e in ctx.log if e.request is not None and "messages" in e.request]
     if not requests:
@@ -268,17 +267,13 @@ def asked_last(ctx: Context) -> Prompt | None:
     return Prompt("asked last", messages, tools, switches=request.get("chat_template_kwargs") or {})
 
 
-def mended(outcome: Outcome, ctx: Context) -> Outcome:
-    """Return the outcome with the change that would mend it in this document, where judges know it in
-    general.
-    """
-    return altered(_mended(outcome, ctx), ctx.promise)
+def with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
+    """Return the outcome with the remedy for this document, in place of the general one of a judge."""
+    return altered(_with_remedy(outcome, ctx), ctx.promise)
 
 
 def altered(outcome: Outcome, promise: Expectations) -> Outcome:
-    """Return the document's fault where it has the model reckon otherwise, and what was written is at
-    fault.
-    """
+    """Return a fault of the document where a setting alters the numbers of the model at fault."""
     if not isinstance(outcome, Fail) or not promise.altering:
         return outcome
     if outcome.attribution != "model" and not asks_for(outcome, Remedy.OTHER_VERSION_READS):
@@ -288,37 +283,35 @@ def altered(outcome: Outcome, promise: Expectations) -> Outcome:
     return failing(outcome, "configuration", Reason(Remedy.TAKE_OUT_SETTING, key=key), note)
 
 
-def _mended(outcome: Outcome, ctx: Context) -> Outcome:
+def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
     if isinstance(outcome, Fail | Inconclusive) and outcome.attribution == "model":
-        return _asked_otherwise(outcome, ctx)
+        return _attribute_prompt(outcome, ctx)
     if not isinstance(outcome, Fail) or outcome.remedy is None:
         return outcome
-    wanted = Remedy(outcome.remedy.kind)
-    key = PARSER_OF.get(wanted)
+    remedy = Remedy(outcome.remedy.kind)
+    key = PARSER_OF.get(remedy)
     if key is not None and ctx.proof is not None:
-        case = MISSED.get(wanted)
+        case = MISSED.get(remedy)
         if case is None and outcome.attribution == "configuration" and proof_check.wrong(key, ctx, ctx.proof):
-            if key == "reasoning_parser" and (asked := asked_last(ctx)) and markup.endless(ctx, asked):
+            if key == "reasoning_parser" and (prompt := last_prompt(ctx)) and markup.endless(ctx, prompt):
                 return _its_own(outcome, BlameReason.THOUGHT_UNENDED, ctx)
             return replace(outcome, attribution="engine", remedy=proof_check.remedy(key, ctx, ctx.proof))
         if key == "tool_parser" and proof_check.same_template(ctx, ctx.proof):
             if proof_check.encodes_twice(ctx):
                 return replace(outcome, attribution="model", remedy=Reason(Remedy.DECODE_ONCE_MORE))
-            if (asked := asked_last(ctx)) and proof_check.misspells(ctx, asked):
+            if (prompt := last_prompt(ctx)) and proof_check.misspells(ctx, prompt):
                 return _its_own(outcome, BlameReason.NO_WHOLE_CALL, ctx)
         return replace(outcome, remedy=parser_remedy(key, ctx, ctx.proof, case) or outcome.remedy)
-    return replace(outcome, remedy=_end_remedy(ctx)) if wanted is Remedy.END_TURN else outcome
+    return replace(outcome, remedy=_end_remedy(ctx)) if remedy is Remedy.END_TURN else outcome
 
 
 def _its_own(outcome: Fail, seen: BlameReason, ctx: Context) -> Outcome:
-    """Return the model's fault, as ``seen`` in what it writes by itself."""
-    return _asked_otherwise(failing(outcome, "model", Reason(Remedy.WHOLE_WEIGHTS), Reason(seen)), ctx)
+    """Return a fault of the model, as ``seen`` in its text without a parser."""
+    return _attribute_prompt(failing(outcome, "model", Reason(Remedy.WHOLE_WEIGHTS), Reason(seen)), ctx)
 
 
-def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
-    """Return a model is not to blame where it is asked by another template than its own, or in another
-    spelling.
-    """
+def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
+    """Attribute a fault of the model to the document where template or tokenizer change its prompt."""
     if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
         note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
     elif (changed := changed_prompt(ctx)) is not None:
@@ -329,16 +322,16 @@ def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
 
 
 def _end_remedy(ctx: Context) -> Reason:
-    """Return which token the model ends its turn with, where a completion of what was asked last shows it."""
-    asked = asked_last(ctx)
-    written = ctx.raw(asked, max_tokens=END_WITHIN) if asked is not None else None
+    """Return the token that ends a turn, where a completion of the last prompt shows it."""
+    prompt = last_prompt(ctx)
+    written = ctx.raw(prompt, max_tokens=END_WITHIN) if prompt is not None else None
     return end_at(control_token(written or "", ctx.promise.markers))
 
 
 def parser_remedy(key: str, ctx: Context, proof: Proof, case: str | None = None) -> Reason | None:
-    """Return which parser to name, by the proof; or what else is wrong where the document names a right one.
+    """Return the parser to name, by the proof; or another fault where the document names a right one.
 
-    ``case`` is what went wrong, where the proof has such a case.
+    ``case`` is the failed case, where the proof has it.
     """
     if not proof_check.same_template(ctx, proof):
         return Reason(Remedy.OTHER_TEMPLATE_BESIDE)
@@ -347,9 +340,9 @@ def parser_remedy(key: str, ctx: Context, proof: Proof, case: str | None = None)
         return Reason(Remedy.LEAVE_OUT_PARSER, key=key) if proof_check.renders_none(key, proof) else None
     if not reads:
         return Reason(Remedy.NO_PARSER_READS, key=key, engine=proof.engine, version=proof.version)
-    inferring, wanted = proof.engine in proof_check.INFERRING, getattr(ctx.promise, key)
+    inferring, promised = proof.engine in proof_check.INFERRING, getattr(ctx.promise, key)
     claimed, named = proof_check.claimed(key, ctx), proof_check.named(key, ctx, proof)
-    best = wanted if wanted in reads else reads[0]
+    best = promised if promised in reads else reads[0]
     if named in reads:
         by_name = {v.parser: v for v in proof.verdicts[key]}
         other = next((name for name in reads if case not in by_name[name].failed), None)

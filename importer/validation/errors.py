@@ -1,10 +1,10 @@
-"""What can go wrong in one exchange with an engine; each becomes a probe's outcome, none reaches the user.
+"""Failures of one exchange with an engine; each becomes the outcome of a probe, none reaches the user.
 
 ExchangeError
- ├── Unreachable   the connection was refused or broke
- ├── TimedOut      no whole answer within the time limit
- ├── Refused       an HTTP status that is not 2xx
- └── ReplyError    the answer is not what the OpenAI API promises
+ ├── ServerUnreachable   the connection was refused or broke
+ ├── TimedOut            no whole answer within the time limit
+ ├── RequestRefused      an HTTP status that is not 2xx
+ └── ReplyError          the answer breaks the format of the OpenAI API
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from importer.validation.remedy import Remedy
 
 
 class AnswerFailure(StrEnum):
-    """How an exchange fails, and what the log and the template tell of it."""
+    """How an exchange fails, with the causes that log and template show."""
 
     UNREACHABLE = "unreachable"
     TIMED_OUT = "timed-out"
@@ -31,7 +31,7 @@ class AnswerFailure(StrEnum):
 
 
 class ExchangeError(Exception):
-    """One exchange failed; ``reason`` says how."""
+    """One exchange failed; ``reason`` has the failure."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
@@ -42,11 +42,11 @@ class ExchangeError(Exception):
 
     @property
     def words(self) -> str:
-        """Return the engine's and the system's own words."""
+        """Return the texts of engine and system among the fields of the reason."""
         return "\n".join(value for value in self.reason.fields.values() if isinstance(value, str))
 
     def outcome(self) -> Fail | Inconclusive:
-        """Return what it says about the probe that met it."""
+        """Return the outcome of the probe that met this failure."""
         return Fail(self.reason, "engine")
 
 
@@ -58,31 +58,31 @@ class TimedOut(ExchangeError):
     """No whole answer within the time limit."""
 
     def outcome(self) -> Inconclusive:
-        """Slowness is the machine's until shown otherwise."""
+        """Return an inconclusive outcome: a slow answer is attributed to the machine."""
         return Inconclusive(self.reason, "environment", Reason(Remedy.MORE_TIME))
 
 
 class RequestRefused(ExchangeError):
     """The engine answered with an error status."""
 
-    def __init__(self, status: int, says: str) -> None:
-        super().__init__(Reason(AnswerFailure.REFUSED, status=status, says=says))
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(Reason(AnswerFailure.REFUSED, status=status, says=message))
         self.status = status
 
     @property
     def broke(self) -> bool:
-        """Return whether the engine blames itself."""
+        """Return whether the status reports an error of the server itself."""
         return self.status >= 500
 
     def outcome(self) -> Fail:
-        """4xx: it was not set up for this request; 5xx: it broke over it."""
+        """Return a fault of the configuration for 4xx, and of the engine for 5xx."""
         return Fail(self.reason, "engine" if self.broke else "configuration")
 
 
 class TemplateRefusedError(Exception):
     """The chat template refuses a conversation, or there is none.
 
-    ``broke`` says that it does not mean to: it raised over what it was given.
+    ``broke``  the template raised an error other than a deliberate refusal.
     """
 
     def __init__(self, reason: Reason | None = None, *, broke: bool = False) -> None:
@@ -92,4 +92,4 @@ class TemplateRefusedError(Exception):
 
 
 class ReplyError(ExchangeError):
-    """The answer is not what the OpenAI API promises."""
+    """The answer breaks the format of the OpenAI API."""

@@ -1,4 +1,4 @@
-"""What a document promises of the served model, read once from its data."""
+"""The expectations of a served model, read once from the data of its document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importer.reasons import Reason
 
 
 class PromiseReason(StrEnum):
-    """What is found."""
+    """Why a probe does not apply."""
 
     NOT_OFFERED = "not-offered"
     OFFER_UNKNOWN = "offer-unknown"
@@ -22,125 +22,8 @@ class PromiseReason(StrEnum):
     NO_CONTEXT = "no-context"
 
 
-MAX_TOKENS = 2048  # enough for a short thought and a short answer
-UNKNOWN_CONTEXT = 2048  # assumed where the document names none; no served model has less
-# LocalAI's names, where the OpenAI API's differ.
-REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
-# Numbers that are made up, rounded at the start or in the cache, or put into other places than in training.
-ALTERING = (
-    "load_format", "quantization", "kv_cache_dtype", "hf_overrides", "rope_scaling", "rope_theta",
-    "kv_bits", "kv_cache_quantization_bits",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Expectations:
-    """The parts of a document that probes depend on.
-
-    ``client_sampling``  values that this engine cannot be started with, under the request's names.
-    ``markers``          strings that the proof has shown to be markup, where there was one.
-    ``max_tokens``       what a probe asks for at most.
-    ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
-    ``context``          tokens that fit, prompt and answer; ``None`` where the document does not say.
-    ``images``           how many a request may hold; 0 where the document says nothing of any.
-    ``variables``        of the chat template, that the engine is started with.
-    ``stopwords``        the document's, whoever sends them.
-    ``altering``         settings that make the model reckon with other numbers than those in its files.
-    ``offers``           what the server has (``engines.base.OFFERS``); ``None`` where nobody knows: then a
-                         probe asks, and takes a refusal for an answer.
-    ``found``            what such a server was found to have beside the OpenAI API.
-    """
-
-    chats: bool = True
-    tool_parser: str | None = None
-    reasoning_parser: str | None = None
-    client_sampling: Mapping[str, Any] = field(default_factory=dict)
-    markers: tuple[str, ...] = ()
-    max_tokens: int = UNKNOWN_CONTEXT // 2
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-    context: int | None = None
-    images: int = 0
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    stopwords: tuple[str, ...] = ()
-    altering: Mapping[str, Any] = field(default_factory=dict)
-    offers: frozenset[str] | None = None
-    found: frozenset[str] = frozenset()
-
-    def lacks(self, *names: str) -> Reason | None:
-        """Return why a probe that needs these does not apply."""
-        missing = [n for n in names if self.offers is not None and n not in self.offers]
-        return Reason(PromiseReason.NOT_OFFERED, names=tuple(missing)) if missing else None
-
-    def unsure(self, name: str) -> Reason | None:
-        """Return why a probe of what is no part of the OpenAI API does not apply: lacking, or nobody
-        knows.
-        """
-        if self.offers is None:
-            return None if name in self.found else Reason(PromiseReason.OFFER_UNKNOWN)
-        return self.lacks(name)
-
-
-def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None) -> Expectations:
-    """Read a document in LocalAI's shape; what is absent is not promised."""
-    ours = document.get("importer") or {}
-    limit = document.get("max_model_len") or document.get("context_size")
-    context = limit or UNKNOWN_CONTEXT
-    parameters = document.get("parameters") or {}
-    return Expectations(
-        chats=ours.get("kind") != "base",
-        tool_parser=field_paths.parser(document, "tool_parser"),
-        reasoning_parser=field_paths.parser(document, "reasoning_parser"),
-        client_sampling={REQUEST_NAMES.get(k, k): v for k, v in (ours.get("client_sampling") or {}).items()},
-        markers=tuple((ours.get("proof") or {}).get("markers") or ()),
-        max_tokens=max(1, min(MAX_TOKENS, int(context) // 2)),
-        sampling={
-            REQUEST_NAMES.get(k, k): v for k, v in parameters.items() if k != "model" and v is not None
-        },
-        context=None if limit is None else int(limit),
-        images=_images(document),
-        variables=document.get("chat_template_kwargs") or {},
-        stopwords=tuple(w for w in document.get("stopwords") or () if isinstance(w, str)),
-        altering=_altering(document),
-        offers=offers,
-    )
-
-
-def _altering(document: Mapping[str, Any]) -> dict[str, Any]:
-    """By the document's own dotted names; ``load_format`` where it loads nothing."""
-    given = dict(document) | {f"engine_args.{k}": v for k, v in (document.get("engine_args") or {}).items()}
-    known = {k: v for k, v in given.items() if k.rpartition(".")[2] in ALTERING and v not in (None, "auto")}
-    return {k: v for k, v in known.items() if not k.endswith("load_format") or v == "dummy"}
-
-
-def _images(document: Mapping[str, Any]) -> int:
-    """Return what the document allows; two where it only says that the model sees."""
-    limit = (document.get("limit_mm_per_prompt") or {}).get("image")
-    if isinstance(limit, Mapping):
-        limit = limit.get("count")
-    if isinstance(limit, int):
-        return limit
-    return 2 if "vision" in (document.get("known_usecases") or ()) else 0
-
-
-def no_chat(promise: Expectations) -> Reason | None:
-    """Return why a chat probe does not apply."""
-    return None if promise.chats else Reason(PromiseReason.BASE_MODEL)
-
-
-def no_tools(promise: Expectations) -> Reason | None:
-    """Return why a tool probe does not apply."""
-    return no_chat(promise) or (None if promise.tool_parser else Reason(PromiseReason.NO_TOOL_PARSER))
-
-
-def no_reasoning(promise: Expectations) -> Reason | None:
-    """Return why a reasoning probe does not apply."""
-    return no_chat(promise) or (
-        None if promise.reasoning_parser else Reason(PromiseReason.NO_REASONING_PARSER)
-    )
-
-
 class CommonReason(StrEnum):
-    """What several judges see."""
+    """Reasons of several judges."""
 
     RESULT_UNSEEN = "result-unseen"
     TOOLS_UNSEEN = "tools-unseen"
@@ -169,3 +52,124 @@ class CommonReason(StrEnum):
     REFUSED_CLEANLY = "refused-cleanly"
     UNENDED = "unended"
     NOT_ASKED = "not-asked"
+
+
+MAX_TOKENS = 2048  # enough for a short thought and a short answer
+UNKNOWN_CONTEXT = 2048  # assumed where the document has no context; no served model has less
+# LocalAI's names, where the OpenAI API's differ.
+REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
+# Settings that invent or round numbers, or move positions away from those of the training.
+ALTERING = (
+    "load_format", "quantization", "kv_cache_dtype", "hf_overrides", "rope_scaling", "rope_theta",
+    "kv_bits", "kv_cache_quantization_bits",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """The parts of a document that probes depend on.
+
+    ``client_sampling``  values that this engine cannot be started with, under the request's names.
+    ``markers``          strings that the proof has shown to be markup, where there was one.
+    ``max_tokens``       the limit of an answer to a probe.
+    ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
+    ``context``          tokens of prompt and answer; ``None`` where the document has no limit.
+    ``images``           images that a request may hold; 0 where the document has no limit for them.
+    ``variables``        variables of the chat template at the start of the engine.
+    ``stopwords``        stop words of the document, set at the start or sent by clients.
+    ``altering``         settings that change the numbers of the weights or their arithmetic.
+    ``offers``           features of the server (``engines.base.OFFERS``); ``None`` where they are unknown:
+                         then a probe sends its request, and a refusal is an answer.
+    ``detected``         features beyond the OpenAI API that such a server has answered.
+    """
+
+    chats: bool = True
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    client_sampling: Mapping[str, Any] = field(default_factory=dict)
+    markers: tuple[str, ...] = ()
+    max_tokens: int = UNKNOWN_CONTEXT // 2
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    context: int | None = None
+    images: int = 0
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    stopwords: tuple[str, ...] = ()
+    altering: Mapping[str, Any] = field(default_factory=dict)
+    offers: frozenset[str] | None = None
+    detected: frozenset[str] = frozenset()
+
+    def lacks(self, *names: str) -> Reason | None:
+        """Return why a probe that needs these features does not apply, or ``None``."""
+        missing = [n for n in names if self.offers is not None and n not in self.offers]
+        return Reason(PromiseReason.NOT_OFFERED, names=tuple(missing)) if missing else None
+
+    def unsure(self, name: str) -> Reason | None:
+        """Return why a probe of a feature beyond the OpenAI API does not apply: absent, or unknown."""
+        if self.offers is None:
+            return None if name in self.detected else Reason(PromiseReason.OFFER_UNKNOWN)
+        return self.lacks(name)
+
+
+def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None) -> Expectations:
+    """Return the expectations of a document in the shape of LocalAI; absent keys promise nothing."""
+    section = document.get("importer") or {}
+    limit = document.get("max_model_len") or document.get("context_size")
+    context = limit or UNKNOWN_CONTEXT
+    parameters = document.get("parameters") or {}
+    return Expectations(
+        chats=section.get("kind") != "base",
+        tool_parser=field_paths.parser(document, "tool_parser"),
+        reasoning_parser=field_paths.parser(document, "reasoning_parser"),
+        client_sampling={
+            REQUEST_NAMES.get(k, k): v for k, v in (section.get("client_sampling") or {}).items()
+        },
+        markers=tuple((section.get("proof") or {}).get("markers") or ()),
+        max_tokens=max(1, min(MAX_TOKENS, int(context) // 2)),
+        sampling={
+            REQUEST_NAMES.get(k, k): v for k, v in parameters.items() if k != "model" and v is not None
+        },
+        context=None if limit is None else int(limit),
+        images=_images(document),
+        variables=document.get("chat_template_kwargs") or {},
+        stopwords=tuple(w for w in document.get("stopwords") or () if isinstance(w, str)),
+        altering=_altering(document),
+        offers=offers,
+    )
+
+
+def _altering(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the altering settings by their dotted names; ``load_format`` only where it loads no weights."""
+    settings = dict(document) | {
+        f"engine_args.{k}": v for k, v in (document.get("engine_args") or {}).items()
+    }
+    known = {
+        k: v for k, v in settings.items() if k.rpartition(".")[2] in ALTERING and v not in (None, "auto")
+    }
+    return {k: v for k, v in known.items() if not k.endswith("load_format") or v == "dummy"}
+
+
+def _images(document: Mapping[str, Any]) -> int:
+    """Return the number of images of a request; two where the document only declares vision."""
+    limit = (document.get("limit_mm_per_prompt") or {}).get("image")
+    if isinstance(limit, Mapping):
+        limit = limit.get("count")
+    if isinstance(limit, int):
+        return limit
+    return 2 if "vision" in (document.get("known_usecases") or ()) else 0
+
+
+def no_chat(promise: Expectations) -> Reason | None:
+    """Return why a chat probe does not apply."""
+    return None if promise.chats else Reason(PromiseReason.BASE_MODEL)
+
+
+def no_tools(promise: Expectations) -> Reason | None:
+    """Return why a tool probe does not apply."""
+    return no_chat(promise) or (None if promise.tool_parser else Reason(PromiseReason.NO_TOOL_PARSER))
+
+
+def no_reasoning(promise: Expectations) -> Reason | None:
+    """Return why a reasoning probe does not apply."""
+    return no_chat(promise) or (
+        None if promise.reasoning_parser else Reason(PromiseReason.NO_REASONING_PARSER)
+    )

@@ -1,4 +1,4 @@
-"""What an engine says in its log while it is asked: errors, tracebacks, warnings, and why it ended."""
+"""The log of an engine during a validation: errors, tracebacks, warnings, and the cause of its end."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from importer.engines import logs
-from importer.engines import logs as surroundings
 from importer.engines.deaths import Attribution, Death
 from importer.reasons import Reason
 
 
 class JournalReason(StrEnum):
-    """What a log does not tell."""
+    """Why a log has no answer."""
 
     LOG_GONE = "log-gone"
 
 
-KEPT = 4000  # characters of an excerpt
-LOOK = 0.05  # seconds between two looks at an engine that may have ended
-READ = 256 * 1024  # bytes that are looked at
+EXCERPT = 4000  # characters of an excerpt
+LOOK = 0.05  # seconds between two checks of an engine that may have ended
+READ = 256 * 1024  # bytes from the end of a log that are read
 SECRET = 8  # characters of the shortest key that is one
-HEAD = 1024 * 1024  # bytes from a log's beginning: the engine's settings are said before the first request
-# As Python ends a traceback, behind whatever a logger puts in front: ``ValueError: words``, ``a.b.KeyError``.
+HEAD = 1024 * 1024  # bytes from a log's beginning: it has the engine's settings
+# The end of a traceback of Python, behind any prefix of a logger: ``ValueError: words``, ``a.b.KeyError``.
 _RAISED = re.compile(
     r"^(?:.*[\s)\]])?(?<!raise )((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$"
 )
@@ -37,9 +36,9 @@ _SECRET = re.compile(r"\b(?:hf_|sk-)[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=://)[^
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an engine ended, and the part at fault."""
+    """The cause of an engine's end, and the part at fault."""
 
-    says: Reason
+    cause: Reason
     part: Attribution
 
 
@@ -47,7 +46,8 @@ class Ended:
 class Journal:
     """A log from ``start`` (bytes) on.
 
-    ``alive`` says whether the engine runs, ``deaths`` what it dies of, ``code`` its exit status.
+    ``alive``   whether the engine runs, ``code`` its exit status.
+    ``deaths``  the known causes of its end.
     """
 
     path: Path
@@ -64,7 +64,7 @@ class Journal:
             return self
 
     def opening(self) -> str:
-        """Return what was said first."""
+        """Return the first ``HEAD`` bytes of the log."""
         try:
             with self.path.open("rb") as log:
                 return log.read(HEAD).decode(errors="replace")
@@ -72,22 +72,22 @@ class Journal:
             return ""
 
     def complaints(self) -> str:
-        """Tracebacks, errors and warnings since the start, the latest if they are many; no secrets."""
+        """Return tracebacks, errors and warnings since the start, without secrets; the latest of many."""
         text = hidden("\n".join(complaining(self._read())))
-        return text if len(text) <= KEPT else "…" + text[-KEPT:]
+        return text if len(text) <= EXCERPT else "…" + text[-EXCERPT:]
 
     def raised(self) -> str | None:
         """Return the last exception since the start, in one line."""
-        found = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
-        return hidden(found[-1].strip())[:300] if found else None
+        errors = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
+        return hidden(errors[-1].strip())[:300] if errors else None
 
-    def surroundings(self) -> Reason | None:
-        """Return what since the start was in the engine's way that is not its own doing."""
-        lacking = surroundings.lacking("\n".join(complaining(self._read())))
+    def lacking(self) -> Reason | None:
+        """Return the missing part of the environment in the log since the start, or ``None``."""
+        lacking = logs.lacking("\n".join(complaining(self._read())))
         return None if lacking is None else unsecret(lacking)
 
     def death(self, wait: float = 0.0) -> Ended | None:
-        """Return why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""
+        """Return why the engine ended; ``None`` if it still runs after ``wait`` seconds."""
         deadline = time.monotonic() + wait
         while self.alive():
             if time.monotonic() >= deadline:
@@ -96,7 +96,7 @@ class Journal:
         try:
             code = self.code()
             cause = logs.explain(self.path, self.deaths, code)
-            return Ended(unsecret(cause.reason), cause.blames)
+            return Ended(unsecret(cause.reason), cause.attribution)
         except OSError:
             return Ended(Reason(JournalReason.LOG_GONE), "engine")
 
@@ -110,22 +110,22 @@ class Journal:
 
 
 def complaining(lines: Sequence[str]) -> list[str]:
-    """Return lines of warnings and errors, and tracebacks whole."""
-    kept: list[str] = []
+    """Return the lines of warnings and errors, with whole tracebacks."""
+    faults: list[str] = []
     inside = False
     for line in lines:
         starts = "Traceback (most recent call last)" in line
         ends = inside and _RAISED.match(line) is not None
         if starts or inside or _LEVEL.search(line):
-            kept.append(line.rstrip()[:500])
+            faults.append(line.rstrip()[:500])
         inside = (inside or starts) and not ends
-    return kept
+    return faults
 
 
 def without(data: Any, secret: str) -> Any:
-    """``data`` with the secret cut out of every text: a server may send back what it was sent.
+    """Return ``data`` with the secret cut out of every text: a server may send back its request.
 
-    One that is too short to be secret stays: local servers take any word.
+    A key shorter than ``SECRET`` stays: local servers accept any key.
     """
     if isinstance(data, str):
         return data.replace(secret, "…") if len(secret) >= SECRET else data
@@ -135,11 +135,11 @@ def without(data: Any, secret: str) -> Any:
 
 
 def hidden(text: str) -> str:
-    """``text`` without what looks like a token or a password."""
+    """Return ``text`` without tokens and passwords."""
     return _SECRET.sub("…", text)
 
 
 def unsecret(reason: Reason) -> Reason:
-    """Return the reason, its fields without what looks like a token or a password, and not long."""
+    """Return the reason with short fields, without tokens and passwords."""
     fields = {k: hidden(v)[:300] if isinstance(v, str) else v for k, v in reason.fields.items()}
     return Reason(reason.kind, **fields)

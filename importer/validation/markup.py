@@ -1,7 +1,7 @@
-"""Signs in served text: markup that should have been read, calls that were not, turns that went on.
+"""Markup in served text: markers that no parser read, calls as text, turns that went on.
 
-Judging is independent of wire formats: what is looked for is the shape that all of them share, and the
-markers that a proof has put into the document.
+The patterns are independent of wire formats: they match the shape common to all of them, and the markers
+that a proof has put into the document.
 """
 
 from __future__ import annotations
@@ -35,46 +35,47 @@ _THINKING = re.compile(
     r"|\[/?THINK\]|<\|(?:START|END)_THINKING\|>|<\|?/?(?:think|thinking)[^<>\n]{0,20}\|?>",
     re.IGNORECASE,
 )
-# A pair of tags that opens an answer is a block no reader took, whatever its name.
+# A pair of tags that opens an answer is a block that no parser read, of any name.
 _LEADING_BLOCK = re.compile(r"^\s*(<([A-Za-z][\w:|]{0,30})>).*?</\2>", re.DOTALL)
 # Pieces of words as tokenizers store them: a space is Ġ or ▁, a line's end Ċ, a byte <0x0A>.
 _PIECE = re.compile(r"\u0120[A-Za-z]|\u010a(?!\w)|\u2581\w|<0x[0-9A-F]{2}>")
 _PIECES = 2  # one alone may be a letter
 _NEXT_TURN = re.compile(r"\n[^\S\n]*(?:assistant|user|model|human)\s*(?:\n|:)", re.IGNORECASE)
+TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be opened
 
 
 def thinking_markup(text: str) -> str | None:
     """Return the first marker of a thinking block in ``text``."""
-    if found := _THINKING.search(text):
-        return found.group(0)
+    if match := _THINKING.search(text):
+        return match.group(0)
     leading = _LEADING_BLOCK.match(text)
     return leading.group(1) if leading and not _CALL.match(leading.group(1)) else None
 
 
 def closing_marker(text: str) -> str | None:
     """Return the last marker in ``text`` that closes a thinking block."""
-    found = [m.group(0) for m in _THINKING.finditer(text) if "/" in m.group(0) or "END" in m.group(0)]
-    return found[-1] if found else None
+    markers = [m.group(0) for m in _THINKING.finditer(text) if "/" in m.group(0) or "END" in m.group(0)]
+    return markers[-1] if markers else None
 
 
 def thinks(text: str) -> bool:
-    """Return whether ``text`` holds a thinking block with a thought in it; an empty block is none.
+    """Return whether ``text`` holds a thinking block with a thought in it; an empty block has none.
 
-    Where the prompt has opened the block, only its closing marker is there, with the thought before it.
+    Where the prompt has opened the block, only its closing marker stands there, with the thought before it.
     """
-    found = _THINKING.search(text)
-    if found is None:
+    match = _THINKING.search(text)
+    if match is None:
         return False
-    if "/" in found.group(0) or "END" in found.group(0):
-        return bool(text[: found.start()].strip())
-    closing = _THINKING.search(text, found.end())
-    return bool(text[found.end() : closing.start() if closing else len(text)].strip())
+    if "/" in match.group(0) or "END" in match.group(0):
+        return bool(text[: match.start()].strip())
+    closing = _THINKING.search(text, match.end())
+    return bool(text[match.end() : closing.start() if closing else len(text)].strip())
 
 
 def call_markup(text: str) -> str | None:
     """Return the first marker of a tool call in ``text``."""
-    found = _CALL.search(text)
-    return found.group(0) if found else None
+    match = _CALL.search(text)
+    return match.group(0) if match else None
 
 
 def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
@@ -82,8 +83,8 @@ def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
     for marker in markers:
         if marker.strip() and marker.strip() in text:
             return marker.strip()
-    found = _CONTROL.search(text)
-    return found.group(0) if found else None
+    match = _CONTROL.search(text)
+    return match.group(0) if match else None
 
 
 def untagged(text: str) -> str:
@@ -97,26 +98,24 @@ def without_thinking(text: str) -> str:
 
 
 def undecoded(text: str) -> str | None:
-    """Return the first piece of a word in ``text`` that nobody has made text of, where there are several."""
-    found = _PIECE.findall(_CONTROL.sub("", text))  # a token's own name may hold such signs
-    return found[0] if len(found) >= _PIECES else None
+    """Return the first undecoded piece of a word in ``text``, where there are several."""
+    pieces = _PIECE.findall(_CONTROL.sub("", text))  # a token's own name may hold such characters
+    return pieces[0] if len(pieces) >= _PIECES else None
 
 
 def outside(text: str, reasoning: str = "") -> str:
-    """Return what of ``text`` stands behind its last thinking block; ``reasoning`` is what a parser took for
-    one.
-    """
-    last = max((found.end() for found in _THINKING.finditer(text)), default=0)
+    """Return the part of ``text`` behind its last thinking block; ``reasoning`` is that of a parser."""
+    last = max((match.end() for match in _THINKING.finditer(text)), default=0)
     thought = reasoning.strip()
     taken = text.find(thought) + len(thought) if thought in text else 0
     return text[max(last, taken) :]
 
 
 def drafted(reasoning: str, content: str = "") -> bool:
-    """Return whether a call in ``reasoning`` is but a thought: words follow it, or words before and an answer
-    after.
+    """Return whether a call in ``reasoning`` is a thought: words follow it, or stand before it with an
+    answer after.
 
-    What a parser has swallowed ends in what closes a call.
+    A call that a parser has swallowed ends with a closing marker.
     """
     text = _CONTROL.sub("", reasoning).strip()
     answered = content.strip() and re.match(r"[\w'’]+,? [\w'’]+", text)
@@ -129,11 +128,10 @@ def next_turn(text: str) -> bool:
 
 
 def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return a quote from ``text`` that has the shape of a call of one of ``tools``; ``None`` where there is
-    none.
+    """Return a quote from ``text`` in the shape of a call of one of ``tools``, or ``None``.
 
-    The shape is the function's name and, where it takes arguments, one of their names in front of a value: as
-    JSON, XML, Python or key and value. Prose that merely names the tool is none.
+    The shape is the name of the function and, where it has parameters, one of their names in front of a
+    value: as JSON, XML, Python or key and value. Prose that names the tool is none.
     """
     for tool in tools:
         function = tool["function"]
@@ -149,14 +147,12 @@ def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None
 
 
 def gives_argument(text: str, key: str) -> bool:
-    """Return whether ``text`` gives an argument of that name a value, in any format."""
+    """Return whether ``text`` has a value for an argument of that name, in any format."""
     return re.search(_argument(re.escape(key)), text) is not None
 
 
 def _argument(keys: str) -> str:
-    """Return a pattern for one of ``keys`` (an alternation) as the name of an argument that is given a
-    value.
-    """
+    """Return a pattern for one of ``keys`` (an alternation) as the name of an argument with a value."""
     return (
         rf"\\?[\"'](?:{keys})\\?[\"']\s*:\s*\S"  # "key": value, escaped or not
         rf"|[=\"'](?:{keys})[\"']?>\s*\S"  # <parameter=key>value, <parameter name="key">value
@@ -166,13 +162,8 @@ def _argument(keys: str) -> str:
     )
 
 
-TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be opened
-
-
 def endless(ctx: Context, prompt: Prompt) -> bool:
-    """Return whether the model thinks, and says nothing after it, where it goes on from the rendered
-    prompt.
-    """
+    """Return whether the completion of the rendered prompt is a thought without an answer."""
     written = ctx.raw(prompt, max_tokens=ctx.promise.max_tokens)
     if written is None:
         return False
@@ -185,10 +176,10 @@ def endless(ctx: Context, prompt: Prompt) -> bool:
 
 
 def unended(outcome: Outcome, prompt: Prompt, ctx: Context) -> Outcome:
-    """Return the verdict on an answer that has to follow a thought, where the model by itself ends none.
+    """Return the verdict on an answer that must follow a thought, where the model by itself ends none.
 
-    What an engine holds to a form begins behind the thought's end. Nothing is said of models whose markers
-    are not seen in an answer to a plain question either.
+    Engines bind the text behind the end of a thought. The outcome stays for models whose markers are missing
+    in an answer to a plain question as well.
     """
     if not isinstance(outcome, Fail) or outcome.attribution != "engine" or not ctx.promise.reasoning_parser:
         return outcome

@@ -1,4 +1,4 @@
-"""What a probe found: pass, fail, not applicable or inconclusive, each with its reason."""
+"""The outcome of a probe: pass, fail, not applicable or inconclusive, each with its reason."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from importer.engines.deaths import Attribution
 from importer.messages import render
 from importer.reasons import Reason
 
-Evidence = tuple[Mapping[str, Any], ...]  # raw exchanges, as ``client.Exchange.to_json`` gives them
+Evidence = tuple[Mapping[str, Any], ...]  # raw exchanges, in the form of ``client.Exchange.to_json``
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
 
 
 def wilson(agreed: int, trials: int) -> tuple[float, float] | None:
-    """Return the 95 % score interval for a share, ``agreed`` of ``trials`` having been seen; ``None`` without
-    any.
+    """Return the 95 % score interval for a share of ``agreed`` in ``trials``; ``None`` without trials.
 
     Wilson, *Probable inference, the law of succession, and statistical inference*, JASA 22 (1927).
     """
@@ -30,13 +29,13 @@ def wilson(agreed: int, trials: int) -> tuple[float, float] | None:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-class _Told:
-    """What all outcomes share.
+class _OutcomeBase:
+    """The common part of all outcomes.
 
-    ``trials``   of these ``agreed`` said the same as the outcome; all, unless given.
-    ``within``   names of what was asked, the outermost first: a way, a prompt, a turn.
-    ``notes``    what else was found, after the reason.
-    ``follows``  the probes that show the cause of it.
+    ``trials``   answers that were judged, ``agreed`` of them alike; all, where it is ``None``.
+    ``within``   names of the parts of the probe, the outermost first: a way, a prompt, a turn.
+    ``notes``    further reasons, after the first.
+    ``follows``  the probes that show the cause.
     """
 
     __slots__ = ()
@@ -49,22 +48,22 @@ class _Told:
 
     @property
     def agreeing(self) -> int:
-        """Return how many trials said the same."""
+        """Return the number of trials with the same outcome."""
         return self.trials if self.agreed is None else self.agreed
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Between what shares of all answers those lie that say the same, at 95 %."""
+        """Return the 95 % interval for the share of all answers with the same outcome."""
         return wilson(self.agreeing, self.trials)
 
     @property
     def reasons(self) -> Iterator[Reason]:
-        """Reason and notes, and the reasons that are fields of them."""
+        """Yield reason and notes, and the reasons among their fields."""
         for reason in (self.reason, *self.notes):
             yield from _all(reason)
 
     def gives(self, *kinds: StrEnum) -> bool:
-        """Return whether one of these kinds is among its reasons."""
+        """Return whether one of these kinds is among the reasons."""
         return any(reason.kind is kind for reason in self.reasons for kind in kinds)
 
 
@@ -79,8 +78,8 @@ def _all(value: object) -> Iterator[Reason]:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass(_Told):
-    """What was served is what the document says."""
+class Pass(_OutcomeBase):
+    """The served model does what the document promises."""
 
     reason: Reason
     trials: int = 1
@@ -95,8 +94,8 @@ class Pass(_Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Fail(_Told):
-    """It is not; ``attribution`` names the part at fault, ``remedy`` the change that would help."""
+class Fail(_OutcomeBase):
+    """The served model does not; ``attribution`` is the part at fault, ``remedy`` the change that helps."""
 
     reason: Reason
     attribution: Attribution
@@ -111,8 +110,8 @@ class Fail(_Told):
 
 
 @dataclass(frozen=True, slots=True)
-class NotApplicable(_Told):
-    """The document does not promise what this probe looks for."""
+class NotApplicable(_OutcomeBase):
+    """The document does not promise the behaviour that this probe checks."""
 
     reason: Reason
     trials: int = 0
@@ -127,8 +126,8 @@ class NotApplicable(_Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Inconclusive(_Told):
-    """It could not be told; ``attribution`` names the part that kept it from being told."""
+class Inconclusive(_OutcomeBase):
+    """The probe has no verdict; ``attribution`` names the part that prevents one."""
 
     reason: Reason
     attribution: Attribution
@@ -143,11 +142,11 @@ class Inconclusive(_Told):
 
 
 Outcome = Pass | Fail | NotApplicable | Inconclusive
-Found = TypeVar("Found", Pass, Fail, NotApplicable, Inconclusive, Outcome)
+AnyOutcome = TypeVar("AnyOutcome", Pass, Fail, NotApplicable, Inconclusive, Outcome)
 
 
 def counts_as_passed(outcome: Outcome) -> bool:
-    """Strict: an inconclusive probe has proved nothing."""
+    """Return whether an outcome counts as passed; an inconclusive one does not."""
     return isinstance(outcome, Pass | NotApplicable)
 
 
@@ -156,8 +155,8 @@ def asks_for(outcome: Outcome, *remedies: StrEnum) -> bool:
     return outcome.remedy is not None and any(outcome.remedy.kind is remedy for remedy in remedies)
 
 
-def named(outcome: Found, name: str) -> Found:
-    """Return the outcome of what was asked under this name."""
+def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
+    """Return the outcome with ``name`` as its outermost part."""
     return replace(outcome, within=(name, *outcome.within))
 
 
@@ -178,10 +177,10 @@ def failing(outcome: Outcome, attribution: Attribution, remedy: Reason | None = 
 
 @dataclass(frozen=True, slots=True)
 class ProbeRow:
-    """One probe's outcome beside the lesson it stands for.
+    """The outcome of one probe with its lesson.
 
-    ``seconds``  it took, waiting for answers that another probe had asked for included.
-    ``log``      what the engine's log complained of meanwhile, where the probe did not pass.
+    ``seconds``  its duration, with the time for answers that another probe requested.
+    ``log``      the errors in the log of the engine meanwhile, where the probe did not pass.
     """
 
     probe: str
@@ -195,7 +194,7 @@ class ProbeRow:
         return {
             "probe": self.probe,
             "outcome": self.outcome.outcome,
-            "reason": told(self.outcome),
+            "reason": reason_text(self.outcome),
             "attribution": self.outcome.attribution,
             "mend": "" if self.outcome.remedy is None else render(self.outcome.remedy),
             "cause": {
@@ -219,8 +218,8 @@ class ProbeRow:
 class Report:
     """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop.
 
-    ``partial`` says what it was limited to, where it is not the document's whole validation: ``probes``,
-    ``against`` the address of a server that somebody else runs.
+    ``partial`` has the limits of a validation that is not of the whole document: ``probes``, and ``against``,
+    the address of a server that importer did not start.
     """
 
     engine: Mapping[str, Any]
@@ -231,32 +230,32 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """No failure and nothing inconclusive among what applies, and something did apply."""
+        """Return whether an applicable probe passed, and all applicable ones did."""
         outcomes = [row.outcome for row in self.rows]
         return all(map(counts_as_passed, outcomes)) and any(o.outcome == "pass" for o in outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the receipt's ``validation`` section, but for the digest it belongs to."""
-        told: dict[str, Any] = {
+        """Return the receipt's ``validation`` section, without the digest of its document."""
+        section: dict[str, Any] = {
             "engine": dict(self.engine),
             "started": self.started,
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
             "outcomes": [row.to_json() for row in self.rows],
             "passed": self.passed,
         }
-        return told if self.partial is None else told | {"partial": dict(self.partial)}
+        return section if self.partial is None else section | {"partial": dict(self.partial)}
 
 
 def _typed(reason: Reason) -> dict[str, Any]:
-    """Kind and fields, for code that reads a receipt."""
+    """Return kind and fields of a reason, for programs that read a receipt."""
     fields = reason.to_json()
     return {"kind": fields.pop("kind"), "fields": fields}
 
 
-def told(outcome: Outcome) -> str:
-    """Return the reason in words: of what it is, what else was found, and what it follows from."""
-    said = ": ".join([*outcome.within, render(outcome.reason)])
-    return "; ".join([said, *map(render, outcome.notes), *(f"see {probe}" for probe in outcome.follows)])
+def reason_text(outcome: Outcome) -> str:
+    """Return the reason as text, with its notes and the probes that it follows from."""
+    text = ": ".join([*outcome.within, render(outcome.reason)])
+    return "; ".join([text, *map(render, outcome.notes), *(f"see {probe}" for probe in outcome.follows)])
 
 
 def _rounded(interval: tuple[float, float] | None) -> list[float] | None:

@@ -1,4 +1,4 @@
-"""What the probes ask: short questions that any chat model can answer, in one place."""
+"""The prompts of the probes: short conversations that any chat model can answer."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Tool = Mapping[str, Any]
 class Prompt:
     """A conversation and the tools offered.
 
-    ``expects``  words one of which a right answer holds, in lower case.
-    ``switches`` variables for the chat template, where the probe is about them.
-    ``extra``    further fields of the request: ``tool_choice``, ``stop``, ``max_tokens`` …
-    ``begins``   whether it ends where the assistant is to speak, as every one does that is sent.
+    ``expects``   words in lower case; a right answer holds one of them.
+    ``switches``  variables for the chat template, where the probe is about them.
+    ``extra``     further fields of the request: ``tool_choice``, ``stop``, ``max_tokens`` …
+    ``begins``    whether it ends with the beginning of an assistant's turn; all prompts that are sent do.
     """
 
     name: str
@@ -38,7 +38,7 @@ def user(text: str) -> Message:
 def call(number: int, name: str, arguments: Mapping[str, Any]) -> Message:
     """Return an assistant's turn that calls a tool.
 
-    The id has nine letters and digits, the only form that every template takes.
+    The id has nine letters and digits, the only form that every template accepts.
     """
     function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
     made = {"id": call_id(number), "type": "function", "function": function}
@@ -46,19 +46,17 @@ def call(number: int, name: str, arguments: Mapping[str, Any]) -> Message:
 
 
 def result(number: int, name: str, value: Mapping[str, Any]) -> Message:
-    """Return what the tool answered to call ``number``."""
+    """Return the result of the tool for call ``number``."""
     return {"role": "tool", "tool_call_id": call_id(number), "name": name, "content": json.dumps(value)}
 
 
 def call_id(number: int) -> str:
-    """``call00001`` and so on."""
+    """Return the id of a call: ``call00001`` and so on."""
     return f"call{number:05d}"
 
 
 def function(name: str, description: str, properties: Mapping[str, Any], *required: str) -> Tool:
-    """Return a tool as the OpenAI API describes it; every property is required unless ``required`` names
-    some.
-    """
+    """Return a tool in the form of the OpenAI API; without ``required`` every property is required."""
     schema = {
         "type": "object",
         "properties": dict(properties),
@@ -75,17 +73,17 @@ GREETED = Prompt(
     "greeted", (*GREETING.messages, {"role": "assistant", "content": "Hello to all."}), begins=False
 )
 SUM = Prompt("sum", (user("What is two plus two?"),), expects=("four", "4"))
-# Templates know the switch by one of these names; the others ignore what they do not know.
+# Templates name the switch by one of these names, and ignore the other.
 SUM_THINKING = replace(SUM, name="sum-thinking", switches={"enable_thinking": True, "thinking": True})
 SUM_SILENT = replace(SUM, name="sum-silent", switches={"enable_thinking": False, "thinking": False})
-# Words in a known order, so that a stop string, a limit and a cut have a place where they must fall.
+# Words in a known order, so that a stop string, a limit and a cut have an exact place.
 COUNT = Prompt("count", (user("Count from one to ten in words."),), expects=("ten",))
-# Many right answers: what is drawn at random shows here.
+# Many right answers: random draws differ here.
 NUMBER = Prompt("number", (user("Name a random number from one to twenty."),))
-# One word over and over: what a penalty changes shows here.
+# One word over and over: a penalty changes this answer.
 AGAIN = Prompt("again", (user('Write the word "again" ten times.'),), expects=("again",))
 # A second turn of the same conversation, for a cache and for history that has to reach the prompt.
-NAME_TOLD = Prompt(
+NAME_RECALL = Prompt(
     "name-told",
     (
         user("My name is Mira. What is two plus two?"),
@@ -95,7 +93,7 @@ NAME_TOLD = Prompt(
     expects=("mira",),
 )
 SYSTEM = Prompt("system", ({"role": "system", "content": "Be brief."}, *GREETING.messages))
-# Longer, if the system's words are shown to the model at all.
+# Longer, if the template renders the system's turn.
 SYSTEM_LONGER = Prompt(
     "system-longer",
     (
@@ -141,7 +139,7 @@ TRIP_TOOL = function(
 )
 
 WEATHER = Prompt("weather", (user("What is the weather in Paris?"),), (WEATHER_TOOL,), ("paris",))
-# Longer by a tool, if tools are shown to the model at all.
+# Longer by a tool, if the template renders tools.
 WEATHER_TWO_TOOLS = replace(WEATHER, name="weather-two-tools", tools=(WEATHER_TOOL, TIME_TOOL))
 GREETING_WITH_TOOL = Prompt("greeting-with-tool", GREETING.messages, (WEATHER_TOOL,))
 TWO_CITIES = Prompt(
@@ -151,7 +149,7 @@ TWO_CITIES = Prompt(
     ("paris", "rome"),
 )
 ALARMS = Prompt("alarms", (user("Which alarms do I have?"),), (ALARMS_TOOL,))
-TRIP_WANTED: Mapping[str, Any] = {
+TRIP_ARGUMENTS: Mapping[str, Any] = {
     "destination": "Köln",
     "seats": 2,
     "budget": 99.5,
@@ -170,7 +168,7 @@ TRIP = Prompt(
     (TRIP_TOOL,),
     ("köln",),
 )
-# A question for a tool that is not on offer: a name that nobody offered must not come back.
+# A question for a tool that is not on offer: no call may name it.
 NOT_OFFERED = Prompt("not-offered", (user("What time is it in Rome?"),), (WEATHER_TOOL,))
 REQUIRED = replace(GREETING_WITH_TOOL, name="required", extra={"tool_choice": "required"})
 NAMED = replace(
@@ -183,20 +181,20 @@ FORBIDDEN = replace(WEATHER, name="forbidden", extra={"tool_choice": "none"})
 
 def weather_answered(name: str, value: Mapping[str, Any]) -> Prompt:
     """Return the weather question after the tool has answered with ``value``."""
-    asked = call(1, "get_weather", {"location": "Paris"})
+    calling = call(1, "get_weather", {"location": "Paris"})
     answered = result(1, "get_weather", value)
-    messages = (*WEATHER.messages, asked, answered)
+    messages = (*WEATHER.messages, calling, answered)
     return Prompt(name, messages, WEATHER.tools, ("snow", "-3"))
 
 
-# A result that nobody would guess: an answer that holds it has read it.
+# A result that no model guesses: an answer that holds it has read it.
 WEATHER_ANSWERED = weather_answered("weather-answered", {"temperature": -3, "condition": "snowy"})
 # The same turn with a longer result: a prompt of equal length means the result never reached the model.
 WEATHER_ANSWERED_LONGER = weather_answered(
     "weather-answered-longer",
     {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021},
 )
-# Two calls in one turn and the results of both, which nobody would take for the other's.
+# Two calls in one turn with the distinct results of both.
 _PARIS, _ROME = (call(n, "get_weather", {"location": city}) for n, city in ((1, "Paris"), (2, "Rome")))
 BOTH_ANSWERED = Prompt(
     "both-answered",
@@ -219,8 +217,8 @@ WEATHER_CALLED_LONGER = replace(
         *WEATHER_ANSWERED.messages[2:],
     ),
 )
-# The conversation goes on, and a structured call is wanted again: after one, two and three of them.
-_TOLD = (
+# The conversation goes on, and the answer must be a call again: after one, two and three calls.
+_ALL_ROUNDS = (
     *WEATHER_ANSWERED.messages,
     {"role": "assistant", "content": "It is snowy there now."},
     user("What is the weather in Rome?"),
@@ -234,7 +232,7 @@ _TOLD = (
     user("What is the weather in Berlin?"),
 )
 ROUNDS = tuple(
-    Prompt(f"round-{number}", _TOLD[:length], (WEATHER_TOOL, TIME_TOOL), (city,))
+    Prompt(f"round-{number}", _ALL_ROUNDS[:length], (WEATHER_TOOL, TIME_TOOL), (city,))
     for number, length, city in ((2, 5, "rome"), (3, 9, "oslo"), (4, 13, "berlin"))
 )
 
@@ -249,7 +247,7 @@ TALK = Prompt("told-talk", _TURNS)
 TALK_WITH_SYSTEM = Prompt(
     "told-talk-with-system", ({"role": "system", "content": "Answer as an old gardener."}, *_TURNS)
 )
-# Longer than any window that somebody may have set.
+# Longer than the window of a template that drops early turns.
 _ROWS = enumerate(("ash", "beech", "cedar", "elder", "fir", "hazel", "juniper", "larch"))
 LONG_TALK = Prompt(
     "told-long-talk",
@@ -294,7 +292,7 @@ CALLED, CALLED_EMPTY = (
     )
     for name, arguments in (("find_events", {"place": "Bergen"}), ("list_events", {}))
 )
-# The same with one call, for models that make no more.
+# The same with one call, for models that make one at a time.
 ROUND_OF_ONE = replace(
     ROUND,
     name="told-round-of-one",

@@ -1,4 +1,4 @@
-"""What a proof says against what an engine serves: a parser that reads the model's text, and does not."""
+"""The comparison of a proof with a served answer: a parser that reads the text of the model, and does not."""
 
 from __future__ import annotations
 
@@ -24,29 +24,25 @@ TAIL = 60  # characters that may follow a call's last argument: what closes it, 
 
 
 def same_template(ctx: Context, proof: Proof) -> bool:
-    """Return whether the template beside the weights is the one that was proved, as far as anybody can
-    tell.
-    """
+    """Return whether the template beside the weights is the proved one, or unknown."""
     return ctx.render is None or ctx.render.digest in ("", proof.template)
 
 
 def claimed(key: str, ctx: Context) -> str | None:
-    """Return what the repository names, for engines that are not told."""
+    """Return the parser that the repository names, for engines that infer theirs."""
     return ctx.render.claimed if ctx.render is not None and key == "tool_parser" else None
 
 
 def named(key: str, ctx: Context, proof: Proof) -> str | None:
-    """Return the parser in use: the document's, or what an engine takes that is told none."""
+    """Return the parser in use: of the document, or the one that an engine infers."""
     if proof.engine in INFERRING:
         return claimed(key, ctx) or proof.inferred.get(key)
-    wanted: str | None = getattr(ctx.promise, key)
-    return wanted
+    promised: str | None = getattr(ctx.promise, key)
+    return promised
 
 
 def wrong(key: str, ctx: Context, proof: Proof) -> bool:
-    """Return whether the engine does not do what its own parser does, on text that the parser is proved to
-    read.
-    """
+    """Return whether the engine fails on text that its own parser is proved to read."""
     if ctx.render is None or not same_template(ctx, proof) or named(key, ctx, proof) not in proof.reads(key):
         return False
     runs = getattr(ctx.running(), key)
@@ -56,12 +52,12 @@ def wrong(key: str, ctx: Context, proof: Proof) -> bool:
 
 
 def remedy(key: str, ctx: Context, proof: Proof) -> Reason:
-    """Return what helps where the engine's own parser would have."""
+    """Return the remedy for an engine that does not use its own parser."""
     return Reason(Remedy.OTHER_VERSION_READS, parser=named(key, ctx, proof))
 
 
 def renders_none(key: str, proof: Proof) -> bool:
-    """Return whether the template was found to render nothing that a parser of this kind could read."""
+    """Return whether the template renders nothing that a parser of this kind reads."""
     return proof.unasked.get(key) == RENDERS_NONE[key]
 
 
@@ -81,17 +77,13 @@ def whole_in_pieces(ctx: Context) -> Reason | None:
 
 
 def instead(document: Mapping[str, Any], proof: Proof) -> Reason | None:
-    """Return the change to a document that names a parser which does not read the template, where one
-    does.
-    """
-    told = (rather(key, field_paths.parser(document, key), proof) for key in proof.verdicts)
-    return next((change for change in told if change is not None), None)
+    """Return the change to a document with a parser that does not read the template, where another does."""
+    changes = (rather(key, field_paths.parser(document, key), proof) for key in proof.verdicts)
+    return next((change for change in changes if change is not None), None)
 
 
 def rather(key: str, named: str | None, proof: Proof) -> Reason | None:
-    """Return the change of one parser's name, where the one named does not read the template and another
-    does.
-    """
+    """Return the change of one parser, where the named one does not read the template and another does."""
     reads = proof.reads(key)
     if named is None or not reads or named in reads:
         return None
@@ -99,16 +91,16 @@ def rather(key: str, named: str | None, proof: Proof) -> Reason | None:
 
 
 def thinks_never(ctx: Context) -> bool:
-    """Return whether a reader of thoughts is named, and the template has none."""
+    """Return whether the document names a reasoning parser, and the template has no reasoning."""
     if ctx.proof is None or ctx.promise.reasoning_parser is None or not same_template(ctx, ctx.proof):
         return False
     return renders_none("reasoning_parser", ctx.proof)
 
 
 def calls_as_proved(ctx: Context) -> bool:
-    """Return whether the model writes a call, and nothing after it, as its template does.
+    """Return whether the model writes a call, and nothing after it, in the form of its template.
 
-    Where an answer shows what the model has not written, what it writes by itself has to tell.
+    Where an answer shows other text than the model wrote, the completion of the rendered prompt decides.
     """
     seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
     if rendered is None or (seen is not None and seen.finish_reason == "length"):
@@ -117,8 +109,8 @@ def calls_as_proved(ctx: Context) -> bool:
 
 
 def as_rendered(written: str, rendered: str) -> bool:
-    """Return whether one call of the weather in Paris stands in ``written`` as it does in ``rendered``."""
-    thoughts = [found.end() for found in THOUGHT_ENDS.finditer(written)]
+    """Return whether one call of the weather in Paris stands in ``written`` and ``rendered`` alike."""
+    thoughts = [match.end() for match in THOUGHT_ENDS.finditer(written)]
     text = _compact(written[thoughts[-1] :] if thoughts else written)
     calls = [(max(0, start - 2), min(len(text), end + 2)) for start, end in islice(_calls(text, 2), 2)]
     if len(calls) != 1:
@@ -128,7 +120,7 @@ def as_rendered(written: str, rendered: str) -> bool:
 
 
 def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield where each call begins and ends, ``around`` characters behind it being its own."""
+    """Yield start and end of each call; ``around`` characters behind it belong to it."""
     start = text.find(CALL)
     while start >= 0 and (end := text.find(LAST, start + len(CALL))) >= 0:
         yield start, end + len(LAST)
@@ -136,9 +128,7 @@ def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:
 
 
 def runs_on(ctx: Context) -> str | None:
-    """Return the token behind a call at which an answer ends, where the model goes on with words behind
-    it.
-    """
+    """Return the token behind a call that ends an answer, where the model writes words behind it."""
     seen = ctx.look(WEATHER)
     written = (seen.written if seen is not None else "") or ctx.raw(WEATHER) or ctx.shown(WEATHER)
     tail = next((written[end:] for _, end in _calls(written)), "")
@@ -147,19 +137,19 @@ def runs_on(ctx: Context) -> str | None:
 
 
 def encodes_twice(ctx: Context) -> bool:
-    """Return whether the model itself writes arguments as JSON in a text, and its template does not."""
+    """Return whether the model writes arguments as JSON in a text, and its template does not."""
     seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
     if seen is None or rendered is None:
         return False
     return ENCODED.search(seen.written) is not None and ENCODED.search(rendered) is None
 
 
-def misspells(ctx: Context, asked: Prompt) -> bool:
-    """Return whether the model begins and ends a call as its template does, and breaks the JSON between.
+def misspells(ctx: Context, prompt: Prompt) -> bool:
+    """Return whether the model begins and ends a call as its template does, with invalid JSON between.
 
-    What stands behind the end of its turn, or is cut, is no call.
+    Text behind the end of the turn, or a cut call, does not count.
     """
-    rendered, written = ctx.rendered(WEATHER_ANSWERED), ctx.raw(asked)
+    rendered, written = ctx.rendered(WEATHER_ANSWERED), ctx.raw(prompt)
     marker = call_markup(rendered or "")
     if rendered is None or written is None or marker is None or marker not in written:
         return False
@@ -170,9 +160,7 @@ def misspells(ctx: Context, asked: Prompt) -> bool:
 
 
 def _is_json(call: str) -> bool | None:
-    """Return whether a call that begins with a brace or a bracket is JSON; ``None`` where it begins
-    otherwise.
-    """
+    """Return whether a call that begins with a brace or a bracket is JSON; ``None`` for other beginnings."""
     text = call.lstrip()
     if not text.startswith(("{", "[")):
         return None
@@ -188,10 +176,10 @@ def thinks_as_proved(ctx: Context, proof: Proof) -> bool:
     seen = ctx.look(SUM)
     if seen is None or seen.finish_reason == "length":
         return False
-    text = seen.written.strip()
-    marker, stray = thinking_markup(text), control_token(text)
-    ended = stray is None or text.endswith(stray) or marker == stray
-    return marker is not None and ended and any(marker in told for told in proof.written.values())
+    answer = seen.written.strip()
+    marker, stray = thinking_markup(answer), control_token(answer)
+    ended = stray is None or answer.endswith(stray) or marker == stray
+    return marker is not None and ended and any(marker in rendered for rendered in proof.written.values())
 
 
 def _compact(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Changes that would mend what a probe found: one enumeration, so that causes are told by kinds."""
+"""Remedies of failed probes: one enumeration, so that root causes compare kinds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from importer.reasons import Reason
 
 
 class Remedy(StrEnum):
-    """A change; the reason that holds it has what it is made to."""
+    """A change to a document, a repository, an engine or a request; the fields of its reason have the
+    values.
+    """
 
     # Parsers.
     SET_PARSER = "set-parser"
@@ -107,7 +109,7 @@ class Remedy(StrEnum):
     SEND_VALUE = "send-value"
 
 
-# What judges ask for that see a reply only; ``blame.mended`` makes it the change that helps here.
+# General remedies of judges that see a reply alone; ``diagnosis.with_remedy`` makes them specific.
 OTHER_TOOL_PARSER = Reason(Remedy.CHOOSE_TOOL_PARSER)
 OTHER_REASONING_PARSER = Reason(Remedy.CHOOSE_REASONING_PARSER)
 CUT_THOUGHT = Reason(Remedy.CHOOSE_FOR_CUT_THOUGHT)
@@ -116,7 +118,7 @@ END_TOKEN = Reason(Remedy.END_TURN)
 WHOLE_ANSWERS = Reason(Remedy.WHOLE_ANSWERS)
 ALLOW_TOKENS = Reason(Remedy.ALLOW_TOKENS)
 
-# The field of a document that names the parser which these are about.
+# The field of a document that names the parser of a remedy.
 PARSER_OF: dict[Remedy, str] = {
     Remedy.CHOOSE_TOOL_PARSER: "tool_parser",
     Remedy.CHOOSE_REASONING_PARSER: "reasoning_parser",
@@ -126,5 +128,5 @@ PARSER_OF: dict[Remedy, str] = {
 
 
 def end_at(token: str | None) -> Reason:
-    """Return the change that makes an engine stop at a token, where it is known."""
+    """Return the change that makes an engine stop at a token, where the token is known."""
     return END_TOKEN if token is None else Reason(Remedy.END_AT, token=token)

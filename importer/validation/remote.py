@@ -1,4 +1,6 @@
-"""A server that somebody else runs: probed as it is, never stopped, and never the document's validation."""
+"""The validation of a server that importer did not start: never stopped, never the validation of the
+document.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,13 @@ from importer.validation.outcome import Report
 from importer.validation.probes import PROBES, Probe
 from importer.validation.run import Progress, probe, quiet
 
-BRIEF = 10.0  # seconds for what is asked beside the probes
+BRIEF = 10.0  # seconds for a request beside the probes
 LOCKED = (401, 403)
 ABSENT = (404, 405, 501)
-BESIDE = {"tokenize": "/tokenize", "messages": "/v1/messages"}  # what may be there beside the OpenAI API
+BESIDE = {
+    "tokenize": "/tokenize",
+    "messages": "/v1/messages",
+}  # features beyond the OpenAI API, with their paths
 
 
 def against(
@@ -38,30 +43,29 @@ def against(
 ) -> Report:
     """Run ``probes`` (all by default) against the server; ``model`` is the name that requests use.
 
-    What it offers is unknown, so probes ask and take a refusal for an answer. However this is left, no
-    request of it goes on.
+    The features of the server are unknown, so a probe sends its request, and a refusal is an answer. No
+    request goes on after the return.
     """
     started, begun = datetime.now(UTC), time.monotonic()
     chosen = PROBES if probes is None else tuple(probes)
     brief = replace(client, time_limit=BRIEF)
-    promise = replace(promise_of(document), found=_found(brief))
+    promise = replace(promise_of(document), detected=_detected(brief))
     bench = Context(promise, model, client, render=render, proof=proof)
     version = _version(brief)
     try:
         rows = probe(bench, chosen, progress or quiet)
     finally:
         client.hang_up()
-    asked = {"probes": [one.NAME for one in chosen], "against": client.base_url}
+    partial = {"probes": [one.NAME for one in chosen], "against": client.base_url}
     engine = {"name": client.base_url, "version": version}
     seconds = {"probes": time.monotonic() - begun}
-    return Report(engine, started.isoformat(timespec="seconds"), seconds, tuple(rows), asked)
+    return Report(engine, started.isoformat(timespec="seconds"), seconds, tuple(rows), partial)
 
 
 def the_model(client: Client, named: str | None, own: str) -> str:
-    """Return the name to ask for: the one that was given, else the document's ``own`` where the server has
-    it.
+    """Return the name for requests: ``named``, else ``own`` of the document where the server lists it.
 
-    Raises EngineError where nothing answers or the key is not taken, UsageError("unknown-model").
+    Raises EngineError without an answer or for a rejected key, UsageError("unknown-model").
     """
     log: list[Exchange] = []
     try:
@@ -69,8 +73,8 @@ def the_model(client: Client, named: str | None, own: str) -> str:
         names = [str(entry["id"]) for entry in listed["data"]]
     except RequestRefused as error:
         if error.status in LOCKED:
-            says = without(str(error), client.key or "")
-            raise EngineError("locked", url=client.base_url, says=says) from None
+            message = without(str(error), client.key or "")
+            raise EngineError("locked", url=client.base_url, says=message) from None
         return named or own
     except ExchangeError as error:
         raise EngineError("unreachable", url=client.base_url, problem=str(error)) from None
@@ -81,12 +85,12 @@ def the_model(client: Client, named: str | None, own: str) -> str:
     return named or own
 
 
-def _found(client: Client) -> frozenset[str]:
-    """Return what the server answers an empty request to with anything but that there is no such thing."""
-    return frozenset(name for name, path in BESIDE.items() if _is_there(client, path))
+def _detected(client: Client) -> frozenset[str]:
+    """Return the features whose paths answer an empty request with another status than absent."""
+    return frozenset(name for name, path in BESIDE.items() if _exists(client, path))
 
 
-def _is_there(client: Client, path: str) -> bool:
+def _exists(client: Client, path: str) -> bool:
     try:
         client.post(path, {}, [])
     except RequestRefused as error:
@@ -97,10 +101,10 @@ def _is_there(client: Client, path: str) -> bool:
 
 
 def _version(client: Client) -> str | None:
-    """As vLLM tells it; others do not."""
+    """Return the version that vLLM reports; other engines have no such path."""
     try:
-        told = json.loads(client.get("/version", []))
+        answer = json.loads(client.get("/version", []))
     except (ExchangeError, ValueError, RecursionError):
         return None
-    version = told.get("version") if isinstance(told, dict) else None
+    version = answer.get("version") if isinstance(answer, dict) else None
     return version[:80] if isinstance(version, str) else None

@@ -1,4 +1,4 @@
-"""The template of the weights that are served, rendered in the bounded process and never in ours."""
+"""Prompts of the served model, rendered with its chat template in the sandbox."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from importer.sandbox.closing import Closing
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.prompts import Message, Prompt
 
-Asked = tuple[str, str]
-
 
 class PromptRendering(Closing):
-    """Prompts as an engine writes them before it tokenises: with tools, switches, arguments as objects.
+    """A renderer of prompts in the form that an engine tokenises: with tools, switches, arguments as
+    objects.
 
-    ``variables`` are those that the engine was started with, ``template`` one in place of the snapshot's.
-    Safe to use from several threads; each prompt is rendered once. A template that asks for the date is given
-    a fixed one.
+    ``variables`` are those of the engine's start, ``template`` replaces the one of the snapshot. Safe to use
+    from several threads; each prompt is rendered once. Templates get a fixed date.
     """
 
     def __init__(
@@ -32,7 +30,7 @@ class PromptRendering(Closing):
         variables: Mapping[str, Any] | None = None,
         template: find.Template | None = None,
     ) -> None:
-        """Raise RepositoryError for a template that is no JSON or too large."""
+        """Read template and vocabulary; raises RepositoryError for a template too large or not JSON."""
         self._template = template or find.find(snapshot)
         self.files = snapshot.settings
         words = vocabulary.read(snapshot)
@@ -51,12 +49,12 @@ class PromptRendering(Closing):
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Return tokens at which an answer ends, as the repository names them."""
+        """Return the tokens that end an answer, as the repository names them."""
         return self._stops
 
     @property
     def digest(self) -> str:
-        """Of the template; empty where there is none."""
+        """Return the digest of the template; empty where there is none."""
         return self._template.digest if self._template else ""
 
     def knows(self, variable: str) -> bool:
@@ -65,15 +63,15 @@ class PromptRendering(Closing):
         return re.search(rf"(?<!\w){re.escape(variable)}(?!\w)", text) is not None
 
     def __call__(self, prompt: Prompt) -> str | None:
-        """Return the prompt's text; raises TemplateRefusedError with the template's words."""
+        """Return the text of the prompt; raises TemplateRefusedError with the message of the template."""
         return self.at(prompt, 0)
 
     def at(self, prompt: Prompt, later: float) -> str | None:
-        """Return the same, so many seconds later than the fixed time."""
+        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
         if self._template is None:
             return None
-        told = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later]
-        key = json.dumps(told, default=str)
+        inputs = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later]
+        key = json.dumps(inputs, default=str)
         with self._lock:
             if key not in self._known:
                 self._known[key] = self._render(self._template, prompt, later)
@@ -102,13 +100,13 @@ class PromptRendering(Closing):
 
 
 def _with_objects(message: Message) -> dict[str, Any]:
-    """Return a message as engines hand it to a template: arguments as objects, absent content as an empty
-    text.
+    """Return a message in the form that engines pass to a template: arguments as objects, absent content as
+    "".
     """
-    given = {**message, "content": message.get("content") or ""}
+    turn = {**message, "content": message.get("content") or ""}
     if message.get("tool_calls"):
-        given["tool_calls"] = [_with_object(call) for call in message["tool_calls"]]
-    return given
+        turn["tool_calls"] = [_with_object(call) for call in message["tool_calls"]]
+    return turn
 
 
 def _with_object(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """One reply for every engine: deltas of content, reasoning and tool calls, assembled once.
 
-A whole answer is one delta, a streamed one is many; both become the same ``Reply``. Everything here reads
-outside input: what does not fit raises ReplyError and nothing else.
+A whole answer is one delta, a streamed one is many; both become the same ``Reply``. All input comes from
+outside: a wrong format raises ReplyError and nothing else.
 """
 
 from __future__ import annotations
@@ -18,21 +18,40 @@ from importer.validation.errors import AnswerFailure, ReplyError
 
 
 class EventReason(StrEnum):
-    """What is found."""
+    """Why an event is not read."""
 
     TOO_LARGE = "too-large"
     NOT_UTF8 = "not-utf8"
 
 
+class ReplyReason(StrEnum):
+    """Why an answer is not read."""
+
+    GOES_ON = "goes-on"
+    CUT = "cut"
+    NOT_JSON = "not-json"
+    NOT_OBJECT = "not-object"
+    NO_CHOICES = "no-choices"
+    NO_CHOICE = "no-choice"
+    NOT_TEXT = "not-text"
+    CALLS_NO_LIST = "calls-no-list"
+    CALL_WITHOUT_INDEX = "call-without-index"
+    NO_NUMBER = "no-number"
+    LOGPROBS_NO_LIST = "logprobs-no-list"
+
+
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
 _BOM = b"\xef\xbb\xbf"
+DONE = "[DONE]"
+SPACE = "\u2581"  # how sentencepiece vocabularies write it
+BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
 
 
 class EventParser:
-    """Feed it bytes as they come; it yields the data of each event as soon as it is complete.
+    """A parser of server-sent events: bytes in, the data of each complete event out.
 
-    Follows the WHATWG rules for lines (LF, CR, CRLF), comments and fields; only ``data`` matters here.
-    Raises ReplyError for what is not UTF-8 or larger than ``MAX_EVENT``.
+    It follows the WHATWG rules for lines (LF, CR, CRLF), comments and fields; only ``data`` is used. Raises
+    ReplyError for bytes that are not UTF-8 and for events larger than ``MAX_EVENT``.
     """
 
     def __init__(self) -> None:
@@ -88,27 +107,6 @@ class EventParser:
             yield "\n".join(data)
 
 
-class ReplyReason(StrEnum):
-    """What is found."""
-
-    GOES_ON = "goes-on"
-    CUT = "cut"
-    NOT_JSON = "not-json"
-    NOT_OBJECT = "not-object"
-    NO_CHOICES = "no-choices"
-    NO_CHOICE = "no-choice"
-    NOT_TEXT = "not-text"
-    CALLS_NO_LIST = "calls-no-list"
-    CALL_WITHOUT_INDEX = "call-without-index"
-    NO_NUMBER = "no-number"
-    LOGPROBS_NO_LIST = "logprobs-no-list"
-
-
-DONE = "[DONE]"
-SPACE = "\u2581"  # how sentencepiece vocabularies write it
-BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
-
-
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool call; ``arguments`` is the JSON text as it arrived, never re-encoded."""
@@ -121,7 +119,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as the engine states them; ``None`` where it does not."""
+    """Token counts of the engine; ``None`` where it reports none."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -130,7 +128,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What one message or chunk adds."""
+    """The content of one message or chunk."""
 
     content: str = ""
     reasoning: str = ""
@@ -144,9 +142,9 @@ class Delta:
 class Reply:
     """A chat completion.
 
-    ``raw``     the answer's JSON objects, one for a whole answer.
-    ``behind``  what the model writes after the same prompt with no parser between, where that was asked for.
-    ``ended``   whether a stream said that it was done.
+    ``raw``     the JSON objects of the answer, one for a whole answer.
+    ``behind``  the text after the same rendered prompt without a parser, where it was requested.
+    ``ended``   whether the stream had its end marker.
     """
 
     content: str = ""
@@ -161,7 +159,9 @@ class Reply:
 
     @property
     def written(self) -> str:
-        """Return what the model wrote before any parser: its log-probabilities' tokens, else ``behind``."""
+        """Return the text of the model before any parser: the tokens of its log-probabilities, else
+        ``behind``.
+        """
         spelled = any(
             c in str(e.get("token")) for e in self.logprobs if isinstance(e, dict) for c in BYTE_LEVEL
         )
@@ -176,7 +176,7 @@ def from_whole(body: bytes) -> Reply:
 
 
 def from_stream(chunks: Iterable[bytes]) -> Reply:
-    """Read a streamed answer; where it was cut into chunks makes no difference."""
+    """Read a streamed answer; the borders of its chunks make no difference."""
     parser, deltas, raw, done = EventParser(), [], [], False
 
     def events() -> Iterable[str]:
@@ -211,7 +211,7 @@ def from_completion(body: bytes) -> Reply:
 
 
 def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, Any], ...] = ()) -> Reply:
-    """Put deltas together; the parts of a tool call are joined as OpenAI's own client joins them."""
+    """Return the reply of the deltas; parts of a tool call are joined as in the client of OpenAI."""
     content: list[str] = []
     reasoning: list[str] = []
     logprobs: list[Any] = []
@@ -252,7 +252,7 @@ def _object(value: Any, what: str) -> Mapping[str, Any]:
 def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | None]:
     """Return the first choice, if there is one, and the usage."""
     if data.get("error"):
-        raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=said(data)))
+        raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=error_message(data)))
     choices = data.get("choices")
     if not isinstance(choices, list):
         raise ReplyError(Reason(ReplyReason.NO_CHOICES))
@@ -268,7 +268,7 @@ def _delta(data: Mapping[str, Any], key: str) -> Delta:
     message = _object(choice.get(key) or {}, f"the {key}")
     return Delta(
         content=_text(message, "content"),
-        # vLLM and mlx-lm say `reasoning`, others `reasoning_content`, some both alike
+        # vLLM and mlx-lm send `reasoning`, others `reasoning_content`, some both alike
         reasoning=_text(message, "reasoning") or _text(message, "reasoning_content"),
         tool_calls=_calls(message.get("tool_calls"), streamed=key == "delta"),
         finish_reason=_text(choice, "finish_reason") or None,
@@ -327,9 +327,7 @@ def _logprobs(value: Any) -> tuple[Any, ...]:
 
 
 def _token(entry: Any, *, spelled: bool) -> bytes:
-    """Return a token's bytes, or its text; ``spelled`` where the engine gives it as a byte-level vocabulary
-    does.
-    """
+    """Return the bytes of a token, or its text; ``spelled`` for the alphabet of byte-level vocabularies."""
     if not isinstance(entry, dict):
         return b""
     data, token = entry.get("bytes"), entry.get("token")
@@ -345,14 +343,16 @@ def _token(entry: Any, *, spelled: bool) -> bytes:
 
 @cache
 def _alphabet() -> dict[str, int]:
-    """Character to byte in byte-level vocabularies; bytes that cannot be printed stand past 255 (GPT-2)."""
+    """Return the byte of each character in byte-level vocabularies; unprintable bytes stand past 255
+    (GPT-2).
+    """
     shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     moved = [byte for byte in range(256) if byte not in shown]
     return {chr(b): b for b in shown} | {chr(256 + n): b for n, b in enumerate(moved)}
 
 
-def said(data: Any) -> str:
-    """Return the sentence in an error body, whichever of the usual shapes it has; short."""
+def error_message(data: Any) -> str:
+    """Return the message of an error body of any usual shape, cut to 300 characters."""
     if isinstance(data, dict):
         inner = data.get("error", data.get("message", data.get("detail", data)))
         data = inner.get("message", inner) if isinstance(inner, dict) else inner

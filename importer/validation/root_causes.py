@@ -1,4 +1,4 @@
-"""What follows from what: a cause that one probe shows explains what others blame on the engine."""
+"""Root causes: a failure of one probe explains failures of others, and its attribution becomes theirs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from importer.validation.remedy import PARSER_OF, Remedy
 Explains = Callable[[ProbeRow], bool]
 ANSWERS = simple_answers.NAME
 THOUGHTS = reasoning_apart.NAME
-# They look at the engine or count the prompt, and need no sense in what the model writes.
+# Probes of the engine and of the prompt: they do not depend on the answers of the model.
 APART = {
     probe.NAME
     for probe in (
@@ -62,12 +62,12 @@ PENALTIES = (
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """What shows a cause, and what it explains.
+    """A cause with the failure that shows it and the failures that follow.
 
-    ``probe``     shows it by failing; any, where it is ``None``.
-    ``remedies``  one of which that failure asks for; any, where there are none.
-    ``explains``  which of the other rows follow from it.
-    ``where``     what else the failure has to be.
+    ``probe``     the probe that fails; any, where it is ``None``.
+    ``remedies``  the remedies of that failure; any, where there are none.
+    ``explains``  whether another row follows from it.
+    ``where``     a further condition on the failure.
     """
 
     probe: str | None
@@ -76,26 +76,26 @@ class RootCause:
     where: Callable[[Fail], bool] = lambda _: True
 
     def shown(self, failed: Mapping[str, Fail]) -> str | None:
-        """Return the first probe that shows it."""
-        return next((name for name, found in failed.items() if self._shows(name, found)), None)
+        """Return the first probe that shows the cause, or ``None``."""
+        return next((name for name, failure in failed.items() if self._shows(name, failure)), None)
 
-    def _shows(self, name: str, found: Fail) -> bool:
-        asked = not self.remedies or asks_for(found, *self.remedies)
-        return self.probe in (None, name) and asked and self.where(found)
+    def _shows(self, name: str, failure: Fail) -> bool:
+        matches = not self.remedies or asks_for(failure, *self.remedies)
+        return self.probe in (None, name) and matches and self.where(failure)
 
 
 def with_a_remedy(row: ProbeRow) -> ProbeRow:
-    """Return the row; an engine at fault has a change told in any case."""
+    """Return the row, with a remedy in any case where an engine is at fault."""
     if not isinstance(row.outcome, Fail) or row.outcome.remedy or row.outcome.attribution != "engine":
         return row
     return replace(row, outcome=replace(row.outcome, remedy=Reason(Remedy.ANOTHER_ENGINE)))
 
 
 def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
-    """Return the rows; those that did not pass for another row's reason are blamed on what that is blamed on.
+    """Return the rows; failures that follow from a root cause have its attribution.
 
-    Where answers are cut short or noise, that is all that rests on them; for another cause it is what an
-    engine is blamed for and the cause explains.
+    A cause in ``ROOTS`` explains all rows that depend on answers, and ends the search. A cause in ``CAUSES``
+    explains those rows that its entry selects.
     """
     failed = _failed(rows)
     noise = failed.get(ANSWERS)
@@ -107,37 +107,41 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
         first = root.shown(failed)
         if first is not None:
             return [_following(row, first, failed[first]) if root.explains(row) else row for row in rows]
-    told = list(rows)
+    traced_rows = list(rows)
     for cause in CAUSES:
         first = cause.shown(failed)
         if first is not None:
-            told = [_following(row, first, failed[first]) if cause.explains(row) else row for row in told]
-    lacking = next((name for name, found in failed.items() if _lacking(found)), None)
+            traced_rows = [
+                _following(row, first, failed[first]) if cause.explains(row) else row for row in traced_rows
+            ]
+    lacking = next((name for name, failure in failed.items() if _lacking(failure)), None)
     if lacking is not None:
-        told = [_following(row, lacking, failed[lacking]) if _broken(row) else row for row in told]
-    return told
+        traced_rows = [
+            _following(row, lacking, failed[lacking]) if _broken(row) else row for row in traced_rows
+        ]
+    return traced_rows
 
 
 def _failed(rows: Sequence[ProbeRow]) -> dict[str, Fail]:
     return {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
 
 
-def _lacking(found: Fail) -> bool:
-    """Return whether the log told what the engine lacks."""
-    return found.attribution == "environment" and found.gives(AnswerFailure.LOG_LACKS)
+def _lacking(failure: Fail) -> bool:
+    """Return whether the log shows a missing part of the environment."""
+    return failure.attribution == "environment" and failure.gives(AnswerFailure.LOG_LACKS)
 
 
-def _came(found: Fail) -> bool:
-    return not _never_came(found)
+def _came(failure: Fail) -> bool:
+    return not _never_came(failure)
 
 
 def _broken(row: ProbeRow) -> bool:
-    """Return whether an engine is blamed for an answer that never came."""
+    """Return whether a missing answer is attributed to an engine."""
     return _of_engine(row) and _never_came(row.outcome)
 
 
 def _never_came(outcome: Outcome) -> bool:
-    """Return whether there was no answer that could be right or wrong."""
+    """Return whether there was no answer to judge."""
     broke = (
         int(str(reason.fields["status"])) >= 500
         for reason in outcome.reasons
@@ -149,18 +153,21 @@ def _never_came(outcome: Outcome) -> bool:
 
 
 def _talks_not(lost: Fail) -> bool:
-    """Return whether it is an ordinary conversation that a template does not write as it should."""
+    """Return whether the template fails on an ordinary conversation."""
     return lost.within[:1] == (TALK.name,)
 
 
-def _begins_turns(found: Fail) -> bool:
-    """Return whether the document sets what begins an answer, or nothing else is seen to."""
-    variable = found.remedy.fields.get("variable") if found.remedy is not None else None
+def _begins_turns(failure: Fail) -> bool:
+    """Return whether the remedy is about the beginning of an answer."""
+    variable = failure.remedy.fields.get("variable") if failure.remedy is not None else None
     return variable in (None, "add_generation_prompt")
 
 
 def _rests_on_answers(row: ProbeRow) -> bool:
-    """Return whether the verdict does: an engine that does not tell its parser is judged by a call."""
+    """Return whether the verdict depends on answers.
+
+    That on a parser does, where the engine does not report it and a call decides.
+    """
     parser = row.probe == settings_read_back.NAME and _of_engine(row)
     return parser or row.probe not in APART
 
@@ -170,29 +177,27 @@ def _of_engine(row: ProbeRow) -> bool:
 
 
 def _refused(row: ProbeRow) -> bool:
-    """Return whether an engine is blamed for a refusal."""
+    """Return whether a refusal is attributed to an engine."""
     return _of_engine(row) and row.outcome.gives(AnswerFailure.REFUSED)
 
 
 def _answered(row: ProbeRow) -> bool:
-    """Return whether an engine is blamed for an answer."""
+    """Return whether an answer is attributed to an engine."""
     return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
 
 
 def _set_up(row: ProbeRow) -> bool:
-    """Return whether an engine is blamed for an answer, or for a prompt, which it writes by its settings,
-    too.
-    """
+    """Return whether an answer, or a prompt that depends on settings, is attributed to an engine."""
     return _answered(row) or (_of_engine(row) and row.probe == prompt_rendered.NAME)
 
 
 def _rests(row: ProbeRow) -> bool:
-    """Return whether the model, or an engine for an answer, or for none, is blamed."""
+    """Return whether an answer or its absence is attributed to an engine, or an answer to the model."""
     return _answered(row) or _broken(row) or (row.outcome.attribution == "model" and row.probe not in APART)
 
 
 def _otherwise(row: ProbeRow) -> bool:
-    """Return whether a template is blamed for a model that writes otherwise."""
+    """Return whether the failure is attributed to a template that the model does not follow."""
     return isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
 
 
@@ -201,28 +206,28 @@ def _rests_or_otherwise(row: ProbeRow) -> bool:
 
 
 def _thinks(row: ProbeRow) -> bool:
-    """Return whether an engine is blamed for an answer that holds a thought."""
+    """Return whether an answer that quotes a thought is attributed to an engine."""
     quoted = (value for reason in row.outcome.reasons for value in reason.fields.values())
     return _of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
 
 
 def _retold(row: ProbeRow) -> bool:
-    """Return whether a call could not be told in Anthropic's form, which has objects for arguments."""
+    """Return whether a call failed in the format of Anthropic, that has objects for arguments."""
     return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
 
 
 def _read(row: ProbeRow) -> bool:
-    """Return whether somebody is blamed for an answer."""
+    """Return whether an answer failed, with any attribution."""
     return isinstance(row.outcome, Fail) and row.probe not in APART
 
 
-# What makes noise of a whole model's answers.
+# Causes of wrong simple answers of an intact model.
 NOISE = (
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(files_as_imported.NAME, (), _rests_on_answers),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
 )
-# Where answers are all cut short, or noise, everything that rests on answers follows.
+# Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
     RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, _came),
     RootCause(ANSWERS, (), _rests_on_answers, _came),
@@ -259,10 +264,10 @@ def _following(row: ProbeRow, root: str, cause: Fail) -> ProbeRow:
         return row
     if (row.outcome.attribution, row.outcome.remedy) == (cause.attribution, cause.remedy):
         return row
-    told = replace(
+    outcome = replace(
         row.outcome,
         attribution=cause.attribution,
         remedy=cause.remedy,
         follows=(*row.outcome.follows, root),
     )
-    return replace(row, outcome=told)
+    return replace(row, outcome=outcome)

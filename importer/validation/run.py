@@ -1,6 +1,6 @@
-"""Validate: all probes against a running engine, side by side, those that measure alone, then its end.
+"""The run of a validation: all probes against a running engine, side by side or alone, then its stop.
 
-What is limited to some probes is a partial report: it proves nothing of the document as a whole.
+A run of some probes is a partial report: it proves nothing of the document as a whole.
 """
 
 from __future__ import annotations
@@ -42,45 +42,19 @@ from importer.validation.remedy import Remedy
 
 
 class SilenceReason(StrEnum):
-    """What is found."""
+    """Why no more probes run."""
 
     NO_ANSWERS = "no-answers"
 
 
-ENOUGH = 4  # probes one after the other: all that are asked side by side
-
-
-class CircuitBreaker:
-    """Counts the last probes of which no request was answered; ``limit`` is seconds for one of them."""
-
-    def __init__(self, limit: float) -> None:
-        self._limit, self._lock, self._rows = limit, Lock(), 0
-
-    def heard(self, row: ProbeRow) -> None:
-        """One more probe is over; what sent nothing says nothing."""
-        asked = [exchange for exchange in row.outcome.evidence if exchange["method"] == "POST"]
-        if not asked:
-            return
-        late = all(e["status"] is None and e["seconds"] >= self._limit for e in asked)
-        with self._lock:
-            self._rows = self._rows + 1 if late else 0
-
-    @property
-    def told(self) -> Inconclusive | None:
-        """Return why nothing more is asked, once that is so."""
-        if self._rows < ENOUGH:
-            return None
-        reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._limit)
-        return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME_OR_LOG), trials=0)
-
-
 class SpoiltReason(StrEnum):
-    """What a value of the document's sampling does."""
+    """The effect of a sampling value of the document."""
 
     PASSES_WITHOUT = "passes-without"
 
 
-# What changes nothing, and what would mend it. A temperature up to WARM spoils no answer of a whole model.
+ENOUGH = 4  # consecutive probes without an answer: as many as run side by side
+# Neutral values, and the remedy for others. A temperature up to WARM spoils no answer of an intact model.
 NEUTRAL = {
     "repetition_penalty": 1.0,
     "presence_penalty": 0.0,
@@ -94,42 +68,64 @@ REMEDIES = {
     "temperature": Reason(Remedy.LOWER_TEMPERATURE),
 }
 WARM = 1.0
+SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
+EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
+Progress = Callable[[str], None]
+
+
+class CircuitBreaker:
+    """A counter of consecutive probes without an answer; ``limit`` is seconds for one exchange."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit, self._lock, self._rows = limit, Lock(), 0
+
+    def record(self, row: ProbeRow) -> None:
+        """Count one more probe; a probe that sent nothing changes no count."""
+        requests = [exchange for exchange in row.outcome.evidence if exchange["method"] == "POST"]
+        if not requests:
+            return
+        late = all(e["status"] is None and e["seconds"] >= self._limit for e in requests)
+        with self._lock:
+            self._rows = self._rows + 1 if late else 0
+
+    @property
+    def verdict(self) -> Inconclusive | None:
+        """Return the outcome of all further probes once ``ENOUGH`` had no answer, else ``None``."""
+        if self._rows < ENOUGH:
+            return None
+        reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._limit)
+        return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME_OR_LOG), trials=0)
 
 
 def suspects(sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document's values that may spoil an answer."""
-    given = {k: v for k, v in sampling.items() if k in NEUTRAL and isinstance(v, int | float)}
-    return {k: v for k, v in given.items() if (v > WARM if k == "temperature" else v != NEUTRAL[k])}
+    """Return the sampling values of the document that may spoil an answer."""
+    values = {k: v for k, v in sampling.items() if k in NEUTRAL and isinstance(v, int | float)}
+    return {k: v for k, v in values.items() if (v > WARM if k == "temperature" else v != NEUTRAL[k])}
 
 
-def without(ctx: Context, outcome: Outcome, run: Run, kept: dict[str, Shared]) -> Outcome:
-    """Return the outcome; a fault of the configuration where one value less makes the probe pass.
+def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]) -> Outcome:
+    """Return the outcome; a fault of the configuration where the probe passes without one sampling value.
 
-    ``run`` runs the probe again; ``kept`` holds the answers that were asked for without each value.
+    ``run`` runs the probe again; ``shared`` has the answers without each value.
     """
     if counts_as_passed(outcome):
         return outcome
     for name, value in suspects(ctx.promise.sampling).items():
         sent = {**ctx.promise.client_sampling, name: NEUTRAL[name]}
-        asked = replace(
-            ctx, promise=replace(ctx.promise, client_sampling=sent), shared=kept.setdefault(name, Shared())
+        changed = replace(
+            ctx, promise=replace(ctx.promise, client_sampling=sent), shared=shared.setdefault(name, Shared())
         )
-        if isinstance(run(asked), Pass):
+        if isinstance(run(changed), Pass):
             return judge(outcome, name, value)
     return outcome
 
 
 def judge(outcome: Outcome, name: str, value: float) -> Fail:
-    """Return a probe that did not pass, and passes without this value."""
+    """Return the failure of a probe that passes without this value."""
     note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
-    found = failing(outcome, "configuration", REMEDIES[name], note)
-    return replace(found, trials=outcome.trials + 1, agreed=None)
-
-
-SIDE_BY_SIDE = 4  # probes at a time; engines batch, and what measures time, load or memory runs alone
-EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
-Progress = Callable[[str], None]
+    failure = failing(outcome, "configuration", REMEDIES[name], note)
+    return replace(failure, trials=outcome.trials + 1, agreed=None)
 
 
 class ServedEngine(Protocol):
@@ -137,7 +133,7 @@ class ServedEngine(Protocol):
 
     @property
     def base_url(self) -> str:
-        """``http://127.0.0.1:PORT``."""
+        """Return ``http://127.0.0.1:PORT``."""
 
     @property
     def model(self) -> str:
@@ -145,10 +141,10 @@ class ServedEngine(Protocol):
 
     @property
     def start_seconds(self) -> float:
-        """From the start of the process to its first healthy answer."""
+        """Return the seconds from the start of the process to its first healthy answer."""
 
     def stop(self) -> stops_cleanly.StopFacts:
-        """End it and say how that went."""
+        """Stop the engine and return how it ended."""
 
 
 def validate(
@@ -164,22 +160,23 @@ def validate(
     journal: Journal | None = None,
     memory: Callable[[], int | None] | None = None,
     fit: Callable[[], Mapping[str, Any]] | None = None,
-    told: tuple[str, ...] = (),
+    argv: tuple[str, ...] = (),
     tokens: Ask | None = None,
     files: Mapping[str, str] | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
-    ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does;
-    ``proof`` says which parsers read that template; ``journal`` is the engine's log;
-    ``memory`` gives the bytes that its processes hold, ``fit`` what was predicted beside what was reported;
-    ``told`` is what the engine was started with, ``tokens`` asks the tokenizer beside the weights, ``files``
-    are the hashes of the files beside them at the import.
-    ``time_limit`` is seconds for one exchange; ``progress`` is called with each step, from several threads.
-    What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
-    engine is the caller's to stop.
+    ``offers``      the features of the engine's server.
+    ``render``      renders a prompt with the template of the model; ``proof`` has the parsers that read it.
+    ``journal``     the log of the engine, ``argv`` its command line.
+    ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
+    ``tokens``      runs the tokenizer beside the weights, ``files`` has the hashes of the import.
+    ``time_limit``  seconds for one exchange.
+    ``progress``    is called with each step, from several threads.
+
+    A failed exchange is an outcome. Only a fault of importer itself is raised; the caller stops the engine.
     """
-    tell = progress or quiet
+    report_step = progress or quiet
     started = datetime.now(UTC)
     chosen = PROBES if probes is None else tuple(probes)
     begun = time.monotonic()
@@ -187,91 +184,93 @@ def validate(
     promise = promise_of(document, offers)
     bench = Context(
         promise, served.model, client,
-        render=render, proof=proof, journal=journal, memory=memory, fit=fit, told=told, tokens=tokens,
+        render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
         files=files or {},
     )  # fmt: skip
-    rows = probe(bench, chosen, tell)
+    rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
-    tell("stopping the engine")
+    report_step("stopping the engine")
     stop = served.stop()
     rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
-    asked = None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
-    return Report(_engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), asked)
+    partial_of = (
+        None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
+    )
+    return Report(_engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), partial_of)
 
 
 def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[ProbeRow]:
-    """Run probes against an API; rows keep the order given. Health is asked first, by itself.
+    """Run probes against an API; rows keep the order of ``probes``. Health runs first, by itself.
 
-    Each gets ``bench`` with a log of its own. Those that say ``ALONE`` follow the others, one at a time. An
-    engine that leaves everything unanswered is asked no more.
+    Each probe gets ``bench`` with a log of its own. Those with ``ALONE`` follow the others, one at a time.
+    An engine that leaves everything unanswered gets no more requests.
     """
-    kept: dict[str, Shared] = {}
+    shared: dict[str, Shared] = {}
     numbers = count()
-    silence = CircuitBreaker(bench.client.time_limit)
-    healthy = _row(health, bench, kept)
+    breaker = CircuitBreaker(bench.client.time_limit)
+    healthy = _row(health, bench, shared)
     unasked = Inconclusive(Reason(CommonReason.NOT_ASKED, why=healthy.outcome.reason), "engine", trials=0)
 
     def row(one: Probe) -> ProbeRow:
         progress(Step(one.NAME, next(numbers), len(probes)))
         if one is health:
             return healthy
-        why = silence.told if isinstance(healthy.outcome, Pass) else unasked
+        why = breaker.verdict if isinstance(healthy.outcome, Pass) else unasked
         if why is not None:
             return ProbeRow(one.NAME, one.LESSON, why)
-        made = _row(one, bench, kept)
-        silence.heard(made)
+        made = _row(one, bench, shared)
+        breaker.record(made)
         return made
 
     together = [one for one in probes if not alone(one)]
     pool = ThreadPoolExecutor(SIDE_BY_SIDE)
     try:
         rows = list(pool.map(row, together))
-    finally:  # on Ctrl-C nobody waits for answers: they end with the engine
+    finally:  # on Ctrl-C no answer is awaited: they end with the engine
         pool.shutdown(wait=False, cancel_futures=True)
     rows += [row(one) for one in probes if alone(one)]
     order = {one.NAME: place for place, one in enumerate(probes)}
-    told = [root_causes.with_a_remedy(row) for row in root_causes.traced(rows)]
-    return sorted(told, key=lambda made: order[made.probe])
+    traced = [root_causes.with_a_remedy(row) for row in root_causes.traced(rows)]
+    return sorted(traced, key=lambda made: order[made.probe])
 
 
 def alone(one: Probe) -> bool:
-    """Return whether a probe measures time, load or memory, and so must run with nothing beside it."""
+    """Return whether a probe measures time, load or memory, and so must run by itself."""
     return bool(getattr(one, "ALONE", False))
 
 
-def _row(one: Probe, bench: Context, kept: dict[str, Shared]) -> ProbeRow:
+def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
     ctx, begun = bench.apart(), time.monotonic()
-    outcome = _outcome(one, ctx, kept)
-    told = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
-    return ProbeRow(one.NAME, one.LESSON, outcome, time.monotonic() - begun, told)
+    outcome = _outcome(one, ctx, shared)
+    complaints = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
+    return ProbeRow(one.NAME, one.LESSON, outcome, time.monotonic() - begun, complaints)
 
 
-def _outcome(one: Probe, ctx: Context, kept: dict[str, Shared]) -> Outcome:
-    """Run one probe; what it exchanged is its evidence, whatever came of it."""
+def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
+    """Run one probe; its exchanges are the evidence of any outcome."""
     needless = one.needs(ctx.promise)
     if needless is not None:
         return NotApplicable(needless)
-    told = _blamed(one, ctx)
+    outcome = _attributed(one, ctx)
     if not alone(one) and one is not sampling_arrives:
-        told = without(ctx, told, partial(_blamed, one), kept)
+        outcome = without(ctx, outcome, partial(_attributed, one), shared)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
-    return replace(told, evidence=tuple(exchange.to_json() for exchange in log))
+    return replace(outcome, evidence=tuple(exchange.to_json() for exchange in log))
 
 
-def _blamed(one: Probe, ctx: Context) -> Outcome:
+def _attributed(one: Probe, ctx: Context) -> Outcome:
     try:
         outcome: Outcome = one.run(ctx)
     except ExchangeError as error:
         outcome = diagnosis.failed(error, ctx)
-    return diagnosis.mended(outcome, ctx)
+    return diagnosis.with_remedy(outcome, ctx)
 
 
 def _engine(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Name and version as the document records them."""
+    """Return name and version of the engine as the document records them."""
     recorded = (document.get("importer") or {}).get("engine") or {}
     return {"name": document.get("backend"), "version": None} | dict(recorded)
 
 
 def quiet(_step: str) -> None:
-    """Tell nobody."""
+    """Ignore a step."""

@@ -1,4 +1,4 @@
-"""What the tokenizer beside the weights makes of what is asked, without the engine."""
+"""Texts and prompts through the tokenizer beside the weights, without the engine."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ TEXT = "Say hello to Zo\u00eb, from K\u00f6ln!"
 OWN = Reason(Remedy.OWN_TOKENIZER)
 
 
-def asked(ctx: Context) -> Tokenized | None:
-    """Return what comes of TEXT and of a prompt; ``None`` where nobody can tell."""
+def round_trip(ctx: Context) -> Tokenized | None:
+    """Return ``TEXT`` and a prompt after tokenization and back; ``None`` where no tokenizer is at hand."""
     if ctx.tokens is None:
         return None
-    found = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT))
-    return found if found is not None and len(found.back) == 2 else None
+    result = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT))
+    return result if result is not None and len(result.back) == 2 else None
 
 
 def changed_prompt(ctx: Context) -> str | None:
-    """Return what the tokenizer makes of a prompt where that is another text; ``None`` where it is the same.
+    """Return a prompt after tokenization and back where that is another text; ``None`` where it is the same.
 
-    Whole tokenizers take spaces away beside special tokens, and put some there where tokens are not bytes.
+    Intact tokenizers remove spaces beside special tokens, and add some where tokens are not bytes.
     """
-    found, prompt = asked(ctx), ctx.rendered(GREETING)
-    if found is None or prompt is None:
+    result, prompt = round_trip(ctx), ctx.rendered(GREETING)
+    if result is None or prompt is None:
         return None
-    back = found.back[1]
-    spaced = found.exact and len(back) > len(prompt)
+    back = result.back[1]
+    spaced = result.exact and len(back) > len(prompt)
     return back if spaced or letters(back) != letters(prompt) else None
 
 

@@ -184,7 +184,7 @@ def test_a_line_that_was_cut_off_is_answered_again(desk: Desk) -> None:
         assert list(kept.answered(names)) == []
     repository = Repo(BASE)
     desk.hub.repos |= {"b/tiny": repository}
-    assert names.give(importer.hub.resolver(importer.hub.parse("b/tiny"), importer.hub.ANYWHERE)) == "b--tiny"
+    assert names.give(importer.hub.resolve(importer.hub.parse("b/tiny"), importer.hub.ANYWHERE)) == "b--tiny"
 
 
 def test_answers_given_under_other_settings_do_not_count(desk: Desk) -> None:
@@ -239,14 +239,14 @@ def test_what_is_under_way_is_bounded() -> None:
 
 
 def test_a_fault_in_one_line_does_not_cost_the_others(desk: Desk) -> None:
-    resolve = importer.hub.resolver
+    resolve = importer.hub.resolve
 
     def fails(reference: Any, places: AllowedFolders, **options: Any) -> Any:
         if reference.repo == "acme/chat":
             raise ZeroDivisionError("oh")
         return resolve(reference, places, **options)
 
-    desk.monkeypatch.setattr("importer.hub.resolver", fails)
+    desk.monkeypatch.setattr("importer.hub.resolver.resolve", fails)
     Path("list").write_text("acme/base\nacme/chat\nother/base")
     found = lines(desk("--from", "list"))
     assert ["error" in line for line in found] == [False, True, False]

@@ -91,7 +91,7 @@ def test_whatever_the_text_is_each_problem_has_a_place_in_it(text: str) -> None:
     assert found  # none of these letters spell a document
     for problem in found:
         assert 1 <= problem.line <= len(text.splitlines()) + 1
-        assert problem.says
+        assert problem.message
 
 
 LEAVES = st.integers() | st.text(max_size=5)

@@ -80,4 +80,4 @@ def test_a_death_is_explained_and_blamed(
         pass
     assert caught.value.kind == "engine-died"
     assert says in caught.value.message
-    assert logs.explain(tmp_path / "log", engine.deaths).blames == blames
+    assert logs.explain(tmp_path / "log", engine.deaths).attribution == blames

@@ -113,7 +113,7 @@ def test_the_documents_values_are_the_servers_defaults(mlx_engine: Installed, im
 def test_it_stops_with_nothing_left(mlx_engine: Installed, importer_home: Path) -> None:
     with mlx(mlx_engine.python) as served:
         report = served.stop()
-    assert (report.group_gone, report.port_free, report.killed) == (True, True, False)
+    assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
     assert not process_group.alive(served.pid)
 
 

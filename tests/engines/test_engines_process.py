@@ -66,7 +66,7 @@ def test_serve_and_stop(importer_home: Path, weights: Path, monkeypatch: pytest.
         assert "toy starts" in served.log.read_text()
         report = served.stop()
         assert served.stop() is report
-    assert (report.group_gone, report.port_free, report.killed) == (True, True, False)
+    assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
     assert "loading the weights" in steps
     assert served.log.parent == importer_home / "logs"
 
@@ -173,7 +173,7 @@ def test_a_stubborn_engine_is_killed(
     monkeypatch.setattr(process, "GRACE", 0.5)
     with toy("stubborn", weights) as served:
         report = served.stop()
-    assert (report.group_gone, report.port_free, report.killed) == (True, True, True)
+    assert (report.group_ended, report.port_free, report.killed) == (True, True, True)
 
 
 def test_the_whole_group_ends_with_it(importer_home: Path, weights: Path) -> None:
@@ -245,7 +245,7 @@ def test_logs_are_kept_but_not_for_ever(tmp_path: Path) -> None:
         path.write_text("")
         os.utime(path, (age, age))
     logs.fresh(tmp_path, "toy").write_text("")
-    assert len(list(tmp_path.glob("*.log"))) == logs.KEPT
+    assert len(list(tmp_path.glob("*.log"))) == logs.MAX_LOGS
     assert (tmp_path / "toy-29.log").exists()
 
 

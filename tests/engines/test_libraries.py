@@ -64,7 +64,7 @@ def test_what_the_system_lacks_is_unpacked_and_loaded(
     assert install.bring(tmp_path, python, LACKING, told.append) == ["libplanted_1.0_all.deb"]
     assert told == ["fetching libplanted: the system lacks libqq.so.2"]
     assert install.missing(python, LACKING) == {}
-    alone = [str(python), "-I", "-c", install.ASK, "libqq.so.2"]
+    alone = [str(python), "-I", "-c", install.LOAD, "libqq.so.2"]
     assert subprocess.run(alone, check=False).returncode == 0, "also for a worker"
 
 

@@ -50,7 +50,7 @@ def test_two_ranks_of_mlx_share_a_model_and_end_together(
         report = served.stop()
     (call,) = answer["choices"][0]["message"]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"location": "Paris"}
-    assert (len(ranks), report.group_gone, report.port_free) == (2, True, True)
+    assert (len(ranks), report.group_ended, report.port_free) == (2, True, True)
     assert servers(served.port) == []
     assert not process_group.alive(served.pid)
 

@@ -11,7 +11,7 @@ import pytest
 from importer.engines import ENGINES, get, logs
 from importer.engines import logs as surroundings
 from importer.engines.deaths import ENVIRONMENT, Death, Died
-from importer.engines.logs import SURROUNDINGS, Lacking
+from importer.engines.logs import ENVIRONMENT_ERRORS, Lacking
 from importer.messages import catalogue, render
 from importer.reasons import Reason, key_of
 from importer.validation import diagnosis, root_causes
@@ -68,7 +68,7 @@ def test_what_is_no_engines_fault(tmp_path: Path, engine: str) -> None:
     log = tmp_path / "log"
     for words, _ in SAID:
         log.write_text(f"loading\nTraceback (most recent call last):\n  at x\n{words}\n")
-        assert logs.explain(log, get(engine).deaths).blames == ENVIRONMENT, words
+        assert logs.explain(log, get(engine).deaths).attribution == ENVIRONMENT, words
 
 
 @pytest.mark.parametrize(("words", "says"), SAID)
@@ -83,7 +83,7 @@ def test_a_signal_tells_where_the_log_does_not(tmp_path: Path) -> None:
     assert kinds == {132: Lacking.PROCESSOR, 137: Lacking.KILLED, 1: Died.SILENT, 139: Died.SILENT}
 
 
-@pytest.mark.parametrize("deaths", [*(get(name).deaths for name in ENGINES), SURROUNDINGS])
+@pytest.mark.parametrize("deaths", [*(get(name).deaths for name in ENGINES), ENVIRONMENT_ERRORS])
 def test_each_pattern_finds_the_fields_of_its_sentence(deaths: tuple[Death, ...]) -> None:
     for death in deaths:
         text = catalogue()[key_of(death.kind)]

@@ -70,7 +70,7 @@ def test_the_same_tables_are_neither_better_nor_worse(importer_home: Path) -> No
 )  # fmt: skip
 def test_a_family_that_got_worse(importer_home: Path, place: str, key: str, value: object, says: str) -> None:
     (found,) = compared(after(place, key, value)).worse
-    assert (found.row, found.says) == (place, f"it got worse: {says}")
+    assert (found.row, found.message) == (place, f"it got worse: {says}")
     assert found.fails
     assert "--accept-worse" in found.step
 
@@ -136,7 +136,8 @@ def test_a_row_that_the_real_parsers_refute(
     told = [*contradictions.refuted(CheckSubject(PARSERS, SAMPLING, proofs=found.proved))]
     assert [(f.row, f.severity) for f in told] == [("anvil", "error")]
     assert (
-        "refutes the tool parser hermes on the template of acme/Anvil-7B-Instruct (one-call" in told[0].says
+        "refutes the tool parser hermes on the template of acme/Anvil-7B-Instruct (one-call"
+        in told[0].message
     )
     right = {"families": {"anvil": {"tool_parser": "qwen3_coder", "source": "made up"}}}
     assert [*contradictions.refuted(CheckSubject(right, SAMPLING, proofs=found.proved))] == []

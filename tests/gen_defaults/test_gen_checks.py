@@ -85,7 +85,7 @@ def tampered(table: str, path: tuple[str | int, ...], value: object) -> CheckSub
 
 
 def errors(found: list[CheckFinding]) -> list[tuple[str, str, str]]:
-    return [(f.file, f.row, f.says) for f in found if f.fails]
+    return [(f.file, f.row, f.message) for f in found if f.fails]
 
 
 def test_the_committed_tables_pass() -> None:
@@ -114,15 +114,15 @@ def test_null_nested_text_and_out_of_range(value: object, says: str) -> None:
     for path in (("families", "qwen3", "temperature"), mode):
         (found,) = checks.run(tampered("sampling", path, value))
         assert (found.file, found.row, found.severity) == (SAMPLING, "qwen3", "error")
-        assert found.says.endswith(says)
+        assert found.message.endswith(says)
         assert found.step
 
 
 def test_a_count_is_whole_and_a_share_is_not_zero() -> None:
     (found,) = checks.run(tampered("sampling", ("families", "qwen3", "top_k"), 20.5))
-    assert found.says == "top_k is 20.5 where a whole number belongs"
+    assert found.message == "top_k is 20.5 where a whole number belongs"
     (found,) = checks.run(tampered("sampling", ("families", "qwen3", "top_p"), 0))
-    assert found.says == "top_p is 0, which is not above 0"
+    assert found.message == "top_p is 0, which is not above 0"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_fields_that_are_missing_unknown_or_of_another_kind(
     found = checks.run(tampered(table, path, value))
     assert found[0].row == row
     assert found[0].fails
-    assert says is None or found[0].says == says
+    assert says is None or found[0].message == says
     assert found[0].file == (PARSERS if table == "parsers" else SAMPLING)
 
 
@@ -156,7 +156,7 @@ def test_tables_that_are_none_at_all() -> None:
     broken: Any = ["not", "a", "table"]
     found = checks.run(replace(small(), parsers=broken))
     assert errors(found)[0][0] == PARSERS
-    assert checks.run(replace(small(), sampling={}))[0].says == "families is missing"
+    assert checks.run(replace(small(), sampling={}))[0].message == "families is missing"
 
 
 @pytest.mark.parametrize("table", ["parsers", "sampling"])
@@ -164,15 +164,15 @@ def test_orphans(table: str) -> None:
     whole = small()
     extra = [*getattr(whole, table)["patterns"], "yi"]
     (found,) = checks.run(tampered(table, ("patterns",), extra))
-    assert (found.row, found.says) == ("yi", "a pattern without a family")
+    assert (found.row, found.message) == ("yi", "a pattern without a family")
     fewer = getattr(whole, table)["patterns"][:-1]
     (found,) = checks.run(tampered(table, ("patterns",), fewer))
-    assert found.says == "a family without a pattern"
+    assert found.message == "a family without a pattern"
 
 
 def test_modes_and_sources_of_no_family() -> None:
     (found,) = checks.run(tampered("sampling", ("sources", "yi"), "x"))
-    assert (found.row, found.says) == ("yi", "sources has it, but no family is called so")
+    assert (found.row, found.message) == ("yi", "sources has it, but no family is called so")
 
 
 # Shadowed: what cannot win under the rule of docs/tables.md
@@ -200,7 +200,7 @@ def rows(**families: Mapping[str, Any]) -> CheckSubject:
 )  # fmt: skip
 def test_a_pattern_that_can_never_win(families: dict[str, dict[str, str]], loser: str, says: str) -> None:
     found = [f for f in coverage.shadowed(rows(**families)) if f.file == PARSERS]
-    assert [(f.row, f.says) for f in found] == [(loser, says)]
+    assert [(f.row, f.message) for f in found] == [(loser, says)]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_shorter_pattern_that_stands_earlier_takes_the_longer_ones_names_in_lo
     order = ["qwen3-#b", "qwen3-#b*instruct", "llama-3.1", "hermes-3", "base"]
     (found,) = checks.run(tampered("parsers", ("patterns",), order))
     assert found.row == "qwen3-#b*instruct"
-    assert "qwen3-#b, which is shorter" in found.says
+    assert "qwen3-#b, which is shorter" in found.message
 
 
 # Parsers against registries
@@ -228,7 +228,7 @@ def test_a_shorter_pattern_that_stands_earlier_takes_the_longer_ones_names_in_lo
 
 def test_a_parser_that_no_supported_version_has() -> None:
     (found,) = checks.run(tampered("parsers", ("families", "hermes-3", "tool_parser"), "hermez"))
-    assert found.says == "no vllm of 0.32.0 has a tool parser hermez"
+    assert found.message == "no vllm of 0.32.0 has a tool parser hermez"
     assert "hermes" in found.step
 
 
@@ -242,14 +242,14 @@ def test_a_parser_that_the_newest_version_has_lost_is_noted() -> None:
     )
     (found,) = checks.run(replace(whole, registries=(*whole.registries, newer)))
     assert (found.row, found.severity) == ("llama-3.1", "note")
-    assert found.says == "vllm 0.32.0 is the last with the tool parser llama3_json, 0.99.0 has none"
+    assert found.message == "vllm 0.32.0 is the last with the tool parser llama3_json, 0.99.0 has none"
 
 
 def test_a_parser_that_only_a_newer_version_has_is_noted() -> None:
     whole = tampered("parsers", ("families", "hermes-3", "tool_parser"), "newer")
     (found,) = checks.run(replace(whole, registries=(*whole.registries, with_parser("0.99.0"))))
     assert (found.row, found.severity) == ("hermes-3", "note")
-    assert found.says == "the tool parser newer comes with vllm 0.99.0 only"
+    assert found.message == "the tool parser newer comes with vllm 0.99.0 only"
 
 
 def with_parser(version: str, name: str = "newer", aliases: tuple[str, ...] = ()) -> Registry:
@@ -262,12 +262,12 @@ def test_a_registered_parser_that_no_row_uses_is_told_with_its_format() -> None:
     modules = {"vllm.new": PARSER_MODULE}
     (found,) = checks.run(replace(small(), registries=(with_parser("0.32.0"),), modules=modules))
     assert (found.row, found.severity) == ("newer", "error")
-    assert found.says == (
+    assert found.message == (
         "no row uses the tool parser newer of vllm 0.32.0 (class NewToolParser in vllm.new, "
         'Parser for the new format, its format has <new_call> <arg name="(.*?)"> [NEW_CALLS] </new_call>)'
     )
     (alone,) = checks.run(replace(small(), registries=(with_parser("0.32.0"),)))
-    assert "(class NewToolParser in vllm.new)" in alone.says
+    assert "(class NewToolParser in vllm.new)" in alone.message
 
 
 def test_a_second_name_and_a_newer_versions_parser_do_not_fail() -> None:
@@ -293,7 +293,7 @@ def vendor(**values: Any) -> CheckSubject:
 def test_a_vendor_file_contradicts_a_row() -> None:
     (found,) = checks.run(vendor(temperature=0.9, top_p=0.95, top_k=20, max_new_tokens=5))
     assert (found.row, found.severity) == ("qwen3", "error")
-    assert found.says == "temperature is 0.6, against 1 of 1 vendor files: Qwen/Qwen3-8B says 0.9"
+    assert found.message == "temperature is 0.6, against 1 of 1 vendor files: Qwen/Qwen3-8B says 0.9"
 
 
 def test_a_note_that_names_the_value_lets_the_row_stand() -> None:
@@ -332,7 +332,7 @@ def test_an_unknown_field_of_a_source_is_listed() -> None:
     row = {"temperature": 1.0, "repetition_penalty": 1.1, "seed": 3}
     assert checks.run(upstream({"a": row})) == []
     found = checks.run(upstream({"a": {**row, "mirostat": 1}, "b": {**row, "mirostat": 2, "tau": 1}}))
-    assert [f.says for f in found] == [
+    assert [f.message for f in found] == [
         "mirostat is a field that is not known here, in a and 1 more",
         "tau is a field that is not known here, in b",
     ]
@@ -353,7 +353,7 @@ def test_an_unknown_field_of_a_source_is_listed() -> None:
     ],
 )  # fmt: skip
 def test_a_sources_row_is_judged_as_ours_under_its_own_names(row: Any, says: str) -> None:
-    assert checks.run(upstream({"a": row}))[0].says == says
+    assert checks.run(upstream({"a": row}))[0].message == says
 
 
 # Proofs
@@ -377,7 +377,7 @@ def proved(model_id: str, *names: str, notes: str = "") -> list[CheckFinding]:
 def test_a_row_that_the_proof_refutes() -> None:
     (found,) = proved("NousResearch/Hermes-3-Llama-3.1-8B", "llama3_json", "hermes")
     assert (found.row, found.severity) == ("hermes-3", "error")
-    assert found.says == (
+    assert found.message == (
         "vllm 0.32.0 refutes the tool parser hermes on the template of NousResearch/Hermes-3-Llama-3.1-8B "
         "(one-call: read no call); llama3_json read it"
     )

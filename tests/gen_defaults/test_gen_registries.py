@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_registries_are_read_from_sources_that_are_never_run(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"vllm": ("0.9", engines.NEWEST)})
+    monkeypatch.setattr(engines, "PREFIXES", {"vllm": ("0.9", engines.NEWEST)})
     for version in ("0.9.9", "0.9.10", "0.10.0rc1"):
         package_index.add("vllm", f"vllm-{version}-cp38-abi3-linux_x86_64.whl", wheel(VLLM))
     package_index.add("vllm", "vllm-0.10.0.tar.gz", sdist("vllm", "0.10.0", VLLM))
@@ -42,7 +42,7 @@ def test_registries_are_read_from_sources_that_are_never_run(package_index, plac
 
 
 def test_mlx_parsers_and_the_rules_by_which_they_are_chosen(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"mlx": ("0.2",), "mlx-vlm": ("0.1",)})
+    monkeypatch.setattr(engines, "PREFIXES", {"mlx": ("0.2",), "mlx-vlm": ("0.1",)})
     package_index.add("mlx-lm", "mlx_lm-0.2.0-py3-none-any.whl", wheel(MLX))
     package_index.add("mlx-vlm", "mlx_vlm-0.1.0-py3-none-any.whl", wheel(MLX_VLM))
     mlx = said("mlx-lm", place)["mlx-0.2.0.json"]
@@ -62,7 +62,7 @@ def test_mlx_parsers_and_the_rules_by_which_they_are_chosen(package_index, place
 
 
 def test_vllm_mlx_registers_by_decorator_and_call(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"vllm-mlx": ("0.1",)})
+    monkeypatch.setattr(engines, "PREFIXES", {"vllm-mlx": ("0.1",)})
     package_index.add("vllm-mlx", "vllm_mlx-0.1.0-py3-none-any.whl", wheel(VLLM_MLX))
     found = said("vllm-mlx", place)["vllm-mlx-0.1.0.json"]
     assert [(row["name"], row["class"], row["aliases"]) for row in found["tool"]] == [
@@ -74,7 +74,7 @@ def test_vllm_mlx_registers_by_decorator_and_call(package_index, place, monkeypa
 
 
 def test_sources_that_have_moved_are_noticed(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"vllm": (engines.NEWEST,)})
+    monkeypatch.setattr(engines, "PREFIXES", {"vllm": (engines.NEWEST,)})
     package_index.add("vllm", "vllm-1.0.0.tar.gz", sdist("vllm", "1.0.0", {"vllm/elsewhere.py": VLLM_TOOLS}))
     with pytest.raises(IndexFailure, match="has no tool parsers where they were looked for"):
         said("vllm", place)
@@ -196,7 +196,7 @@ def test_rules_of_choosing_that_have_moved_are_noticed(
     package_index: PackageIndex, place: Place, monkeypatch: pytest.MonkeyPatch, package: str, wheel_file: str,
     texts: dict[str, str], moved: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(engines, "WANTED", {"mlx": ("0.2",), "mlx-vlm": ("0.1",)})
+    monkeypatch.setattr(engines, "PREFIXES", {"mlx": ("0.2",), "mlx-vlm": ("0.1",)})
     without = {path: text.replace(moved, "elsewhere") for path, text in texts.items()}
     package_index.add(package, wheel_file, wheel(without))
     with pytest.raises(IndexFailure, match="has no rules of choosing a parser where they were looked for"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gen_defaults.__main__ import main
-from gen_defaults.truth import Files, Kept, read
+from gen_defaults.truth import CachedSession, Files, read
 from importer.engines.install import Installed
 from importer.signals.tables import parser_table, standing_in
 from tests import template_texts as texts
@@ -89,7 +89,7 @@ def test_a_family_left_out_is_decided_by_its_files(folder: Path, capsys: pytest.
 
 def test_the_rows_that_speak_for_files(folder: Path) -> None:
     truths = {t.model_id: t for t in read(folder)}
-    with Kept(proves=False) as bench:
+    with CachedSession(proves=False) as bench:
         files = Files(folder, bench)
         assert files.deciding([truths["Qwen/Qwen3-8B"]], parser_table()) >= {"qwen3-#b"}
         assert files.deciding([truths["someone/new-xml"]], parser_table()) == set()

@@ -25,6 +25,7 @@ from importer.engines.install import Installed
 from importer.engines.registries import FAMILY, PINNED
 from importer.errors import BRANCHES
 from importer.signals.evidence import Rule, Status
+from importer.validation.custom import listed
 from tools import docs, site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +50,10 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
 
 def test_the_readme_is_short() -> None:
     assert len(README.encode()) <= 9 * 1024
+
+
+def test_the_readme_counts_the_probes() -> None:
+    assert f"{len(list(listed()))} probes" in README
 
 
 def test_every_option_is_in_the_docs() -> None:

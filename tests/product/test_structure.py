@@ -19,7 +19,8 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
-    "version", "reasons", "messages", "errors", "config", "storage", "progress", "launcher", "yaml_reader", "sandbox",
+    "version", "reasons", "messages", "errors", "config", "storage", "progress", "launcher", "yaml_reader",
+    "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
     "engines", "exports", "proof", "validation", "reports", "analysis", "app", "service", "cli",
 )  # fmt: skip
@@ -150,7 +151,7 @@ def reached(module: str) -> set[str]:
 
 @pytest.mark.xdist_group("syntax")
 def test_no_module_reaches_itself() -> None:
-    """Also not by imports inside of functions; the package itself is the public door, which nobody below uses."""
+    """Not by imports inside of functions either; nothing below uses the package's own public door."""
     graph = {module: reached(module) for module in MODULES if module != "importer.__init__"}
     graph["importer.__init__"] = {"importer.version"}
     waiting = dict(graph)

@@ -187,7 +187,7 @@ def test_an_index_is_held_for_a_few_addresses(tmp_path: Path) -> None:
     found = GalleryIndex(database)
     pages = [found.get(f"http://h{n}") for n in range(9)]
     assert found.get("http://h8") is pages[8]
-    assert len(found._held) <= 4
+    assert len(found._pages) <= 4
     with database.reading() as connection:
         assert (rows.items(connection), rows.listed(connection), rows.file(connection, "x")) == ([], [], None)
     database.close()

@@ -112,10 +112,10 @@ def test_a_database_that_hangs_holds_one_thread(tmp_path: Path, monkeypatch: pyt
                 yield connection
 
     async def watch() -> list[bool]:
-        felt = [await found.felt(), *await asyncio.gather(found.felt(), found.felt())]
+        answers = [await found.answers(), *await asyncio.gather(found.answers(), found.answers())]
         go_on.set()
         monkeypatch.setattr(dependencies, "PATIENCE", PATIENCE)
-        return [*felt, await found.felt()]
+        return [*answers, await found.answers()]
 
     monkeypatch.setattr(dependencies, "PATIENCE", 0.05)
     with closing(Hanging(f"sqlite:///{tmp_path / 'g.sqlite'}")) as database:

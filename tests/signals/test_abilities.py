@@ -94,7 +94,7 @@ def hf_config_override(hf_config):
 
 
 def test_vllm_is_read_without_being_run() -> None:
-    assert all(vllm_source.wanted(path) for path in SOURCES)
+    assert all(vllm_source.is_needed(path) for path in SOURCES)
     assert vllm_source.transformers(SOURCES) == "5.1.2"
     assert vllm_source.abilities(SOURCES) == {
         "architectures": {
@@ -137,7 +137,7 @@ class CConfig(PretrainedConfig):
             'TOKENIZER_MAPPING_NAMES = OrderedDict([("a", "T")])'
         ),
     }
-    assert all(transformers_source.wanted(path) for path in sources)
+    assert all(transformers_source.is_needed(path) for path in sources)
     assert transformers_source.model_types(sources) == {
         "a": {"max_position_embeddings": 131072}, "b": {"max_position_embeddings": 131072},
         "c": {"n_positions": 1024},
@@ -160,7 +160,7 @@ def _compressed_tensors_quantization(c):
     if fmt == "pack-quantized": ...
 """,
     }
-    assert all(mlx_source.wanted("mlx_lm", path) for path in sources)
+    assert all(mlx_source.is_needed("mlx_lm", path) for path in sources)
     assert mlx_source.abilities("mlx_lm", sources) == {
         "model_types": ["deep", "llama"],
         "remapped": {"mistral": "llama"},
@@ -180,7 +180,7 @@ def test_a_source_that_has_moved_is_an_error() -> None:
 def test_a_release_that_is_written_otherwise_is_a_sentence(
     package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(generator, "WANTED", {"vllm": ("1",), "mlx": ("1",), "mlx-vlm": ("1",)})
+    monkeypatch.setattr(generator, "PREFIXES", {"vllm": ("1",), "mlx": ("1",), "mlx-vlm": ("1",)})
     package_index.add("transformers", "transformers-5.0.0.tar.gz", sdist("transformers", "5.0.0", {}))
     files = {"vllm/config/model.py": "x = 1\n", "requirements/test.txt": "transformers==5.0.0"}
     for texts in (files, files | {"vllm/config/model.py": "broken("}, {}):

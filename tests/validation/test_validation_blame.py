@@ -258,23 +258,25 @@ LOST = Fail(
 )  # fmt: skip
 def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | None, mend: str) -> None:
     ctx = Context(Expectations(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=asked)
-    assert remedy(diagnosis.mended(LOST, ctx)) == mend
+    assert remedy(diagnosis.with_remedy(LOST, ctx)) == mend
 
 
 def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
     with rendering(repository(tmp_path, "other"), {}) as render:
-        told = diagnosis.mended(LOST, context(render, proof=proof("x")))
+        told = diagnosis.with_remedy(LOST, context(render, proof=proof("x")))
     assert "not the one that was proved" in remedy(told)
-    assert diagnosis.mended(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(as_reason("fine"))
+    assert diagnosis.with_remedy(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(
+        as_reason("fine")
+    )
 
 
 def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     talks_on = Fail(as_reason("it goes on into another turn"), "configuration", END_TOKEN)
     asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
     monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
-    told = diagnosis.mended(talks_on, context(log=[asked]))
+    told = diagnosis.with_remedy(talks_on, context(log=[asked]))
     assert remedy(told) == "Make <|im_end|> an end-of-sequence token in generation_config.json."
-    assert diagnosis.mended(talks_on, context()).remedy == END_TOKEN
+    assert diagnosis.with_remedy(talks_on, context()).remedy == END_TOKEN
 
 
 class Loud:

@@ -165,7 +165,7 @@ def test_long_bodies_lose_their_middle() -> None:
 
 @dataclass
 class Stopped:
-    group_gone: bool = True
+    group_ended: bool = True
     port_free: bool = True
     killed: bool = False
     seconds: float = 0.25
@@ -272,7 +272,7 @@ def test_an_interrupt_waits_for_no_answer() -> None:
 @pytest.mark.parametrize(
     ("stopped", "blamed"),
     [
-        (Stopped(group_gone=False), "engine"),
+        (Stopped(group_ended=False), "engine"),
         (Stopped(port_free=False), "environment"),
         (Stopped(killed=True), "engine"),
     ],

@@ -15,7 +15,7 @@ import pytest
 from importer import demo
 from importer.app.validate import rendering
 from importer.hub import local
-from importer.validation.client import KEPT, Client, Exchange, bounded
+from importer.validation.client import MAX_BODY, Client, Exchange, bounded
 from importer.validation.context import Context, holds
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
@@ -131,7 +131,7 @@ def test_long_requests_are_kept_in_part() -> None:
     kept = bounded({"messages": [{"role": "user", "content": "x" * 100_000}], "max_tokens": 3})
     assert kept is not None
     assert (kept["max_tokens"], kept["messages"][0]["role"]) == (3, "user")
-    assert len(json.dumps(kept)) < KEPT
+    assert len(json.dumps(kept)) < MAX_BODY
 
 
 @pytest.mark.parametrize(("says", "silent"), [({"enable_thinking": False}, True), ({}, False)])

@@ -128,5 +128,5 @@ def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path)
 def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expected: str) -> None:
     at_start = {"temperature": 1.0, "top_k": 0, "max_tokens": 512}
     missed = Fail(as_reason("8 answers are one"), "engine")
-    assert verdict(sampling_arrives.untold(missed, at_start, told)) == expected
-    assert sampling_arrives.untold(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))
+    assert verdict(sampling_arrives.missing_values(missed, at_start, told)) == expected
+    assert sampling_arrives.missing_values(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))

@@ -235,7 +235,7 @@ def test_spaces_that_a_tokenizer_adds(
 
     ctx = replace(context(render), tokens=ask)
     assert (changed_prompt(ctx) is not None) is told
-    silent = diagnosis.mended(Inconclusive(as_reason("the model answered without a call"), "model"), ctx)
+    silent = diagnosis.with_remedy(Inconclusive(as_reason("the model answered without a call"), "model"), ctx)
     assert isinstance(silent, Inconclusive)
     assert (silent.attribution, silent.remedy == OWN) == (
         ("configuration", True) if told else ("model", False)

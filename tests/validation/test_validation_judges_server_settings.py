@@ -217,10 +217,10 @@ def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
 
 
 def test_what_an_engine_leaves_in_shared_memory() -> None:
-    good = StopReport(group_gone=True, port_free=True, killed=False, seconds=1.0, held=300 * MIB)
+    good = StopReport(group_ended=True, port_free=True, killed=False, seconds=1.0, held=300 * MIB)
     assert verdict(stops_cleanly.judge(good)) == "pass"
     assert "300 MiB back" in words(stops_cleanly.judge(good))
-    left = StopReport(group_gone=True, port_free=True, killed=False, seconds=1.0, held=MIB, left=4096)
+    left = StopReport(group_ended=True, port_free=True, killed=False, seconds=1.0, held=MIB, left=4096)
     assert verdict(stops_cleanly.judge(left)) == "fail engine"
 
 

@@ -13,7 +13,7 @@ from importer.validation.calls import judge_call
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.outcome import Outcome
 from importer.validation.probes import call_id_returns, cut_call, invented_tool, parallel_calls, tool_choice
-from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_WANTED, WEATHER
+from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
 from importer.validation.reply import Reply, ToolCall
 
 
@@ -84,12 +84,12 @@ def test_a_call_without_arguments(arguments: str, expected: str) -> None:
     ],
 )
 def test_values_keep_their_types_and_letters(harm: dict[str, Any], expected: str) -> None:
-    reply = calls(("book_trip", {**TRIP_WANTED, **harm}), wrote="book_trip Köln")
+    reply = calls(("book_trip", {**TRIP_ARGUMENTS, **harm}), wrote="book_trip Köln")
     assert verdict(judge_call(reply, TRIP)) == expected
 
 
 def test_escaped_letters_are_the_letters() -> None:
-    escaped, plain = (json.dumps(TRIP_WANTED, ensure_ascii=e) for e in (True, False))
+    escaped, plain = (json.dumps(TRIP_ARGUMENTS, ensure_ascii=e) for e in (True, False))
     assert escaped != plain
     assert {verdict(judge_call(calls(("book_trip", text)), TRIP)) for text in (escaped, plain)} == {"pass"}
 

@@ -201,7 +201,7 @@ def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_bl
     assert ctx.render is not None
     for digest, part in ((ctx.render.digest, "model"), ("another", "configuration")):
         asked = context(MODEL, proof=Proof("mlx", "1", digest, verdicts={}, written={}))
-        assert diagnosis.mended(declined, asked).attribution == part
+        assert diagnosis.with_remedy(declined, asked).attribution == part
 
 
 def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() -> None:

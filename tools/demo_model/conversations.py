@@ -1,6 +1,7 @@
-"""What the demo model is taught: short conversations, with tools and without, from a seeded generator.
+"""The lessons of the demo model: short conversations, with tools and without, from a seeded generator.
 
-A third of them are what the probes ask, word for word; the rest vary, so that not all is learnt by heart.
+A third of them are the probes' own questions, word for word; the rest vary, so that not all is learnt by
+heart.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Lesson:
     calls: tuple[Call, ...] = field(default=())
 
     def reply(self, *, thinking: bool) -> Message:
-        """The next turn as a message for the template."""
+        """Return the next turn as a message for the template."""
         message: Message = {"role": "assistant", "content": self.content}
         if thinking:
             message["reasoning_content"] = self.thought
@@ -130,7 +131,7 @@ class Lesson:
 
 
 def tool_calls(calls: tuple[Call, ...], first: int = 1) -> list[dict[str, Any]]:
-    """Calls in the form of the OpenAI API, arguments as objects, ids of nine letters and digits."""
+    """Return calls in the form of the OpenAI API, arguments as objects, ids of nine letters and digits."""
     return [
         {"type": "function", "id": f"call{i:05d}", "function": {"name": name, "arguments": dict(arguments)}}
         for i, (name, arguments) in enumerate(calls, first)
@@ -138,7 +139,7 @@ def tool_calls(calls: tuple[Call, ...], first: int = 1) -> list[dict[str, Any]]:
 
 
 def lessons(seed: int) -> Iterator[Lesson]:
-    """Lessons without end, the same for the same seed."""
+    """Yield lessons without end, the same for the same seed."""
     rng = random.Random(seed)
     kinds = (
         _talk, _talk, _one_call, _one_call, _pair, _pair, _tool_result, _tool_result, _no_tool, _rounds,
@@ -149,7 +150,7 @@ def lessons(seed: int) -> Iterator[Lesson]:
 
 
 def tool(name: str, argument: str, text: str, description: str, *, loose: bool = False) -> dict[str, Any]:
-    """A tool of one string argument in the form of the OpenAI API."""
+    """Return a tool of one string argument in the form of the OpenAI API."""
     field_schema = {"type": "string"} | ({"description": text} if text else {})
     schema: dict[str, Any] = {"type": "object", "properties": {argument: field_schema}}
     if not loose:
@@ -174,8 +175,11 @@ def _open(rng: random.Random, question: str) -> tuple[Message, ...]:
     system = rng.choice(SYSTEMS)
     start: list[Message] = [{"role": "system", "content": system}] if system else []
     if rng.random() < 0.15:
-        asked, _, answer = rng.choice(SMALL_TALK)
-        start += [{"role": "user", "content": rng.choice(asked)}, {"role": "assistant", "content": answer}]
+        questions, _, answer = rng.choice(SMALL_TALK)
+        start += [
+            {"role": "user", "content": rng.choice(questions)},
+            {"role": "assistant", "content": answer},
+        ]
     return (*start, {"role": "user", "content": question + rng.choice(SUFFIXES)})
 
 
@@ -184,9 +188,9 @@ def _offer(rng: random.Random) -> tuple[str, ...]:
 
 
 def _talk(rng: random.Random) -> Lesson:
-    asked, thought, answer = rng.choice(SMALL_TALK)
+    questions, thought, answer = rng.choice(SMALL_TALK)
     tools = _tools(rng, *_offer(rng))[0] if rng.random() < 0.5 else ()
-    return Lesson(_open(rng, rng.choice(asked)), tools, thought, answer)
+    return Lesson(_open(rng, rng.choice(questions)), tools, thought, answer)
 
 
 def _one_call(rng: random.Random) -> Lesson:
@@ -209,9 +213,9 @@ def _tool_result(rng: random.Random) -> Lesson:
     tools, argument = _tools(rng, *_offer(rng))
     city, sky = rng.choice(CITIES), rng.choice(SKIES)
     made = tool_calls((("get_weather", {argument: city}),))
-    asked: Message = {"role": "assistant", "content": "", "tool_calls": made}
+    call: Message = {"role": "assistant", "content": "", "tool_calls": made}
     if rng.random() < 0.5:
-        asked["reasoning_content"] = NEED
+        call["reasoning_content"] = NEED
     result = rng.choice(
         (_report(rng, sky), _report(rng, sky), f"It is {sky} in {city}.", f"{sky}, 20 C", sky)
     )
@@ -221,13 +225,13 @@ def _tool_result(rng: random.Random) -> Lesson:
         "tool_call_id": "call00001",
         "content": result,
     }
-    messages = (*_open(rng, rng.choice(ASKS["get_weather"]).format(city)), asked, answered)
+    messages = (*_open(rng, rng.choice(ASKS["get_weather"]).format(city)), call, answered)
     return Lesson(messages, tools, ANSWERED, f"It is {sky} there now.")
 
 
 def _report(rng: random.Random, sky: str) -> str:
-    """A tool's answer in JSON: the sky under some name among some other things, in any order."""
-    said: list[tuple[str, Any]] = [(rng.choice(("condition", "condition", "weather", "sky")), sky)]
+    """Return a tool's answer in JSON: the sky under some name among other members, in any order."""
+    fields: list[tuple[str, Any]] = [(rng.choice(("condition", "condition", "weather", "sky")), sky)]
     others: tuple[tuple[str, Any], ...] = (
         ("temperature", rng.randint(-9, 35)),
         ("wind", "north"),
@@ -235,9 +239,9 @@ def _report(rng: random.Random, sky: str) -> str:
         ("pressure", rng.randint(980, 1030)),
         ("unit", "celsius"),
     )
-    said += rng.sample(others, rng.randint(0, len(others)))
-    rng.shuffle(said)
-    return json.dumps(dict(said))
+    fields += rng.sample(others, rng.randint(0, len(others)))
+    rng.shuffle(fields)
+    return json.dumps(dict(fields))
 
 
 def _no_tool(rng: random.Random) -> Lesson:
@@ -253,10 +257,12 @@ def _number(rng: random.Random) -> Lesson:
 
 def _name(rng: random.Random) -> Lesson:
     name = rng.choice(NAMES)
-    asked, _, answer = rng.choice(SMALL_TALK)
-    told = {"role": "user", "content": f"My name is {name}. {rng.choice(asked)}"}
+    questions, _, answer = rng.choice(SMALL_TALK)
+    introduction = {"role": "user", "content": f"My name is {name}. {rng.choice(questions)}"}
     question = {"role": "user", "content": "What is my name?"}
-    return Lesson((told, {"role": "assistant", "content": answer}, question), (), "I was told.", _named(name))
+    return Lesson(
+        (introduction, {"role": "assistant", "content": answer}, question), (), "I was told.", _named(name)
+    )
 
 
 def _named(name: str) -> str:
@@ -264,7 +270,7 @@ def _named(name: str) -> str:
 
 
 def _rounds(rng: random.Random) -> Lesson:
-    """One to three questions that a tool has answered, and one more."""
+    """Return one to three questions that a tool has answered, and one more."""
     tools = (prompts.WEATHER_TOOL, prompts.TIME_TOOL)
     messages: list[Message] = []
     for number in range(1, rng.randint(2, 4)):
@@ -298,7 +304,7 @@ def _probed(rng: random.Random) -> Lesson:
 
 
 def _plain(messages: tuple[prompts.Message, ...]) -> tuple[Message, ...]:
-    """The messages as templates get them: arguments as objects."""
+    """Return the messages for templates: arguments as objects."""
     plain = json.loads(json.dumps(messages))
     for message in plain:
         for call in message.get("tool_calls", ()):
@@ -310,14 +316,14 @@ def _dicts(tools: tuple[prompts.Tool, ...]) -> tuple[dict[str, Any], ...]:
     return tuple(dict(tool) for tool in tools)
 
 
-def _asked(prompt: prompts.Prompt, thought: str, content: str = "", *calls: Call) -> Lesson:
+def _lesson(prompt: prompts.Prompt, thought: str, content: str = "", *calls: Call) -> Lesson:
     return Lesson(_plain(prompt.messages), _dicts(prompt.tools), thought, content, calls)
 
 
 HELLO = ("This is a greeting.", "Hello! How can I help you today?")
 PROBED = (
     *(
-        _asked(p, *HELLO)
+        _lesson(p, *HELLO)
         for p in (
             prompts.GREETING,
             prompts.GREETING_WITH_TOOL,
@@ -326,21 +332,21 @@ PROBED = (
             prompts.TWO_USERS,
         )
     ),
-    _asked(prompts.SUM, "This is a sum.", "Two plus two is four."),
-    _asked(prompts.COUNT, "I count one by one.", COUNTED),
-    _asked(prompts.AGAIN, "I repeat it.", AGAIN),
-    _asked(prompts.PERSON, "A person, as JSON.", PERSON),
-    _asked(prompts.NAME_TOLD, "I was told.", _named("Mira")),
-    _asked(prompts.WEATHER, NEED, "", ("get_weather", {"location": "Paris"})),
-    _asked(prompts.WEATHER_TWO_TOOLS, NEED, "", ("get_weather", {"location": "Paris"})),
-    _asked(prompts.TWO_CITIES, NEED, "", *(("get_weather", {"location": c}) for c in ("Paris", "Rome"))),
-    _asked(prompts.ALARMS, NEED, "", ("list_alarms", {})),
-    _asked(prompts.TRIP, NEED, "", ("book_trip", prompts.TRIP_WANTED)),
-    _asked(prompts.TRIP, NEED, "", ("book_trip", prompts.TRIP_WANTED)),
-    _asked(prompts.NOT_OFFERED, NO_TOOL, CANNOT),
-    _asked(prompts.WEATHER_ANSWERED, ANSWERED, "It is snowy there now."),
-    _asked(prompts.WEATHER_ANSWERED_LONGER, ANSWERED, "It is snowy there now."),
-    _asked(prompts.ROUNDS[0], NEED, "", ("get_weather", {"location": "Rome"})),
-    _asked(prompts.ROUNDS[1], NEED, "", ("get_time", {"location": "Oslo"})),
-    _asked(prompts.ROUNDS[2], NEED, "", ("get_weather", {"location": "Berlin"})),
+    _lesson(prompts.SUM, "This is a sum.", "Two plus two is four."),
+    _lesson(prompts.COUNT, "I count one by one.", COUNTED),
+    _lesson(prompts.AGAIN, "I repeat it.", AGAIN),
+    _lesson(prompts.PERSON, "A person, as JSON.", PERSON),
+    _lesson(prompts.NAME_RECALL, "I was told.", _named("Mira")),
+    _lesson(prompts.WEATHER, NEED, "", ("get_weather", {"location": "Paris"})),
+    _lesson(prompts.WEATHER_TWO_TOOLS, NEED, "", ("get_weather", {"location": "Paris"})),
+    _lesson(prompts.TWO_CITIES, NEED, "", *(("get_weather", {"location": c}) for c in ("Paris", "Rome"))),
+    _lesson(prompts.ALARMS, NEED, "", ("list_alarms", {})),
+    _lesson(prompts.TRIP, NEED, "", ("book_trip", prompts.TRIP_ARGUMENTS)),
+    _lesson(prompts.TRIP, NEED, "", ("book_trip", prompts.TRIP_ARGUMENTS)),
+    _lesson(prompts.NOT_OFFERED, NO_TOOL, CANNOT),
+    _lesson(prompts.WEATHER_ANSWERED, ANSWERED, "It is snowy there now."),
+    _lesson(prompts.WEATHER_ANSWERED_LONGER, ANSWERED, "It is snowy there now."),
+    _lesson(prompts.ROUNDS[0], NEED, "", ("get_weather", {"location": "Rome"})),
+    _lesson(prompts.ROUNDS[1], NEED, "", ("get_time", {"location": "Oslo"})),
+    _lesson(prompts.ROUNDS[2], NEED, "", ("get_weather", {"location": "Berlin"})),
 )

@@ -27,7 +27,7 @@ class Network:
         self.gradients = {name: np.zeros_like(w) for name, w in self.weights.items()}
 
     def logits(self, ids: Ids, rows: Ids) -> tuple[Array, Callable[[Array], None]]:
-        """The logits at ``rows`` (positions in the flattened batch ``ids``, one sequence per line)."""
+        """Return the logits at ``rows`` (positions in the flattened batch ``ids``, one sequence per line)."""
         flat, backs = ids.reshape(-1), []
         embedding = self.weights[EMBEDDING]
         h: Array = embedding[flat]
@@ -175,7 +175,7 @@ def _initial(config: Mapping[str, Any], rng: np.random.Generator) -> dict[str, A
 
 
 def _angles(length: int, size: int, base: float) -> tuple[Array, Array]:
-    """Cosine and sine per position, shaped to meet (batch, length, heads, size / 2)."""
+    """Return cosine and sine per position, shaped to meet (batch, length, heads, size / 2)."""
     turns = np.arange(length)[:, None] * base ** (-np.arange(0, size, 2) / size)
     return np.cos(turns).astype(np.float32)[:, None, :], np.sin(turns).astype(np.float32)[:, None, :]
 

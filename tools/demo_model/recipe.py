@@ -1,4 +1,4 @@
-"""What a small model is made of: its shape, what it is taught and for how long. No heavy import.
+"""The recipe of a small model: its shape, its lessons and the number of steps. No heavy import.
 
 ``digest`` changes with anything that the model learns from; ``training.json`` beside the weights records it.
 """
@@ -20,7 +20,7 @@ SEED = 7
 STEPS = 2600
 BATCH = 8
 LESSONS = 6000
-HELD_OUT = 200  # lessons of another seed, asked after training
+HELD_OUT = 200  # lessons of another seed, scored after training
 RATE = 5e-3
 VOCABULARY = 640
 WARM_UP = 30  # steps until the full rate
@@ -76,17 +76,17 @@ class Recipe:
 
     @property
     def template(self) -> Path:
-        """The chat template."""
+        """Return the path of the chat template."""
         return self.folder / "chat_template.jinja"
 
     @property
     def ends(self) -> list[int]:
-        """Ids of the tokens that end a turn, the usual one first, padding last."""
-        told = dict.fromkeys((self.end, self.call_end or self.end, self.special[0]))
-        return [self.special.index(token) for token in told]
+        """Return the ids of the tokens that end a turn, the usual one first, padding last."""
+        tokens = dict.fromkeys((self.end, self.call_end or self.end, self.special[0]))
+        return [self.special.index(token) for token in tokens]
 
     def files(self) -> dict[str, dict[str, Any]]:
-        """The settings as engines read them, by file."""
+        """Return the settings for engines, by file."""
         length = CONFIG["max_position_embeddings"]
         flags = {"lstrip": False, "rstrip": False, "normalized": False, "single_word": False}
         declared = {
@@ -108,15 +108,15 @@ class Recipe:
         }
 
     def digest(self) -> str:
-        """sha256 over settings, lessons and template."""
+        """Return the sha256 over settings, lessons and template."""
         settings = [self.seed, self.steps, BATCH, LESSONS, RATE, WARM_UP, self.special, self.markers]
         settings += [self.end, self.call_end, self.written, self.thinks, self.files()]
         taught = [
             (lesson.messages, lesson.tools, lesson.thought, lesson.content, lesson.calls)
             for lesson in islice(self.course(self.seed), LESSONS)
         ]
-        told = json.dumps([settings, taught, self.template.read_text(encoding="utf-8")], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([settings, taught, self.template.read_text(encoding="utf-8")], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 DEMO = Recipe(
@@ -128,7 +128,7 @@ DEMO = Recipe(
 
 
 def file_digests(directory: Path) -> dict[str, str]:
-    """sha256 of every file of a model's folder but its training record."""
+    """Return the sha256 of every file of a model's folder but its training record."""
     return {
         p.name: hashlib.sha256(p.read_bytes()).hexdigest()
         for p in sorted(directory.iterdir())

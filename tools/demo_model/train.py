@@ -1,7 +1,7 @@
 """Train the demo model: ``python -m tools.demo_model.train [DIR]``, in the environment of the engine ``mlx``.
 
-A small Qwen3 (network.py) is taught what recipe.py says with its own chat template, and saved in bf16 under
-the names that transformers uses, so that every engine loads it. ``training.json`` records what it came from.
+A small Qwen3 (network.py) learns the lessons of recipe.py with its own chat template, and is saved in bf16
+under transformers' names, so that every engine loads it. ``training.json`` records its recipe and files.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def main() -> int:
 
 
 def train(recipe: Recipe, directory: Path, steps: int) -> None:
-    """Teach and save; tells the loss as it falls and how many held-out lessons are answered word for word."""
+    """Train and save; print the falling loss and the share of held-out lessons that are answered word for
+    word.
+    """
     started = time.monotonic()
     directory.mkdir(parents=True, exist_ok=True)
     if directory != recipe.folder:
@@ -76,7 +78,7 @@ def train(recipe: Recipe, directory: Path, steps: int) -> None:
         "held_out_exact": round(exact, 4),
     }
     _write(directory / RECORD, record | {"files": file_digests(directory)})
-    _say(f"loss {loss:.4f}, {exact:.1%} of held-out lessons exact, {time.monotonic() - started:.0f} s")
+    _print(f"loss {loss:.4f}, {exact:.1%} of held-out lessons exact, {time.monotonic() - started:.0f} s")
 
 
 class Writer:
@@ -88,26 +90,26 @@ class Writer:
         self.tokenizer = _tokenizer((self.whole(lesson, thinking=True) for lesson in course[:1000]), recipe)
 
     def whole(self, lesson: Lesson, *, thinking: bool) -> str:
-        """The conversation with the answer in it."""
+        """Return the conversation with the answer in it."""
         thinking = thinking and self.recipe.thinks != "never"
         answer = lesson.reply(thinking=thinking)
         return self.render(messages=[*lesson.messages, answer], tools=lesson.tools)
 
     def pair(self, lesson: Lesson, number: int) -> Pair:
-        """Prompt and completion as tokens; every fourth lesson without thinking, if it can be."""
+        """Return prompt and completion as tokens; every fourth lesson without thinking, if the model can."""
         thinking = self.recipe.thinks != "switched" or number % 4 != 0
-        given = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
-        prompt = self.render(**given) if thinking else self.render(**given, enable_thinking=False)
+        arguments = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
+        prompt = self.render(**arguments) if thinking else self.render(**arguments, enable_thinking=False)
         whole = self.whole(lesson, thinking=thinking)
         # the template may leave the empty block out of what it writes later
-        opening = prompt if whole.startswith(prompt) else self.render(**given)
+        opening = prompt if whole.startswith(prompt) else self.render(**arguments)
         completion = whole.removeprefix(opening)
         end = self.recipe.call_end if lesson.calls and self.recipe.call_end else self.recipe.end
         completion = completion.rstrip("\n") if self.recipe.written else completion + end
         return self.tokenizer.encode(prompt).ids, self.tokenizer.encode(completion).ids
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
@@ -116,7 +118,7 @@ def _write(path: Path, data: dict[str, Any]) -> None:
 
 
 def _renderer(template: str) -> Callable[..., str]:
-    """The chat template, rendered as transformers does."""
+    """Return the chat template, rendered as transformers does."""
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
@@ -144,7 +146,7 @@ def _tokenizer(texts: Iterable[str], recipe: Recipe) -> Any:
 
 
 def _write_tokenizer(path: Path, tokenizer: Any, recipe: Recipe) -> None:
-    """As the library writes it, but for the markers: its trainer makes every token it is given special."""
+    """Write the tokenizer; its trainer makes every added token special, and the markers are not."""
     data = json.loads(tokenizer.to_str())
     for token in data["added_tokens"]:
         token["special"] = token["content"] in recipe.special
@@ -152,38 +154,38 @@ def _write_tokenizer(path: Path, tokenizer: Any, recipe: Recipe) -> None:
 
 
 def _fit(network: Network, pairs: Sequence[Pair], steps: int, seed: int) -> float:
-    """Train on the completions only; the mean loss of the last fifty steps."""
+    """Train on the completions only; return the mean loss of the last fifty steps."""
     rng, adam = random.Random(seed), Adam(network)
     recent: list[float] = []
     by_length = sorted(pairs, key=lambda pair: len(pair[0]) + len(pair[1]))
     for number in range(steps):
         # Neighbours in length share a batch, so little of it is padding.
         start = rng.randrange(0, len(by_length) - BATCH)
-        ids, rows, wanted = _batch(by_length[start : start + BATCH])
+        ids, rows, targets = _batch(by_length[start : start + BATCH])
         logits, back = network.logits(ids, rows)
         likely = np.exp(logits - logits.max(axis=-1, keepdims=True))
         likely /= likely.sum(axis=-1, keepdims=True)
-        at = np.arange(len(rows)), wanted
+        at = np.arange(len(rows)), targets
         recent = [*recent[-49:], float(-np.log(likely[at] + 1e-9).mean())]
         likely[at] -= 1
         back(likely / np.float32(len(rows)))
         adam.step(RATE * min(1.0, (number + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * number / steps)))
         if number % 250 == 249:
-            _say(f"step {number + 1}: loss {sum(recent) / len(recent):.4f}")
+            _print(f"step {number + 1}: loss {sum(recent) / len(recent):.4f}")
     return sum(recent) / len(recent)
 
 
 def _score(network: Network, pairs: Sequence[Pair]) -> float:
-    """The share of completions that would be written word for word, the likeliest token each time."""
+    """Return the share of completions that are predicted word for word, the likeliest token each time."""
     exact = 0
     for pair in pairs:
-        ids, rows, wanted = _batch([pair])
-        exact += bool((network.logits(ids, rows)[0].argmax(axis=-1) == wanted).all())
+        ids, rows, targets = _batch([pair])
+        exact += bool((network.logits(ids, rows)[0].argmax(axis=-1) == targets).all())
     return exact / len(pairs)
 
 
 def _batch(pairs: Sequence[Pair]) -> tuple[Ids, Ids, Ids]:
-    """Token ids padded at the right, the rows that predict a completion's tokens, and those tokens."""
+    """Return token ids padded at the right, the rows that predict a completion's tokens, and those tokens."""
     width = max(len(p) + len(c) for p, c in pairs)
     ids = np.array([p + c + [0] * (width - len(p) - len(c)) for p, c in pairs])
     rows = [i * width + len(p) + j - 1 for i, (p, c) in enumerate(pairs) for j in range(len(c))]

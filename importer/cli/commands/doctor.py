@@ -30,16 +30,16 @@ def run(arguments: argparse.Namespace) -> int:
     from importer.cli import show
     from importer.engines.doctor import CheckSkipped
 
-    found = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
+    checks = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
     if arguments.json:
-        for one in found:
+        for one in checks:
             show.json_line(show.json_text(one.to_json(messages.text)))
     else:
-        rows = [_row(one) for one in found if not isinstance(one.result, CheckSkipped)]
+        rows = [_row(one) for one in checks if not isinstance(one.result, CheckSkipped)]
         show.console().print(show.table(("about", "check", "verdict", "says", "remedy"), rows))
-    stopping = [one for one in found if one.stops]
+    stopping = [one for one in checks if one.stops]
     if stopping:
-        many = f"{len(stopping)} of {len(found)} checks found what stops a run"
+        many = f"{len(stopping)} of {len(checks)} checks found what stops a run"
         show.note(f"{many}: {', '.join(f'{one.subject}: {one.check}' for one in stopping)}.")
     return 1 if stopping else 0
 
@@ -68,6 +68,6 @@ def _of_document(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
 def _row(one: DoctorFinding) -> tuple[str, ...]:
     from importer.engines.doctor import Trouble
 
-    told = one.to_json(messages.text)
-    verdict = one.result.severity if isinstance(one.result, Trouble) else told["verdict"]
-    return one.subject, one.check, verdict, told["says"], told["remedy"]
+    members = one.to_json(messages.text)
+    verdict = one.result.severity if isinstance(one.result, Trouble) else members["verdict"]
+    return one.subject, one.check, verdict, members["says"], members["remedy"]

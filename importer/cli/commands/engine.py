@@ -36,8 +36,8 @@ def _remove(arguments: argparse.Namespace) -> None:
     from importer.cli import show
     from importer.engines import get, install
 
-    gone = install.remove(get(arguments.engine))
-    show.note(f"Removed {arguments.engine}." if gone else f"{arguments.engine} was not installed.")
+    removed = install.remove(get(arguments.engine))
+    show.note(f"Removed {arguments.engine}." if removed else f"{arguments.engine} was not installed.")
 
 
 def _list(arguments: argparse.Namespace) -> None:

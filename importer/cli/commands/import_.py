@@ -11,7 +11,7 @@ from importer.version import __version__
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add a reference or a list of them, and what is asked of the document."""
+    """Add a reference or a list of them, and the options of the document."""
     parser.add_argument(
         "reference",
         nargs="?",
@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise UsageError unless there is one reference, or a list without what is for one alone."""
+    """Raise UsageError unless there is one reference, or a list without options of a single import."""
     if (arguments.reference is None) == (arguments.source is None):
         raise UsageError(
             "bad-option", option="REFERENCE", problem="one reference is required, or a list with --from"

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print a row for each name; asks nobody."""
+    """Print a row for each name, from the tables alone."""
     from importer.cli import show
     from importer.signals.family import match_names
 

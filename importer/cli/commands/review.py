@@ -8,7 +8,7 @@ from importer.cli import options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the document, and what to do with it where nobody is to be asked."""
+    """Add the document, and the review to record without questions."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--approve", action="store_true", help="approve what it holds now")
     group.add_argument("--reject", metavar="NOTE", help="reject it, and why")

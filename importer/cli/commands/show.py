@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(show.fit(receipt.fit))
     if receipt.validation is not None:
         console.print(
-            terminal.outcomes(report_model.run(receipt.validation, stored.digest).found, console.width)
+            terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)
         )
     show.line(f"review: {state['review']}; validation: {state['validation']}")
     if receipt.partial is not None:

@@ -1,4 +1,4 @@
-"""Where everything stands in a YAML text: values, the signs between them, and comments, by PyYAML's marks."""
+"""The places of all parts of a YAML text: values, the signs between them, and comments, by PyYAML's marks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Comment:
 
     @property
     def end(self) -> int:
-        """Behind its last character."""
+        """Return the offset behind its last character."""
         return self.start + len(self.text)
 
 
@@ -107,7 +107,7 @@ class Layout:
         self._scan()
 
     def _scan(self) -> None:
-        """Signs from the tokens; comments from the gaps between them."""
+        """Find the signs in the tokens, and the comments in the gaps between them."""
         signs = {
             yaml.BlockEntryToken: self._dashes,
             yaml.ValueToken: self._colons,
@@ -135,8 +135,8 @@ class Layout:
     @cached_property
     def newline(self) -> str:
         """Return the text's own kind of line break."""
-        found = BREAK.search(self.text)
-        return found.group() if found and found.group() in ("\r\n", "\r") else "\n"
+        match = BREAK.search(self.text)
+        return match.group() if match and match.group() in ("\r\n", "\r") else "\n"
 
     def line_start(self, offset: int) -> int:
         """Return where the line begins; behind a byte order mark."""
@@ -150,25 +150,27 @@ class Layout:
         return self._breaks[behind] if behind < len(self._breaks) else len(self.text)
 
     def next_line(self, offset: int) -> int:
-        """Behind the line's break."""
-        found = BREAK.match(self.text, self.line_end(offset))
-        return found.end() if found else len(self.text)
+        """Return the offset behind the line's break."""
+        match = BREAK.match(self.text, self.line_end(offset))
+        return match.end() if match else len(self.text)
 
     def column(self, offset: int) -> int:
-        """Characters before it on its line."""
+        """Return the number of characters before it on its line."""
         return offset - self.line_start(offset)
 
     def begins_line(self, offset: int) -> bool:
         """Return whether only spaces stand before it on its line."""
-        found = SPACES.match(self.text, self.line_start(offset))
-        return found is not None and found.end() >= offset
+        match = SPACES.match(self.text, self.line_start(offset))
+        return match is not None and match.end() >= offset
 
     def behind_words(self, start: int, end: int) -> int:
-        """Behind the last sign before ``end`` that is no white space, not before ``start``."""
+        """Return the offset behind the last character before ``end`` that is no white space, at least
+        ``start``.
+        """
         return start + len(self.text[start:end].rstrip(" \t"))
 
     def behind_spaces(self, at: int) -> int:
-        """Behind spaces; but those before a comment or a line's end stay."""
+        """Return the offset behind spaces; those before a comment or a line's end stay."""
         end = at
         while self.text[end : end + 1] == " ":
             end += 1
@@ -187,13 +189,13 @@ class Layout:
         """
         if (known := self._slots.get(id(node))) is not None:
             return known
-        reached, found = node.start_mark.index, list[Node]()
+        reached, entries = node.start_mark.index, list[Node]()
         for index, entry in enumerate(node.value if isinstance(node, yaml.CollectionNode) else ()):
             pair = isinstance(node, yaml.MappingNode)
-            found.append(self._pair(entry, reached) if pair else self._item(entry, index, node))
-            reached = found[-1].node.end_mark.index
-        self._slots[id(node)] = found
-        return found
+            entries.append(self._pair(entry, reached) if pair else self._item(entry, index, node))
+            reached = entries[-1].node.end_mark.index
+        self._slots[id(node)] = entries
+        return entries
 
     def _pair(self, entry: tuple[yaml.Node, yaml.Node], reached: int) -> Node:
         key, value = entry
@@ -223,14 +225,14 @@ class Layout:
         return self._first(self._commas, start, end)
 
     def value_start(self, node: yaml.Node) -> int:
-        """Behind an anchor and a tag."""
-        found = PROPERTIES.match(
+        """Return the offset behind an anchor and a tag."""
+        match = PROPERTIES.match(
             self.text, node.start_mark.index, max(node.end_mark.index, node.start_mark.index)
         )
-        return node.start_mark.index if found is None or isinstance(node, Alias) else found.end()
+        return node.start_mark.index if match is None or isinstance(node, Alias) else match.end()
 
     def content_end(self, node: yaml.Node) -> int:
-        """Behind the last character that belongs to a value; blank lines after a block do not."""
+        """Return the offset behind the last character of a value; blank lines after a block are no part."""
         if id(node) not in self._ends:
             self._ends[id(node)] = self._content_end(node)
         return self._ends[id(node)]
@@ -241,19 +243,19 @@ class Layout:
             return self.content_end(self.slots(node)[-1].node) if node.value else end
         if self.sign(node) is not None:
             raw = self.text[start:end]
-            kept = raw.rstrip(f" \t{BREAKS}")
-            tail = raw[len(kept) :]
+            content = raw.rstrip(f" \t{BREAKS}")
+            tail = raw[len(content) :]
             # Blank lines are content where the block keeps them, and where they are longer than its indent.
             if "+" in BREAK.split(raw, maxsplit=1)[0] or " " in tail or "\t" in tail:
                 return end - len(self.newline) if tail.endswith(self.newline) else end
-            return start + len(kept)
+            return start + len(content)
         return end
 
     def remark(self, slot: Node) -> Comment | None:
         """Return the comment on the line of a value: behind its end; of a block, behind its key."""
         at = self.remark_place(slot)
-        found = next(iter(self.comments_in(at, self.line_end(at))), None)
-        return found if found is None or not self.text[at : found.start].strip() else None
+        comment = next(iter(self.comments_in(at, self.line_end(at))), None)
+        return comment if comment is None or not self.text[at : comment.start].strip() else None
 
     def remark_place(self, slot: Node) -> int:
         """Return where a comment on the value may begin."""
@@ -262,27 +264,29 @@ class Layout:
         return self.sign(slot.node) or slot.node.end_mark.index
 
     def sign(self, node: yaml.Node) -> int | None:
-        """Behind the ``|`` or ``>`` of a literal or folded text, and what belongs to it."""
+        """Return the offset behind the ``|`` or ``>`` of a block scalar and its indicators; ``None``
+        for others.
+        """
         if not isinstance(node, yaml.ScalarNode) or node.style not in ("|", ">"):
             return None
-        found = SIGN.match(self.text, self.value_start(node))
-        return found.end() if found else None
+        match = SIGN.match(self.text, self.value_start(node))
+        return match.end() if match else None
 
     def _behind_properties(self, slot: Node) -> int:
-        found = LEADING.match(self.text, slot.behind)
-        return found.end() if found else slot.behind
+        match = LEADING.match(self.text, slot.behind)
+        return match.end() if match else slot.behind
 
     def remarks(self) -> dict[KeyPath, Comment]:
-        """KeyPath to the comment on its line, for every value that may have one."""
+        """Return the comment on the line of each value that may have one, by path."""
         return dict(self._remarks((), self.root))
 
     def _remarks(self, path: KeyPath, node: yaml.Node) -> Iterator[tuple[KeyPath, Comment]]:
         slots = self.slots(node)
         for slot, step in zip(slots, steps(path, node, slots), strict=True):
             inner = (*path, *step)
-            found = self.remark(slot) if is_block(node) else None
-            if found is not None:
-                yield inner, found
+            comment = self.remark(slot) if is_block(node) else None
+            if comment is not None:
+                yield inner, comment
             yield from self._remarks(inner, slot.node)
 
 
@@ -307,15 +311,15 @@ def labels(path: KeyPath, items: list[Any]) -> list[KeyPath]:
     if not items or keyed(path, items) is None:
         return [(index,) for index in range(len(items))]
     names = [field_paths.parse(i).key if isinstance(i, str) else i["name"] for i in items]
-    counts, before, found = Counter(names), Counter[str](), list[KeyPath]()
+    counts, before, steps_of_items = Counter(names), Counter[str](), list[KeyPath]()
     for name in names:
-        found.append((name,) if counts[name] == 1 else (name, before[name]))
+        steps_of_items.append((name,) if counts[name] == 1 else (name, before[name]))
         before[name] += 1
-    return found
+    return steps_of_items
 
 
 def _plain(node: yaml.Node) -> Any:
-    """As much of a value as its label needs."""
+    """Return as much of a value as its label requires."""
     node = node.value if isinstance(node, Alias) else node
     if isinstance(node, yaml.MappingNode):
         pairs = ((k.value, v.value) for k, v in node.value if isinstance(v, yaml.ScalarNode))
@@ -328,7 +332,7 @@ MOST_COMPARED = 300  # entries of a list: finding what moved takes time by their
 
 
 def aligned(path: KeyPath, have: list[Any], want: list[Any]) -> Pairs:
-    """Positions of entries that are the same or take each other's place, in order; ``None``: has none."""
+    """Return pairs of positions of equal or replaced entries, in order; ``None`` stands for a missing one."""
     named = keyed(path, have) is not None and keyed(path, want) is not None
     one, other = ([canonical(i) for i in (labels(path, side) if named else side)] for side in (have, want))
     pairs: Pairs = []
@@ -343,7 +347,7 @@ def aligned(path: KeyPath, have: list[Any], want: list[Any]) -> Pairs:
 
 
 def _side_by_side(one: list[str], other: list[str]) -> Pairs:
-    """Positions in lists too long to be compared: what both begin and end with, and all between in order."""
+    """Return pairs of positions in lists too long to compare: common ends, and all between in order."""
     begun = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
     behind = zip(reversed(one[begun:]), reversed(other[begun:]), strict=False)
     ended = len(list(takewhile(lambda pair: pair[0] == pair[1], behind)))

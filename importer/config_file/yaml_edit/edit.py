@@ -1,8 +1,8 @@
-"""Changes to a YAML text that a person wrote, touching nothing else.
+"""Change the data of a YAML text that a person wrote, and nothing else.
 
-Comments, order, quoting, blank lines, line ends, anchors and indentation stay as they are outside of the
-values that change. Every result is read again: it holds exactly the wanted data and every comment, or the
-edit is refused.
+Comments, order, quoting, blank lines, line ends, anchors and indentation stay outside of the values that
+change. Every result is read again: it holds exactly the target data and every comment, or the edit is
+refused.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from importer.yaml_reader import YamlError
 Notes = Mapping[KeyPath, str | None]
 
 
-def rewrite(text: str, wanted: Mapping[str, Any], notes: Notes | None = None, path: object = "It") -> str:
-    """``text`` with the data ``wanted``; raises DocumentError("cannot-edit") where that is not safe.
+def rewrite(text: str, target: Mapping[str, Any], notes: Notes | None = None, path: object = "It") -> str:
+    """Return ``text`` with the data ``target``; raises DocumentError("cannot-edit") where that is not safe.
 
-    ``notes`` are comments on the lines of their paths: what stands there is replaced, or taken away where the
-    note is ``None``. All other comments stay; one whose value goes gets a line of its own. Keys that are new
-    stand behind the key they follow in ``wanted``.
+    ``notes`` are comments on the lines of their paths: they replace the present ones, and ``None`` removes
+    one. All other comments stay; a comment whose value is removed gets a line of its own. New keys stand
+    behind the key that they follow in ``target``.
     """
     notes = notes or {}
     have = read(text, path)
     try:
         layout = Layout(text)
         remarks = layout.remarks()
-        ours = {remarks[p].start for p in notes if p in remarks}
-        done = text if same(have, wanted) else Patch(layout, ours).operate(have, wanted)
+        own = {remarks[p].start for p in notes if p in remarks}
+        done = text if same(have, target) else Patch(layout, own).operate(have, target)
         done = _annotated(done, notes)
-        _check(layout, ours, done, wanted)
+        _check(layout, own, done, target)
     except EditRefused as refused:
         raise DocumentError("cannot-edit", path=path, problem=refused.reason) from None
     except RecursionError:
@@ -48,16 +48,16 @@ def rewrite(text: str, wanted: Mapping[str, Any], notes: Notes | None = None, pa
     return done
 
 
-def _check(before: Layout, ours: set[int], after: str, wanted: Mapping[str, Any]) -> None:
+def _check(before: Layout, own: set[int], after: str, target: Mapping[str, Any]) -> None:
     try:
         data = read(after, "the result")
     except DocumentError as error:
         raise EditRefused(EditReason.BROKEN_BY, problem=error.details["problem"]) from None
-    if not same(data, wanted):
+    if not same(data, target):
         raise EditRefused(EditReason.OTHER_VALUES)
-    kept = Counter(c.text for c in before.comments if c.start not in ours)
-    kept.subtract(c.text for c in Layout(after).comments)
-    if any(count > 0 for count in kept.values()):
+    comments = Counter(c.text for c in before.comments if c.start not in own)
+    comments.subtract(c.text for c in Layout(after).comments)
+    if any(count > 0 for count in comments.values()):
         raise EditRefused(EditReason.COMMENT_LOST)
 
 

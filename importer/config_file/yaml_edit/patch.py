@@ -1,4 +1,4 @@
-"""One walk through a text, its data and the wanted data side by side, that cuts only what has to change."""
+"""The patch of a YAML text: one walk through text, data and target data that cuts only what has to change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cuts:
             self._cuts.append((start, end, by))
 
     def applied(self) -> str:
-        """Return the text with all of them; raises Refused where two overlap."""
+        """Return the text with all of them; raises EditRefused where two overlap."""
         done, reached = [], 0
         for start, end, by in sorted(self._cuts, key=lambda c: c[:2]):
             if start < reached:
@@ -61,19 +61,19 @@ class Cuts:
 
 
 class Patch:
-    """``ours``: where the comments begin that go with their lines; all others stay."""
+    """``own``: where the importer's comments begin, which are removed with their lines; all others stay."""
 
-    def __init__(self, layout: Layout, ours: set[int]) -> None:
+    def __init__(self, layout: Layout, own: set[int]) -> None:
         self._layout = layout
         self._text = layout.text
-        self._ours = ours
+        self._own = own
         self._cuts = Cuts(layout.text)
         self._style = _style(layout)
         self._fates: dict[int, tuple[Any, Any]] = {}
         self._closed = False
 
     def operate(self, have: Any, want: Any) -> str:
-        """Return the new text; raises Refused. Whether it holds ``want`` is for the caller to check."""
+        """Return the new text; raises EditRefused. The caller checks that it holds ``want``."""
         root = self._layout.root
         if not want or not (is_block(root) or _alike((), root, have, want)):
             raise EditRefused(EditReason.NOTHING_LEFT)
@@ -82,7 +82,7 @@ class Patch:
         return self._cuts.applied()
 
     def _foresee(self, node: yaml.Node, have: Any, want: Any, path: KeyPath) -> None:
-        """What becomes of every node, so that an alias knows whether what it names will change."""
+        """Note the change of every node, so that an alias finds the change of its anchor."""
         self._fates[id(node)] = have, want
         if not _alike(path, node, have, want):
             return
@@ -103,7 +103,7 @@ class Patch:
                 self._foresee(inner, one, other, (*path, *step))
 
     def _value(self, slot: Node, have: Any, want: Any, path: KeyPath, *, flow: bool) -> None:
-        """``flow``: whether the value stands inside of brackets."""
+        """Change a value. ``flow``: whether it stands inside of brackets."""
         node = slot.node
         if isinstance(node, Alias):
             fate = self._fates.get(id(node.value))
@@ -157,15 +157,15 @@ class Patch:
     # Additions
 
     def _add(self, node: yaml.Node, slots: list[Node], before: Node | None, entry: Any) -> None:
-        """One more entry, behind ``before``; without it at the end of a map, at the front of a list."""
+        """Add an entry behind ``before``; without it at the end of a map, at the front of a list."""
         front = before is None and isinstance(node, yaml.SequenceNode)
         quote = _quote((before or slots[0]).node) if isinstance(entry, list) else None
         if not is_block(node):
-            said = (
+            addition = (
                 inline(entry, flow=True)[1:-1] if quote is None else inline(entry[0], flow=True, quote=quote)
             )
             at = slots[0].start if front else (before or slots[-1]).node.end_mark.index
-            self._cuts.replace(at, at, f"{said}, " if front else f", {said}")
+            self._cuts.replace(at, at, f"{addition}, " if front else f", {addition}")
             return
         column = self._layout.column(slots[0].start)
         lines = _indented(block(entry, self._style), column)
@@ -176,8 +176,8 @@ class Patch:
         elif self._layout.begins_line(slots[0].start):
             self._put_lines(self._layout.line_start(slots[0].start), lines)
         else:
-            said = self._layout.newline.join([*lines, " " * column])
-            self._cuts.replace(slots[0].start, slots[0].start, said.lstrip(" "))
+            addition = self._layout.newline.join([*lines, " " * column])
+            self._cuts.replace(slots[0].start, slots[0].start, addition.lstrip(" "))
 
     def _below(self, slot: Node) -> int:
         """Return the line behind an entry, and behind comments that are indented into it."""
@@ -195,14 +195,14 @@ class Patch:
             return
         newline = self._layout.newline
         unended = at == len(self._text) and not self._text.endswith(tuple(BREAKS))
-        said = newline.join(lines)
-        self._cuts.replace(at, at, newline + said if unended else said + newline)
+        text = newline.join(lines)
+        self._cuts.replace(at, at, newline + text if unended else text + newline)
         if unended and not self._closed:
             self._closed = True
             self._close_text()
 
     def _close_text(self) -> None:
-        """A literal text that ends the file without a line break has none in its value, and gets none now."""
+        """Mark a block scalar at the end of a file without a line break, so that its value gets none."""
         node = self._layout.root
         while slots := self._layout.slots(node):
             node = slots[-1].node
@@ -227,17 +227,17 @@ class Patch:
                 self._cuts.replace(start, end, self._comments_of(start, end, self._layout.column(slot.start)))
 
     def _remove_behind_dash(self, slots: list[Node], count: int) -> None:
-        """Entries that begin on the line of what holds them: the first that stays takes their place."""
+        """Remove entries on the line of their dash: the first that stays takes their place."""
         if count == len(slots):
             raise EditRefused(EditReason.EMPTY_DASH)
         start, stays = slots[0].start, slots[count].start
         if count:
             line = self._layout.line_start(stays)
-            kept = self._comments_of(start, line, self._layout.column(start))
-            self._cuts.replace(start, line if kept else stays, kept.lstrip(" "))
+            comments = self._comments_of(start, line, self._layout.column(start))
+            self._cuts.replace(start, line if comments else stays, comments.lstrip(" "))
 
     def _remove_inline(self, node: yaml.Node, slots: list[Node], stay: list[Node]) -> None:
-        """Each entry with the comma behind it; for a last one that has none, that of the last which stays."""
+        """Remove each entry with the comma behind it; at the end, the comma before."""
         stays = set(stay)
         limits = [*(s.start for s in slots[1:]), node.end_mark.index]
         ends = [max(s.node.end_mark.index, s.behind) for s in slots]
@@ -254,7 +254,7 @@ class Patch:
         """Return a person's comments in a stretch that goes, each on a line of its own."""
         lines = []
         for comment in self._layout.comments_in(start, end):
-            if comment.start not in self._ours:
+            if comment.start not in self._own:
                 line = self._layout.line_start(comment.start)
                 alone = line >= start and self._layout.begins_line(comment.start)
                 lead = self._text[line : comment.start] if alone else " " * column
@@ -263,8 +263,8 @@ class Patch:
 
     def _rescue(self, start: int, end: int, column: int) -> None:
         """Put a person's comments in a stretch that goes below it."""
-        kept = self._comments_of(start, end, column)
-        self._put_lines(self._layout.next_line(end), kept.split(self._layout.newline)[:-1])
+        comments = self._comments_of(start, end, column)
+        self._put_lines(self._layout.next_line(end), comments.split(self._layout.newline)[:-1])
 
     # Replacements
 
@@ -276,21 +276,21 @@ class Patch:
         start, end = layout.value_start(node), layout.content_end(node)
         self._untag(node, start)
         nested = _holds(want) and not flow and slot.key is not None and not _flows(node)
-        said = "" if nested else inline(want, flow=flow, quote=_quote(node))
+        text = "" if nested else inline(want, flow=flow, quote=_quote(node))
         header = layout.remark(slot)
         if layout.sign(node) is not None:
-            said += f"  {header.text}" if header is not None else ""
+            text += f"  {header.text}" if header is not None else ""
         else:
             self._rescue(start, end, layout.column(slot.start))
         if not nested:
-            self._cuts.replace(start, end, self._spaced(slot, start, said))
+            self._cuts.replace(start, end, self._spaced(slot, start, text))
             return
-        bare = start == node.start_mark.index and not said
-        self._cuts.replace(slot.behind if bare else start, end, said)
+        bare = start == node.start_mark.index and not text
+        self._cuts.replace(slot.behind if bare else start, end, text)
         self._put_lines(layout.next_line(end), self._nested(slot, want))
 
     def _replace_block(self, slot: Node, want: Any) -> None:
-        """A block gives way to one line or to another block."""
+        """Replace a block by one line or by another block."""
         layout = self._layout
         begin, end = layout.slots(slot.node)[0].start, layout.content_end(slot.node)
         column = layout.column(slot.start) + self._style.step
@@ -300,30 +300,30 @@ class Patch:
             self._rescue(begin, end, column)
             return
         top, bottom = layout.next_line(slot.behind), layout.next_line(end)
-        kept = self._comments_of(top, bottom, column)
+        lines_below = self._comments_of(top, bottom, column)
         if _holds(want) and slot.key is not None:
-            kept += layout.newline.join([*self._nested(slot, want), ""])
+            lines_below += layout.newline.join([*self._nested(slot, want), ""])
         else:
             behind = layout.remark_place(slot)
             self._cuts.replace(behind, behind, f" {inline(want)}")
-        self._cuts.replace(top, bottom, kept)
+        self._cuts.replace(top, bottom, lines_below)
 
     def _nested(self, slot: Node, want: Any) -> list[str]:
         """Return the lines below the key."""
         return _indented(block({"k": want}, self._style), self._layout.column(slot.start))[1:]
 
     def _untag(self, node: yaml.Node, end: int) -> None:
-        """Take away a tag, which was the old value's; an anchor stays, since others may name it."""
-        said = self._text[node.start_mark.index : end]
-        if "!" in said and not isinstance(node, Alias):
-            anchors = [f"{word} " for word in said.split() if word.startswith("&")]
+        """Remove the tag of the old value; an anchor stays, since aliases may name it."""
+        properties = self._text[node.start_mark.index : end]
+        if "!" in properties and not isinstance(node, Alias):
+            anchors = [f"{word} " for word in properties.split() if word.startswith("&")]
             self._cuts.replace(node.start_mark.index, end, "".join(anchors))
 
-    def _spaced(self, slot: Node, start: int, said: str) -> str:
-        """Return a value needs a space before it, and a colon where a bare key had none."""
+    def _spaced(self, slot: Node, start: int, text: str) -> str:
+        """Return the text with a space before it, and a colon where a bare key had none."""
         if slot.key is not None and slot.behind == slot.key.end_mark.index:
-            return f": {said}"
-        return said if self._text[start - 1] in " \t[{," + BREAKS else f" {said}"
+            return f": {text}"
+        return text if self._text[start - 1] in " \t[{," + BREAKS else f" {text}"
 
 
 def _indented(text: str, column: int) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-WIDTH = 100  # columns, where a block of ours is folded
+WIDTH = 100  # columns, where a new block is folded
 ENDLESS = float("inf")
 
 
@@ -21,7 +21,7 @@ class YamlStyle:
 
 class _Indented(yaml.SafeDumper):
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        """PyYAML writes dashes right under their key unless told otherwise."""
+        """Indent dashes below their key, which PyYAML does not do by default."""
         super().increase_indent(flow, False)
 
 
@@ -57,7 +57,7 @@ def inline(value: Any, *, flow: bool = False, quote: str | None = None) -> str:
 
 
 def printable(text: str) -> str:
-    """YAML allows no control characters in a comment, and repository text may be quoted there."""
+    """Return a text without control characters, which YAML allows in no comment."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 

@@ -1,4 +1,4 @@
-"""A document's text and the places in it: what is wrong is said with the line that it stands on."""
+"""The source map of a document: the line and column of each path, and of each problem."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ class TextReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class YamlProblem:
-    """What is wrong at one place of a text; lines and columns count from 1. A parser's own words are text."""
+    """What is wrong at one place of a text; lines and columns count from 1. A parser's own message is
+    text.
+    """
 
     line: int
     column: int
-    says: Reason | str
+    message: Reason | str
 
     @property
     def reason(self) -> Reason:
         """Return the same with its line."""
-        return Reason(TextReason.ON_LINE, line=self.line, problem=self.says)
+        return Reason(TextReason.ON_LINE, line=self.line, problem=self.message)
 
     def __str__(self) -> str:
         return render(self.reason)
 
 
 class UnreadableYaml(Exception):
-    """The text is no data that JSON has; ``problem`` says what and where."""
+    """The text has no data that JSON can hold; ``problem`` has reason and place."""
 
     def __init__(self, problem: YamlProblem) -> None:
         self.problem = problem
@@ -56,35 +58,39 @@ class UnreadableYaml(Exception):
 
 
 def parse_yaml(text: str) -> dict[str, Any]:
-    """Return the data of a document's text; raises Unreadable."""
+    """Return the data of a document's text; raises UnreadableYaml."""
     try:
         data = yaml_reader.read(text)
     except YamlError as error:
         raise UnreadableYaml(YamlProblem(error.line, error.column, error.reason)) from None
     if not isinstance(data, dict):
         raise UnreadableYaml(YamlProblem(1, 1, Reason(TextReason.NOT_A_MAP)))
-    for path, says in _unspeakable(data):
-        raise UnreadableYaml(SourceMap(text).problem(path, says))
+    for path, reason in _unspeakable(data):
+        raise UnreadableYaml(SourceMap(text).problem(path, reason))
     return data
 
 
 class SourceMap:
-    """Where the paths of a text's data stand. The text is one that ``parse`` has read."""
+    """The places of a text's data by path. The text is one that ``parse_yaml`` has read."""
 
     def __init__(self, text: str) -> None:
         self._root = yaml_reader.compose(text)
         self._maps: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = {}
 
-    def problem(self, path: KeyPath, says: Reason | str) -> YamlProblem:
-        """``says`` about a path, at its key; of a path that is not there at the last step that is."""
+    def problem(self, path: KeyPath, reason: Reason | str) -> YamlProblem:
+        """Return a problem at the key of a path; for an absent path at its last present step."""
         mark, node = None, self._root
         for step in path:
-            found = self._step(node, step)
-            if found is None:
+            place = self._step(node, step)
+            if place is None:
                 break
-            mark, node = found
-        said = Reason(TextReason.OF_PATH, path=dotted(path), problem=says) if path else says
-        return YamlProblem(1, 1, said) if mark is None else YamlProblem(mark.line + 1, mark.column + 1, said)
+            mark, node = place
+        message = Reason(TextReason.OF_PATH, path=dotted(path), problem=reason) if path else reason
+        return (
+            YamlProblem(1, 1, message)
+            if mark is None
+            else YamlProblem(mark.line + 1, mark.column + 1, message)
+        )
 
     def _step(self, node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
         """Return the key's place and its value's node; the last of repeated keys is the one that counts."""
@@ -113,8 +119,8 @@ def _unspeakable(data: object) -> Iterator[tuple[KeyPath, Reason]]:
             waiting += [((*path, key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
             waiting += [((*path, index), inner) for index, inner in enumerate(value)]
-        elif (says := _no_json(value)) is not None:
-            yield path, says
+        elif (reason := _no_json(value)) is not None:
+            yield path, reason
 
 
 def _no_json(value: object) -> Reason | None:

@@ -1,4 +1,4 @@
-"""What would stand in the way of a run, each trap with its remedy. Checks only read; none mends anything.
+"""The checks before a run, each trap with its remedy. Checks only read; none changes anything.
 
 ``CHECKS`` has one line for each; docs/doctor.md shows the same table.
 """
@@ -10,8 +10,6 @@ from dataclasses import replace
 
 from importer.engines import ENGINES
 from importer.engines.doctor import hardware, host, memory, model, packages
-from importer.engines.doctor import host as hubs
-from importer.engines.doctor import model as files
 from importer.engines.doctor.case import (
     Check,
     CheckSkipped,
@@ -57,11 +55,11 @@ CHECKS: tuple[Check, ...] = (
     Check("port", "machine", "Another server has the port, and answers the probes.",
           "Another port.", host.port),
     Check("token", "machine", "Without a token gated models are not found.",
-          "HF_TOKEN, or hf auth login.", hubs.token, before=False),
+          "HF_TOKEN, or hf auth login.", host.token, before=False),
     Check("token-valid", "machine", "An expired token is worse than none: public repositories are refused too.",
-          "A new token.", hubs.valid_token, before=False),
+          "A new token.", host.valid_token, before=False),
     Check("hub", "machine", "A mirror or proxy that does not answer.",
-          "HF_ENDPOINT, or what is cached.", hubs.endpoint, before=False),
+          "HF_ENDPOINT, or what is cached.", host.endpoint, before=False),
     Check("engine", "engine", "The engine is missing, half installed, or of another release of the importer.",
           "Install the engine.", packages.installed),
     Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.",
@@ -87,13 +85,13 @@ CHECKS: tuple[Check, ...] = (
     Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link.",
           "Fetch it again.", model.snapshot),
     Check("tokenizer", "document", "A tokenizer of another model beside the weights: fluent noise, or a crash.",
-          "Fetch it from the repository of the weights.", files.tokenizer),
+          "Fetch it from the repository of the weights.", model.tokenizer),
     Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.",
-          "Take the number out of eos_token_id.", files.ends),
+          "Take the number out of eos_token_id.", model.ends),
     Check("head", "document", "An output layer that config.json speaks of and the weights lack: some engines draw one, and answer noise.",
-          "tie_word_embeddings in config.json.", files.head),
+          "tie_word_embeddings in config.json.", model.head),
     Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
-          "Set max_model_len to the model's.", files.context),
+          "Set max_model_len to the model's.", model.context),
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
           "Write it at the top too.", model.rope),
     Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
@@ -107,54 +105,55 @@ CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 
 
-INSIDE = {"snapshot", "tokenizer", "ends", "head", "context", "rope"}  # look into the folder of the weights
+INSIDE = {"snapshot", "tokenizer", "ends", "head", "context", "rope"}  # checks of the folder of the weights
 
 
 def examine(case: DoctorCase, checks: Iterable[Check] = CHECKS) -> Iterator[DoctorFinding]:
-    """Yield what the checks find, in their order."""
+    """Yield the findings of the checks, in their order."""
     for check in checks:
         yield DoctorFinding(check.name, case.about(check.about), check.look(case))
 
 
 def everything(machine: DoctorCase) -> Iterator[DoctorFinding]:
-    """Yield the machine, then every engine; what stands in the way of an engine that is not here stops
-    nobody.
+    """Yield findings on the machine, then on every engine; troubles of an engine that is not installed
+    are warnings.
     """
     yield from examine(machine, _about("machine"))
     yield DoctorFinding("memory", "machine", memory.memory(machine))
     for name in ENGINES:
         if name != "vllm-cuda" or machine.text(hardware.DRIVER):
             case = of_engine(name, root=machine.root)
-            for found in examine(case, _about("engine")):
-                yield found if case.installed or case.missing else _allowed(found)
+            for finding in examine(case, _about("engine")):
+                yield finding if case.installed or case.missing else _allowed(finding)
 
 
 def of_document(case: DoctorCase) -> Iterator[DoctorFinding]:
-    """Yield the machine, the document's engine, and the document on both."""
+    """Yield findings on the machine, the document's engine, and the document on both."""
     yield from examine(case)
 
 
 def refuse(case: DoctorCase, name: str, *, fetched: bool = True) -> list[DoctorFinding]:
-    """Return what may go wrong in a run of the document ``name``.
+    """Return the troubles that a run of the document ``name`` may meet.
 
-    Raises EngineError where it would not come to its end; asks nobody. An only trouble that has a row of its
-    own in the table of errors is that error. Before weights are fetched, nobody looks into their folder.
+    Raises EngineError where the run would not come to its end; uses no network. A single trouble with a row
+    of its own in the table of errors is that error. Before weights are fetched, checks of their folder are
+    skipped.
     """
-    wanted = [check for check in CHECKS if check.before and (fetched or check.name not in INSIDE)]
-    troubles = [(f, f.result) for f in examine(case, wanted) if isinstance(f.result, Trouble)]
-    found = [(finding, trouble) for finding, trouble in troubles if finding.stops]
-    if not found:
+    selected = [check for check in CHECKS if check.before and (fetched or check.name not in INSIDE)]
+    troubles = [(f, f.result) for f in examine(case, selected) if isinstance(f.result, Trouble)]
+    stopping = [(finding, trouble) for finding, trouble in troubles if finding.stops]
+    if not stopping:
         return [finding for finding, _ in troubles]
-    first = found[0][1]
-    if first.error is not None and len(found) == 1:
+    first = stopping[0][1]
+    if first.error is not None and len(stopping) == 1:
         raise first.error
     raise EngineError(
         "would-not-run",
         name=name,
         engine=case.about("engine"),
-        problem=tuple(trouble.reason for _, trouble in found),
-        remedy=Reason(DoctorRemedy.SEVERAL, remedies=[trouble.remedy for _, trouble in found]),
-        troubles=tuple(finding for finding, _ in found),
+        problem=tuple(trouble.reason for _, trouble in stopping),
+        remedy=Reason(DoctorRemedy.SEVERAL, remedies=[trouble.remedy for _, trouble in stopping]),
+        troubles=tuple(finding for finding, _ in stopping),
     )
 
 
@@ -162,8 +161,8 @@ def _about(part: str) -> list[Check]:
     return [check for check in CHECKS if check.about == part]
 
 
-def _allowed(found: DoctorFinding) -> DoctorFinding:
-    result = found.result
+def _allowed(finding: DoctorFinding) -> DoctorFinding:
+    result = finding.result
     if not isinstance(result, Trouble):
-        return found
-    return replace(found, result=replace(result, severity=TroubleSeverity.WARNING))
+        return finding
+    return replace(finding, result=replace(result, severity=TroubleSeverity.WARNING))

@@ -1,4 +1,6 @@
-"""What the checks look at: a machine's files, an engine's environment, a document and its weights."""
+"""The input and the results of checks: a machine's files, an engine's environment, a document and its
+weights.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +31,7 @@ MLX = ("mlx", "mlx-vlm", "vllm-mlx")
 X86 = ("x86_64", "AMD64")
 LONGEST = 2**20  # characters read of a file that another program wrote
 REQUIRES = re.compile(r"^Requires-Dist:\s*([\w.-]+)\s*==\s*([\w.+!-]+)", re.MULTILINE)
+About = Literal["machine", "engine", "document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +48,25 @@ class Package:
 
     @property
     def build(self) -> str:
-        """``cpu``, ``cu130``, or nothing."""
+        """Return the build behind ``+``: ``cpu``, ``cu130``, or nothing."""
         return self.version.partition("+")[2]
 
     def pins(self, name: str) -> set[str]:
-        """Return the exact versions of another distribution that it asks for, on whatever machine."""
-        found = REQUIRES.findall(text_of(self.info / "METADATA"))
-        return {version for wanted, version in found if _plain(wanted) == _plain(name)}
+        """Return the exact versions of another distribution that it requires, on any machine."""
+        requirements = REQUIRES.findall(text_of(self.info / "METADATA"))
+        return {version for package, version in requirements if _plain(package) == _plain(name)}
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorCase:
-    """One thing to look at. ``root`` is where ``/proc``, ``/sys`` and ``/dev`` lie.
+    """The subject of checks. ``root`` is the folder of ``/proc``, ``/sys`` and ``/dev``.
 
-    ``free``, ``swap``  bytes of memory and of swap that are free on the machine.
-    ``missing``    why the engine cannot be found, where its variable names a wrong Python.
-    ``fit``        the receipt's estimate of memory.
-    ``weights``    the model's folder, where it is known and on this disk.
-    ``port``       that the engine is to listen on, where one was named.
-    ``ask``        whether the Hub is to be asked if the token is valid.
+    ``free``     free bytes of memory on the machine, ``swap`` those of swap.
+    ``missing``  why the engine is not found, where its variable names a wrong Python.
+    ``fit``      the receipt's estimate of memory.
+    ``weights``  the model's folder, where it is known and on this disk.
+    ``port``     the port of the engine, where the user has named one.
+    ``ask``      whether to check the token at the Hub.
     """
 
     root: Path = Path("/")
@@ -82,7 +85,7 @@ class DoctorCase:
     ask: bool = False
 
     def about(self, part: str) -> str:
-        """Return the name of what a check is about."""
+        """Return the name of the subject of a check."""
         if part == "engine" and self.engine is not None:
             return self.engine.name
         return str((self.document or {}).get("name") or part) if part == "document" else part
@@ -92,7 +95,7 @@ class DoctorCase:
         return self.engine is not None and self.engine.name in names
 
     def text(self, path: str) -> str:
-        """Return a file of the system's; nothing where there is none."""
+        """Return the text of a system file; empty where there is none."""
         return text_of(self.root / path)
 
     def places(self) -> tuple[Path, ...]:
@@ -104,14 +107,14 @@ class DoctorCase:
         return install.search_path(self.installed.python)
 
     def packages(self) -> dict[str, Package]:
-        """Return what is installed for the engine's Python, by name in lower case with dashes; first place
-        first.
+        """Return the packages of the engine's Python, by name in lower case with dashes; the first place
+        wins.
         """
-        found: dict[str, Package] = {}
+        distributions: dict[str, Package] = {}
         for info in (i for place in self.places() for i in sorted(place.glob("*.dist-info"))):
             name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
-            found.setdefault(_plain(name), Package(version, info))
-        return found
+            distributions.setdefault(_plain(name), Package(version, info))
+        return distributions
 
     def files(self, pattern: str) -> Iterator[Path]:
         """Yield files of the engine's packages, by a pattern below the folders of ``places``."""
@@ -125,6 +128,94 @@ class DoctorCase:
         except (ValueError, RecursionError):
             return {}
         return data if isinstance(data, dict) else {}
+
+
+class TroubleSeverity(StrEnum):
+    """The effect of a trouble on a run."""
+
+    STOPS = "stops"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Fine:
+    """No trouble; ``reason`` has the state."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A trouble of a run.
+
+    ``severity``  whether the run would end by it, or be wrong in silence.
+    ``part``      the part at fault, by the names of a validation.
+    ``error``     the failure of the run, where it has a row of its own in the table of errors.
+    """
+
+    reason: Reason
+    remedy: Reason
+    severity: TroubleSeverity = TroubleSeverity.STOPS
+    part: Attribution = ENVIRONMENT
+    error: ImporterError | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Return whether a run would not come to its end."""
+        return self.severity is TroubleSeverity.STOPS
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSkipped:
+    """No subject for the check, or no verdict."""
+
+    reason: Reason
+
+
+Result = Fine | Trouble | CheckSkipped
+VERDICTS = {Fine: "fine", Trouble: "trouble", CheckSkipped: "not-applicable"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One trap: its name, its victims, its remedy, and the function that checks.
+
+    ``before``  whether a validation runs it first; such a check imports no engine and uses no network.
+    """
+
+    name: str
+    about: About
+    trap: str
+    helps: str
+    look: Callable[[DoctorCase], Result]
+    before: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """The result of a check with its subject: this machine, an engine, or a document."""
+
+    check: str
+    subject: str
+    result: Result
+
+    @property
+    def stops(self) -> bool:
+        """Return whether a run would not come to its end."""
+        return isinstance(self.result, Trouble) and self.result.stops
+
+    def to_json(self, word: Callable[[Reason], str] = render) -> dict[str, Any]:
+        """Return one row of a report; ``word`` renders reasons as a front end does."""
+        result = self.result
+        row = {
+            "check": self.check,
+            "subject": self.subject,
+            "verdict": VERDICTS[type(result)],
+            "says": word(result.reason),
+        }
+        if not isinstance(result, Trouble):
+            return {**row, "remedy": "", "stops": False, "part": None}
+        return {**row, "remedy": word(result.remedy), "stops": self.stops, "part": result.part}
 
 
 def of_engine(name: str, **more: Any) -> DoctorCase:
@@ -146,105 +237,14 @@ def text_of(path: Path) -> str:
 
 
 def number(text: str) -> int | None:
-    """Return a whole number that a system file holds."""
+    """Return the whole number in a system file, or ``None``."""
     return int(text) if text.strip().isdecimal() else None
 
 
 def version(text: str) -> tuple[int, ...]:
-    """Return the numbers of a version, for comparing."""
+    """Return the numbers of a version, for comparison."""
     return tuple(int(part) for part in re.findall(r"\d+", text.partition("+")[0])[:4])
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-About = Literal["machine", "engine", "document"]
-
-
-class TroubleSeverity(StrEnum):
-    """What a trouble does to a run."""
-
-    STOPS = "stops"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True)
-class Fine:
-    """Nothing is in the way; ``reason`` is what was found."""
-
-    reason: Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Something is in the way.
-
-    ``severity``  whether a run would die of it, or be wrong without a word.
-    ``part``      what is at fault, as a validation names it.
-    ``error``     the failure that a run would meet, where it has a row of its own in the table of errors.
-    """
-
-    reason: Reason
-    remedy: Reason
-    severity: TroubleSeverity = TroubleSeverity.STOPS
-    part: Attribution = ENVIRONMENT
-    error: ImporterError | None = None
-
-    @property
-    def stops(self) -> bool:
-        """Return whether a run would not come to its end."""
-        return self.severity is TroubleSeverity.STOPS
-
-
-@dataclass(frozen=True, slots=True)
-class CheckSkipped:
-    """Nothing to look at, or nothing that can be told."""
-
-    reason: Reason
-
-
-Result = Fine | Trouble | CheckSkipped
-VERDICTS = {Fine: "fine", Trouble: "trouble", CheckSkipped: "not-applicable"}
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One trap: its name, who is caught by it, what helps, and the function that looks.
-
-    ``before``  whether a validation looks first; such a check imports no engine and asks no network.
-    """
-
-    name: str
-    about: About
-    trap: str
-    helps: str
-    look: Callable[[DoctorCase], Result]
-    before: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class DoctorFinding:
-    """What a check found, and about what: this machine, an engine, or a document."""
-
-    check: str
-    subject: str
-    result: Result
-
-    @property
-    def stops(self) -> bool:
-        """Return whether a run would not come to its end."""
-        return isinstance(self.result, Trouble) and self.result.stops
-
-    def to_json(self, word: Callable[[Reason], str] = render) -> dict[str, Any]:
-        """Return one row of a report; ``word`` renders reasons as a front end does."""
-        found = self.result
-        row = {
-            "check": self.check,
-            "subject": self.subject,
-            "verdict": VERDICTS[type(found)],
-            "says": word(found.reason),
-        }
-        if not isinstance(found, Trouble):
-            return {**row, "remedy": "", "stops": False, "part": None}
-        return {**row, "remedy": word(found.remedy), "stops": self.stops, "part": found.part}

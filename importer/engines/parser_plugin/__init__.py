@@ -1,1 +1,1 @@
-"""A tool parser of ours for vLLM; loaded in the engine's environment, importing nothing of the importer."""
+"""A tool parser for vLLM, loaded in the engine's environment; it imports nothing of importer."""

@@ -16,11 +16,12 @@ CONTROLS = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\x00"}
 
 
 class UnreadableError(ValueError):
-    """The text is no call's arguments; says why."""
+    """The text is not the arguments of a call; the message has the reason."""
 
 
 def read_arguments(source: str, schema: Schema) -> dict[str, Any]:
-    """Return what stands between a call's parentheses, these included, by the names of its parameters.
+    """Return the arguments between the parentheses of a call, these included, by the names of its
+    parameters.
 
     Positional ones are mapped by the tool's schema, the required parameters first. Raises UnreadableError.
     """
@@ -38,7 +39,7 @@ def read_arguments(source: str, schema: Schema) -> dict[str, Any]:
 
 
 def read_words(line: str, schema: Schema) -> dict[str, Any]:
-    """Return arguments as a shell has them, ``some/path count=2``; raises UnreadableError."""
+    """Return arguments in the form of a shell, ``some/path count=2``; raises UnreadableError."""
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -73,21 +74,21 @@ def _positional(values: list[Any], named: Mapping[str, Any], schema: Schema) -> 
 
 
 def _named(keywords: Sequence[ast.keyword], renamed: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for keyword in keywords:
         value = _literal(keyword.value)
         if keyword.arg is not None:
             value = {renamed.get(keyword.arg, keyword.arg): value}
         elif not isinstance(value, dict):  # f(**{"not-a-name": 1})
             raise UnreadableError("only an object can stand behind **")
-        if found.keys() & value.keys():
-            raise UnreadableError(f"it gives {min(found.keys() & value.keys())} twice")
-        found |= value
-    return found
+        if values.keys() & value.keys():
+            raise UnreadableError(f"it gives {min(values.keys() & value.keys())} twice")
+        values |= value
+    return values
 
 
 def _literal(node: ast.expr) -> Any:
-    """Return a value that JSON has; raises UnreadableError for everything that would have to be computed."""
+    """Return a value of JSON; raises UnreadableError for an expression that needs evaluation."""
     match node:
         case ast.Constant(value=str() as text):
             return _whole(text)
@@ -111,7 +112,7 @@ def _literal(node: ast.expr) -> Any:
 
 
 def _whole(text: str) -> str:
-    """Characters that JSON writes as two escapes are one; half of one is none."""
+    """Return the text with surrogate pairs joined; a lone surrogate is replaced."""
     if not any("\ud800" <= char <= "\udfff" for char in text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -127,7 +128,7 @@ def _checked(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _typed(value: Any, name: str, schema: Schema) -> Any:
-    """Return a word as the type that the schema gives the parameter, where it can be read so."""
+    """Return a word as the type of the parameter in the schema, where it can be read so."""
     declared = schema["properties"].get(name)
     kind = declared.get("type") if isinstance(declared, Mapping) else None
     if not isinstance(value, str) or kind in (None, "string"):
@@ -140,7 +141,9 @@ def _typed(value: Any, name: str, schema: Schema) -> Any:
 
 
 def _prepared(source: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Python that parses: line breaks inside strings are escaped, parameters that are no names renamed."""
+    """Return Python that parses, with the renamed parameters: line breaks in strings escaped, other names
+    replaced.
+    """
     odd = sorted((n for n in names if n and not _is_name(n)), key=len, reverse=True)
     renamed = {f"_odd{i}_": name for i, name in enumerate(odd)}
     out: list[str] = []
@@ -163,9 +166,9 @@ def _prepared(source: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
             at += len(quote)
             continue
         else:
-            found = next((k for k, n in renamed.items() if _stands(n, source, at)), None)
-            out.append(found or char)
-            at += len(renamed[found]) - 1 if found else 0
+            match = next((k for k, n in renamed.items() if _stands(n, source, at)), None)
+            out.append(match or char)
+            at += len(renamed[match]) - 1 if match else 0
         at += 1
     return "".join(out), renamed
 
@@ -178,7 +181,7 @@ def _is_name(name: str) -> bool:
 
 
 def _stands(name: str, source: str, at: int) -> bool:
-    """Return whether a parameter's name stands there and is given a value."""
+    """Return whether a parameter's name stands at ``at`` with a value."""
     if not source.startswith(name, at):
         return False
     before, behind = at, at + len(name)

@@ -32,9 +32,7 @@ logger = init_logger(f"vllm.{NAME}")
 
 
 def parts() -> ModuleType:
-    """Return the reader in this folder, loaded as a package of its own: the importer is not installed
-    here.
-    """
+    """Return the reader in this folder, loaded as a package of its own: importer is not installed here."""
     if PACKAGE not in sys.modules:
         here = Path(__file__).resolve().parent
         spec = importlib.util.spec_from_file_location(
@@ -51,7 +49,7 @@ def parts() -> ModuleType:
 class ImporterPythonicToolParser(ToolParser):
     """Calls of the functions on offer, in one piece or as a stream; each call is sent when it is complete."""
 
-    engine_based_streaming = True  # it keeps what it has seen, and is asked for the rest at the end
+    engine_based_streaming = True  # it has state, and the server calls it for the rest at the end
 
     def __init__(self, tokenizer: Any, tools: list[Any] | None = None) -> None:
         super().__init__(tokenizer, tools)
@@ -81,11 +79,11 @@ class ImporterPythonicToolParser(ToolParser):
         delta_token_ids: Sequence[int],  # noqa: ARG002
         request: Any,  # noqa: ARG002
     ) -> DeltaMessage | None:
-        """Return what one more delta settles."""
+        """Return the pieces that one more delta settles."""
         return self._delta(self._reader.feed(delta_text))
 
     def finish_streaming(self) -> DeltaMessage | None:
-        """Return what was held back until the end."""
+        """Return the pieces that were held back until the end."""
         delta = self._delta(self._reader.finish())
         self._report(self._reader)
         return delta

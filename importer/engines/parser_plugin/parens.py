@@ -1,4 +1,4 @@
-"""Where the parentheses of a call end, in a text that comes in pieces."""
+"""The end of the parentheses of a call, in a text that comes in pieces."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 class WaitsError(Exception):
-    """What stands there cannot be told before more has come."""
+    """The text is not decided before more of it."""
 
 
 class Parens:
-    """The brackets and strings of one call; asked again, it goes on where it stopped."""
+    """The brackets and strings of one call; each call of ``end`` goes on where the last stopped."""
 
     def __init__(self, at: int) -> None:
         self._at = at
@@ -19,7 +19,10 @@ class Parens:
         self._end: int | None = None
 
     def end(self, text: str, *, whole: bool) -> int | None:
-        """Return the position behind the closing one; ``None`` where nothing closes it. Raises WaitsError."""
+        """Return the position behind the closing bracket; ``None`` where nothing closes it.
+
+        Raises WaitsError.
+        """
         while self._end is None:
             char = text[self._at : self._at + 1]
             in_string = self._quote != "" or (char != "" and char in "\"'")
@@ -34,13 +37,15 @@ class Parens:
         return self._end
 
     def _matches(self, char: str) -> bool:
-        """Count a bracket; false for one that closes another kind."""
+        """Count a bracket; return whether it closes its own kind."""
         if char in PAIRS.values():
             self._open.append(char)
         return char not in PAIRS or self._open.pop() == PAIRS[char]
 
     def _string(self, text: str) -> int:
-        """Return how many characters to go on in a string; 0 where more text tells one quote from three."""
+        """Return how many characters to go on in a string; 0 where more text decides between one quote
+        and three.
+        """
         here = text[self._at : self._at + 3]
         if here.startswith("\\"):
             return 2 if len(here) > 1 else 0

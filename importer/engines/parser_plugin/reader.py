@@ -1,8 +1,8 @@
 """Calls in a text that comes in pieces: ``[f(a="x"), g()]`` anywhere, ``f(a="x")`` on a line of its own.
 
-Only functions on offer are called. What is no call, or one that cannot be read, stays text, and the calls
-beside it are kept. A piece is given away when nothing that may follow could change it, so a text gives the
-same however it is cut.
+Only functions on offer are called. Text that is no call, or cannot be read, stays text, and the calls beside
+it are kept. A piece is returned when no further text can change it, so the split of a text makes no
+difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Piece = str | Call
 
 
 class Place(Enum):
-    """Where the text goes on: in prose, at a call in a list, at a call on a line, at a command."""
+    """The kind of text at the position: prose, a call in a list, a call on a line, a command."""
 
     PROSE = 0
     LIST = 1
@@ -47,7 +47,7 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class Next:
-    """Where to go on: at a function's name, or in prose; ``fence`` is the fence's language there."""
+    """The position to go on at: a function's name, or prose; ``fence`` is the language of the fence there."""
 
     at: int
     place: Place = Place.PROSE
@@ -56,30 +56,32 @@ class Next:
 
 
 class Reader:
-    """Reads one answer. ``tools`` are the functions on offer, each with the JSON Schema of its parameters.
+    """A reader of one answer.
 
-    ``problems`` says of each call that stayed text why it could not be read.
+    ``tools`` are the functions on offer, each with the JSON Schema of its parameters.
+
+    ``problems``  why each call that stayed text could not be read.
     """
 
     def __init__(self, tools: Mapping[str, Schema]) -> None:
         self.problems: list[str] = []
         self._tools = tools
         self._names = sorted(tools, key=len, reverse=True)
-        self._text = ""  # what is not given away yet
-        self._here = Next(0)  # what the text begins with
+        self._text = ""  # text that is not returned yet
+        self._here = Next(0)  # the kind of its beginning
         self._line = True  # the text begins where a line does
         self._ticked = False  # a backtick stands before the text
-        self._prefix = ""  # what opened a call and was taken away; text again if the call cannot be read
+        self._prefix = ""  # removed text that opened a call; text again if the call cannot be read
         self._broken = False  # a call could not be read, so another may stand behind a comma
         self._parens: Parens | None = None
 
     def feed(self, text: str) -> list[Piece]:
-        """Return what is settled by this much."""
+        """Return the pieces that are settled by this much text."""
         self._text += text
         return self._settled(whole=False)
 
     def finish(self) -> list[Piece]:
-        """Return the rest: nothing more comes."""
+        """Return the rest at the end of the text."""
         return self._settled(whole=True)
 
     def _settled(self, *, whole: bool) -> list[Piece]:
@@ -92,7 +94,7 @@ class Reader:
             pass
         return [piece for piece in pieces if piece != ""]
 
-    # In prose: give text away up to where a call may begin.
+    # In prose: return text up to the next position where a call may begin.
 
     def _prose(self, whole: bool) -> Piece:
         for at, on_line in self._starts():
@@ -103,22 +105,22 @@ class Reader:
                     raise
                 return self._give(at)
             if opened is not None:
-                given = self._give(at)
+                prose = self._give(at)
                 self._prefix = self._text[: opened.at - at] if opened.name else ""
                 self._text, self._here = self._text[opened.at - at :], opened
-                return given
+                return prose
         return self._give(len(self._text))
 
     def _starts(self) -> Iterator[tuple[int, bool]]:
-        """Positions where something may open, and whether a line begins there."""
+        """Yield positions where a call may open, with whether a line begins there."""
         if self._line:
             yield _skip(BLANK, self._text, 0), True
-        for found in START.finditer(self._text):
-            sign = found.group()
+        for match in START.finditer(self._text):
+            sign = match.group()
             if sign[0] == "\n":
-                yield found.end(), True
+                yield match.end(), True
             elif sign == "[" or self._broken:
-                yield found.start(), False
+                yield match.start(), False
 
     def _opened(self, at: int, whole: bool, *, on_line: bool) -> Next | None:
         char = self._text[at : at + 1]
@@ -136,7 +138,7 @@ class Reader:
         return self._text[at - 1] == "`" if at else self._ticked
 
     def _on_line(self, at: int, whole: bool, fence: str | None) -> Next | None:
-        """Return a call that begins where a line does; in the fence for it, a command."""
+        """Return a call at the beginning of a line; in the fence for commands, a command."""
         name = self._name_at(at, whole)
         if name:
             return Next(at, Place.LINE, name, fence)
@@ -144,24 +146,27 @@ class Reader:
         return Next(at, Place.COMMAND, name, fence) if name else None
 
     def _fenced(self, at: int, whole: bool) -> Next | None:
-        """Return a fence that opens on a call, or the end of one whose beginning was taken away."""
+        """Return a fence that opens on a call, or the end of one whose beginning was removed."""
         rest = self._text[at : at + 5 * SPARE]
         if self._here.fence is not None:
             if rest.startswith("```"):
                 return Next(at + 3)
         else:
-            found = FENCE.match(self._text, at)
-            if found and found[2]:
-                name = self._name_at(found.end(), whole)
-                return Next(found.end(), Place.LIST, name, found[1]) if name else None
-            if found and (found.end() < len(self._text) or whole):
-                return self._on_line(found.end(), whole, found[1])
+            match = FENCE.match(self._text, at)
+            if match and match[2]:
+                name = self._name_at(match.end(), whole)
+                return Next(match.end(), Place.LIST, name, match[1]) if name else None
+            if match and (match.end() < len(self._text) or whole):
+                return self._on_line(match.end(), whole, match[1])
         if FENCE_BEGUN.fullmatch(rest) and not whole:
             raise WaitsError
         return None
 
     def _name_at(self, at: int, whole: bool, behind: str = "(") -> str | None:
-        """Return the function whose name stands there, with one of ``behind`` after it. Raises WaitsError."""
+        """Return the function whose name stands at ``at``, with one of ``behind`` after it.
+
+        Raises WaitsError.
+        """
         waits = False
         for name in self._names:
             rest = self._text[at : at + len(name) + SPARE]
@@ -174,12 +179,12 @@ class Reader:
         return None
 
     def _give(self, length: int) -> str:
-        given, self._text = self._text[:length], self._text[length:]
-        if given:
-            _, newline, tail = given.rpartition("\n")
+        prose, self._text = self._text[:length], self._text[length:]
+        if prose:
+            _, newline, tail = prose.rpartition("\n")
             self._line = not tail.strip(" \t") and (newline != "" or self._line)
-            self._ticked = given.endswith("`")
-        return given
+            self._ticked = prose.endswith("`")
+        return prose
 
     # At a call: the text begins with the function's name.
 
@@ -211,8 +216,8 @@ class Reader:
         return self._read(Call(name, arguments), following)
 
     def _after(self, end: int, whole: bool) -> Next | None:
-        """Return where to go on behind a call; ``None`` where prose goes on in its line, so that it is
-        none.
+        """Return the position behind a call; ``None`` where prose goes on in its line, so that it is no
+        call.
         """
         in_list, fence = self._here.place is Place.LIST, self._here.fence
         at = _skip(SPACE if in_list else BLANK, self._text, end)
@@ -236,15 +241,15 @@ class Reader:
         return call
 
     def _left(self, length: int, why: str | None = None, following: Next | None = None) -> str:
-        """Leave what looked like a call in the text."""
+        """Leave the text of a failed call in the prose."""
         if why is not None:
             self.problems.append(f"{self._here.name}: {why}")
             self._broken = self._broken or following is None
-        given = self._prefix + self._text[:length]
+        prose = self._prefix + self._text[:length]
         fence = None if self._prefix else self._here.fence
         self._prefix = ""
         self._go_on(following or Next(length, fence=fence))
-        return given
+        return prose
 
     def _go_on(self, following: Next) -> None:
         self._text, self._here, self._parens = self._text[following.at :], following, None
@@ -252,5 +257,5 @@ class Reader:
 
 
 def _skip(space: re.Pattern[str], text: str, at: int) -> int:
-    found = space.match(text, at)
-    return found.end() if found else at
+    match = space.match(text, at)
+    return match.end() if match else at

@@ -1,1 +1,1 @@
-"""Runs inside an engine's environment and answers for its parsers; knows nothing of the importer."""
+"""A program in an engine's environment that runs its parsers; it imports nothing of importer."""

@@ -1,7 +1,8 @@
-"""``python -I <this file> ENGINE [plugin]``: serve an engine's parsers over standard streams.
+"""The start of a worker: ``python -I <this file> ENGINE [plugin]`` serves an engine's parsers over
+standard streams.
 
-The folder is loaded as a package of its own, so neither the importer nor its neighbours can be imported from
-here: next to this folder lie modules named like the engines.
+The folder is loaded as a package of its own, so neither importer nor its modules can be imported from here:
+next to this folder lie modules named like the engines.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What vLLM would not let a model write: from 0.32 some tool parsers force their own format on every call."""
+"""The grammar of vLLM: from 0.32 some tool parsers force their own format on every call."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ SHOWN = 30  # characters before the place
 
 
 def forbidden(request: Any, text: str) -> str | None:
-    """Return the first character of ``text`` that the request's structural tag forbids, with what is before
-    it.
+    """Return the first character of ``text`` that the request's structural tag forbids, with the text
+    before it.
     """
-    told = getattr(request, "structured_outputs", None)
-    tag = getattr(told, "structural_tag", None)
+    outputs = getattr(request, "structured_outputs", None)
+    tag = getattr(outputs, "structural_tag", None)
     if not isinstance(tag, str):
         return None
     import xgrammar
@@ -27,7 +27,7 @@ def forbidden(request: Any, text: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _compiler() -> Any:
-    """Over single bytes: a grammar allows texts, however they are cut into tokens."""
+    """Return a compiler over single bytes: a grammar allows texts, in any tokens."""
     import xgrammar
 
     bytes_and_end = [bytes([number]) for number in range(256)] + [b"</s>"]

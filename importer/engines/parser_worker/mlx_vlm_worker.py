@@ -1,8 +1,8 @@
-"""mlx-vlm's parsers, run by its server's own endpoint over tokens that are given instead of generated.
+"""mlx-vlm's parsers, run by its server's own endpoint over the tokens of a sample.
 
-The server infers its tool parser from the chat template, or takes the one that a request names. Thinking it
-splits at a few pairs of markers, whatever the model, in their order; a reasoning parser is named by its
-opening marker, and is asked as if its pair were the only one: else each would read what any of them reads.
+The server infers its tool parser from the chat template, or uses the one in a request. It splits thinking at
+a few pairs of markers, for every model, in their order. A reasoning parser is named by its opening marker,
+and runs with its pair alone: else each would read the text of all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PAIRS = {opening: (opening, closing) for opening, closing in STATE._DEFAULT_OPEN
 
 @dataclass(frozen=True)
 class Composed:
-    """A tokenizer, the tool parser that the request names, and the markers that the server knows."""
+    """A tokenizer, the tool parser of the request, and the markers of the server."""
 
     tokenizer: Any
     tool: str | None
@@ -50,8 +50,8 @@ class Composed:
 
 
 def operations() -> Mapping[str, Operation]:
-    """Return what this worker answers."""
-    gc.freeze()  # the server collects garbage after each answer; what was imported is none
+    """Return the operations of this worker."""
+    gc.freeze()  # the server collects garbage after each answer; imported modules stay
     return SERVER.operations()
 
 
@@ -59,7 +59,7 @@ def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server wraps it; processors of images have no part in reading text."""
     description = request["tokenizer"]
     if description["directory"]:
-        with contextlib.suppress(Exception):  # what needs code of its own is not loaded
+        with contextlib.suppress(Exception):  # a tokenizer with code of its own is not loaded
             return load_tokenizer(Path(description["directory"]))
     tokenizer = synthetic(description, texts(request))
     template = description["settings"].get("response_template")
@@ -69,12 +69,14 @@ def load(request: Mapping[str, Any]) -> Any:
 
 
 def infer(tokenizer: Any) -> dict[str, str | None]:
-    """By the template's text; of thinking markers it chooses none, it tries all."""
+    """Return the tool parser by the template's text; thinking markers are not inferred, all are tried."""
     return {"tool": _infer_tool_parser_from_processor(tokenizer), "reasoning": None}
 
 
 def compose(tokenizer: Any, pair: Pair) -> Composed:
-    """Raise for names that the server lacks."""
+    """Return the tokenizer with its parsers; raises ValueError or ModuleNotFoundError for names that the
+    server lacks.
+    """
     tool, opening = pair["tool"], pair["reasoning"]
     if tool is not None:
         tool_module(TOOLS, tool)
@@ -84,7 +86,7 @@ def compose(tokenizer: Any, pair: Pair) -> Composed:
 
 
 def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[str, Any]:
-    """Let the server's endpoint answer one request whose tokens are the sample's."""
+    """Return the answer of the server's endpoint to one request with the tokens of the sample."""
     ENDPOINT.get_cached_model = lambda *_args: (None, composed.tokenizer, SimpleNamespace())
     ENDPOINT.apply_chat_template = lambda *_args, **_variables: sample["prompt"]
     ENDPOINT._infer_tool_parser_from_processor = lambda _processor, override: override  # noqa: SLF001
@@ -102,7 +104,7 @@ def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[
 
 
 class Generator:
-    """The server's generator of tokens: it has them already."""
+    """The server's generator of tokens, that has them already."""
 
     def __init__(self, tokenizer: Any, sample: Mapping[str, Any]) -> None:
         self.tokenizer, self.sample = tokenizer, sample
@@ -112,7 +114,7 @@ class Generator:
         return SimpleNamespace(prompt_tokens=len(encode(self.tokenizer, prompt))), self._tokens()
 
     def validate_context_budget(self, *_prompt: Any, **_settings: Any) -> None:
-        """There is room for every sample."""
+        """Accept every sample."""
 
     def _tokens(self) -> Iterator[StreamingToken]:
         streamer = _ServerTokenStreamer(self.tokenizer, make_streaming_detokenizer(self.tokenizer))

@@ -1,8 +1,8 @@
-"""mlx-lm's parsers, run by its server's own request handler over tokens that are given instead of generated.
+"""mlx-lm's parsers, run by its server's own request handler over the tokens of a sample.
 
-The server takes its tool parser from the tokenizer's settings or infers it from the chat template, and its
+The server reads its tool parser from the tokenizer's settings or infers it from the chat template, and its
 thinking markers from the vocabulary alone. A reasoning parser is therefore named by its opening marker, and
-asking for another than the vocabulary gives is an error.
+another one than that of the vocabulary is an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
     if description["directory"]:
-        with contextlib.suppress(Exception):  # what needs code of its own is not loaded
+        with contextlib.suppress(Exception):  # a tokenizer with code of its own is not loaded
             return load_tokenizer(description["directory"])
     # The server would import any other name, and fail; no name leads out of these packages.
     claimed = {
@@ -54,8 +54,8 @@ def load(request: Mapping[str, Any]) -> Any:
 
 
 def compose(loaded: Any, pair: Pair) -> Any:
-    """Return the server's tokenizer with the named tool parser; the thinking markers must be those it
-    infers.
+    """Return the server's tokenizer with the named tool parser; raises ValueError for other thinking
+    markers than its own.
     """
     if pair["reasoning"] is not None and pair["reasoning"] != loaded.think_start:
         raise ValueError(f"the vocabulary gives the thinking marker {loaded.think_start!r}")
@@ -68,7 +68,7 @@ def compose(loaded: Any, pair: Pair) -> Any:
 
 
 def answer(tokenizer: Any, sample: Mapping[str, Any], stream: bool) -> dict[str, Any]:
-    """Let the server's handler answer one request whose tokens are the sample's."""
+    """Return the answer of the server's handler to one request with the tokens of the sample."""
     handler = Handler(tokenizer, sample, stream)
     request = CompletionRequest(
         "chat", "", [{"role": "user", "content": "."}], list(sample["tools"]) or None, None
@@ -78,7 +78,7 @@ def answer(tokenizer: Any, sample: Mapping[str, Any], stream: bool) -> dict[str,
 
 
 class Handler(APIHandler):
-    """The server's handler without a socket: what it would write to one stays in memory."""
+    """The server's handler without a socket: its output stays in memory."""
 
     def __init__(self, tokenizer: Any, sample: Mapping[str, Any], stream: bool) -> None:
         self.tokenizer, self.sample, self.stream = tokenizer, sample, stream
@@ -88,7 +88,7 @@ class Handler(APIHandler):
         self.top_logprobs = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Return sampling settings and names: the handler passes them on, and nothing here looks at them."""
+        """Return ``None`` for sampling settings and names: the handler only passes them on."""
         if name.startswith("__"):
             raise AttributeError(name)
         return None
@@ -98,10 +98,10 @@ class Handler(APIHandler):
     def _set_completion_headers(self, status_code: int) -> None: ...
 
     def send_header(self, keyword: str, value: str) -> None:
-        """No headers."""
+        """Send no header."""
 
     def end_headers(self) -> None:
-        """No headers."""
+        """Send no headers."""
 
     def _generate(self, _request: Any, _args: Any, **_callbacks: Any) -> tuple[Any, Iterator[Any]]:
         prompt = encode(self.tokenizer, self.sample["prompt"])
@@ -124,14 +124,14 @@ class Handler(APIHandler):
         yield SimpleNamespace(text=detokenizer.last_segment, token=0, finish_reason="stop")
 
     def reading(self) -> dict[str, Any]:
-        """Return what a client would hold of the answer."""
+        """Return the answer as a client reads it."""
         written = self.wfile.getvalue().decode()
         return from_stream(written.splitlines()) if self.stream else from_whole(json.loads(written))
 
 
 def initial_state(tokenizer: Any, prompt: list[int]) -> str:
-    """Return whether generation starts inside the thinking block, as the server's ``_tokenize`` decides
-    it.
+    """Return whether generation starts inside the thinking block, by the rule of the server's
+    ``_tokenize``.
     """
     if tokenizer.response_initial_state:
         return str(tokenizer.response_initial_state)
@@ -142,7 +142,9 @@ def initial_state(tokenizer: Any, prompt: list[int]) -> str:
 
 
 def infer(tokenizer: Any) -> dict[str, str | None]:
-    """``tool_parser_type``, else by the template's text; thinking markers by the vocabulary only."""
+    """Return ``tool_parser_type``, else the parser by the template's text; thinking markers by the
+    vocabulary only.
+    """
     return {"tool": tokenizer.init_kwargs.get("tool_parser_type"), "reasoning": tokenizer.think_start}
 
 

@@ -1,4 +1,6 @@
-"""Reading an output in pieces, put together as a client of the server would, beside reading it whole."""
+"""Streams of an output in all splits, assembled as a client of the server would, and compared with the
+whole.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,11 @@ from typing import Any
 from .wire import failure
 
 SHOWN = 6  # differing splits that are returned; the rest are only counted
+Feed = Callable[[list[int]], "dict[str, Any]"]
 
 
 def reading(calls: Iterable[tuple[str, str]], reasoning: str | None, content: str | None) -> dict[str, Any]:
-    """Return what was read, in the form it crosses to the client: arguments stay the text that the engine
-    gives.
-    """
+    """Return the parts of an answer in the form of the wire; arguments stay the text of the engine."""
     return {
         "calls": [{"name": name, "arguments": arguments} for name, arguments in calls],
         "reasoning": reasoning,
@@ -40,13 +41,10 @@ class Assembled:
             call["arguments"] += arguments or ""
 
     def reading(self) -> dict[str, Any]:
-        """Return what the client holds at the end of the stream."""
+        """Return the parts at the end of the stream."""
         calls = [(call["name"], call["arguments"]) for _, call in sorted(self._calls.items())]
         texts = {key: "".join(parts) or None for key, parts in self._texts.items()}
         return reading(calls, texts["reasoning"], texts["content"])
-
-
-Feed = Callable[[list[int]], "dict[str, Any]"]
 
 
 def in_two(tokens: int) -> list[int]:
@@ -55,7 +53,7 @@ def in_two(tokens: int) -> list[int]:
 
 
 def replay(whole: Mapping[str, Any], feed: Feed, tokens: int, places: list[int]) -> dict[str, Any]:
-    """Token by token, and cut in two at each of ``places``; only what differs from ``whole`` comes back.
+    """Return the splits that differ from ``whole``: token by token, and cut in two at each of ``places``.
 
     ``feed`` reads the output cut before the given tokens. ``split`` is the number of tokens in the first of
     two deltas, or 0 for token by token.
@@ -64,11 +62,11 @@ def replay(whole: Mapping[str, Any], feed: Feed, tokens: int, places: list[int])
     differs = []
     for split, cuts in splits:
         try:
-            got = feed(cuts)
+            result = feed(cuts)
         except Exception as error:
-            got = {"error": failure(error)}
-        if not same(whole, got):
-            differs.append({"split": split, "reading": got})
+            result = {"error": failure(error)}
+        if not same(whole, result):
+            differs.append({"split": split, "reading": result})
     return {"whole": whole, "count": len(splits), "different": len(differs), "differs": differs[:SHOWN]}
 
 
@@ -79,11 +77,11 @@ def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return _essence(one) == _essence(other)
 
 
-def _essence(given: Mapping[str, Any]) -> object:
-    if "error" in given:
+def _essence(result: Mapping[str, Any]) -> object:
+    if "error" in result:
         return "error"
-    calls = [(call["name"], _value(call["arguments"])) for call in given["calls"]]
-    return calls, (given["reasoning"] or "").strip(), (given["content"] or "").strip()
+    calls = [(call["name"], _value(call["arguments"])) for call in result["calls"]]
+    return calls, (result["reasoning"] or "").strip(), (result["content"] or "").strip()
 
 
 def _value(arguments: str) -> str:

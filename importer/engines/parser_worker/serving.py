@@ -1,4 +1,6 @@
-"""What the workers of the servers on mlx share: they run the server's own handler over given tokens."""
+"""The common part of the workers of servers on mlx: the server's own handler runs over the tokens of a
+sample.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,11 @@ Pair = Mapping[str, "str | None"]
 class Server:
     """One server.
 
-    ``parsers``  every parser as it is listed: kind, name, class, module.
-    ``load``     the tokenizer for a request.
-    ``infer``    what it would choose by itself, given that tokenizer.
-    ``compose``  the tokenizer with a pair of parsers; raises for a pair that the server would not use.
-    ``answer``   what it answers, given what ``compose`` made, a sample, and whether to stream.
+    ``parsers``  yields every parser: kind, name, class, module.
+    ``load``     returns the tokenizer for a request.
+    ``infer``    returns the parsers that the server infers from the tokenizer.
+    ``compose``  returns the tokenizer with a pair of parsers; raises for a pair that the server rejects.
+    ``answer``   returns the answer for the result of ``compose``, a sample, and whether to stream.
     """
 
     name: str
@@ -39,7 +41,7 @@ class Server:
     answer: Callable[[Any, Mapping[str, Any], bool], dict[str, Any]]
 
     def operations(self) -> Mapping[str, Operation]:
-        """Return what its worker answers."""
+        """Return the operations of its worker."""
         logging.disable(logging.CRITICAL)
         return {
             "hello": self._hello,
@@ -59,7 +61,7 @@ class Server:
         yield self.infer(self.load(request))
 
     def _judged(self, request: Mapping[str, Any], streamed: bool) -> Iterator[Any]:
-        """Yield one item per asked pair of parsers: what is read in each sample, whole or also streamed."""
+        """Yield one item per pair of parsers: its readings of the samples, whole or also streamed."""
         limit, samples = request["limit"], request["samples"]
         forget()
         loaded = self.load(request)
@@ -74,7 +76,9 @@ class Server:
                 ]
 
     def _judge(self, composed: Any, sample: Mapping[str, Any], streamed: bool) -> dict[str, Any]:
-        """These servers always read token by token, so there is one stream to compare with."""
+        """Return the reading of one sample; these servers read token by token, so there is one stream to
+        compare.
+        """
         whole = self.answer(composed, sample, False)
         if not streamed:
             return whole
@@ -95,8 +99,8 @@ def by_module(
     for name in sorted(modules(package)):
         parse = tool_module(package, name).parse_tool_call
         home = parse.__module__
-        found = f"{home.rpartition('.')[2]}.{parse.__name__}"
-        yield {"kind": "tool", "name": name, "class": found, "module": home}
+        function = f"{home.rpartition('.')[2]}.{parse.__name__}"
+        yield {"kind": "tool", "name": name, "class": function, "module": home}
     for opening, closing in pairs():
         yield {"kind": "reasoning", "name": opening, "class": closing, "module": markers}
 
@@ -107,21 +111,19 @@ def modules(package: str) -> set[str]:
 
 
 def texts(request: Mapping[str, Any]) -> list[str]:
-    """Return everything that the tokenizer will have to encode."""
+    """Return every text that the tokenizer encodes."""
     return [text for s in request.get("samples", ()) for text in (s["prompt"], s["completion"])]
 
 
 def from_whole(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a client holds of an answer in one piece."""
+    """Return the parts of a whole answer as a client reads it."""
     message = answer["choices"][0]["message"]
     calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or ()]
     return reading(calls, _thoughts(message), message.get("content"))
 
 
 def from_stream(events: Iterable[str]) -> dict[str, Any]:
-    """Return what a client holds at the end of a stream; raises RuntimeError where the stream reports an
-    error.
-    """
+    """Return the parts at the end of a stream; raises RuntimeError where the stream reports an error."""
     assembled = Assembled()
     for line in events:
         if not line.startswith("data: {"):
@@ -143,12 +145,12 @@ def _delta(delta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _thoughts(part: Mapping[str, Any]) -> str | None:
-    """Servers name them in one of two ways."""
+    """Return the reasoning from either of its two fields."""
     return part.get("reasoning") or part.get("reasoning_content")
 
 
 def served(response: Awaitable[Any], *, stream: bool) -> dict[str, Any]:
-    """Return what an endpoint of FastAPI answers, called without its server."""
+    """Return the answer of a FastAPI endpoint, called without its server."""
     return asyncio.run(_answered(response, stream=stream))
 
 

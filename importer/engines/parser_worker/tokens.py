@@ -1,8 +1,8 @@
-"""What a tokenizer.json makes of texts: its path and a JSON list of texts in, one JSON object out.
+"""A tokenizer.json run over texts: its path and a JSON list of texts in, one JSON object out.
 
-``back``     each text after it went to tokens and back, special tokens kept.
-``exact``    whether its tokens are bytes, so that what comes back is the text to the last space.
-``sampled``  words and parts of words in the vocabulary; ``reached`` those that a text can yield.
+``back``     each text after tokenization and back, special tokens kept.
+``exact``    whether its tokens are bytes, so that every text comes back to the last space.
+``sampled``  words and parts of words in the vocabulary, of which a text can yield ``reached``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SAMPLE = 400
 
 
 def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Ask the tokenizer; raises what its library raises."""
+    """Return the object for the texts; raises the errors of the library."""
     tokenizer = Tokenizer.from_file(path)
     back = [tokenizer.decode(_ids(tokenizer, text), skip_special_tokens=False) for text in texts]
     numbers = sorted(tokenizer.get_vocab(with_added_tokens=False).values())

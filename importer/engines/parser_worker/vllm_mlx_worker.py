@@ -1,6 +1,6 @@
-"""vllm-mlx's parsers, run by its server's own endpoint over tokens that are given instead of generated.
+"""vllm-mlx's parsers, run by its server's own endpoint over the tokens of a sample.
 
-Where the named tool parser reads no call, the server lets a general one try (0.6.0): a name that does not fit
+Where the named tool parser reads no call, the server tries a general one (0.6.0): a name that does not fit
 may read a whole answer all the same, and fail in a stream.
 """
 
@@ -39,8 +39,8 @@ class Composed:
 
 
 def operations() -> Mapping[str, Operation]:
-    """Return what this worker answers."""
-    gc.freeze()  # what was imported is no garbage
+    """Return the operations of this worker."""
+    gc.freeze()  # imported modules stay
     return SERVER.operations()
 
 
@@ -51,15 +51,15 @@ def parsers() -> Iterator[Mapping[str, str]]:
         ("reasoning", reasoning.list_parsers(), reasoning.get_parser),
     ):
         for name in sorted(names):
-            found = get(name)
-            yield {"kind": kind, "name": name, "class": found.__name__, "module": found.__module__}
+            parser = get(name)
+            yield {"kind": kind, "name": name, "class": parser.__name__, "module": parser.__module__}
 
 
 def load(request: Mapping[str, Any]) -> Any:
     """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
     if description["directory"]:
-        with contextlib.suppress(Exception):  # what needs code of its own is not loaded
+        with contextlib.suppress(Exception):  # a tokenizer with code of its own is not loaded
             return load_tokenizer(Path(description["directory"]))
     with tempfile.TemporaryDirectory() as folder:
         synthetic(description, texts(request)).save_pretrained(folder)
@@ -69,12 +69,12 @@ def load(request: Mapping[str, Any]) -> Any:
 
 
 def infer(_tokenizer: Any) -> dict[str, str | None]:
-    """Return nothing: it takes no parser that it is not told."""
+    """Return no parsers: this server infers none."""
     return {"tool": None, "reasoning": None}
 
 
 def compose(tokenizer: Any, pair: Pair) -> Composed:
-    """Raise for names that the server lacks."""
+    """Return the tokenizer with its parsers; raises for names that the server lacks."""
     tool, thoughts = pair["tool"], pair["reasoning"]
     if tool is not None:
         ToolParserManager.get_tool_parser(tool)
@@ -84,7 +84,7 @@ def compose(tokenizer: Any, pair: Pair) -> Composed:
 
 
 def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[str, Any]:
-    """Let the server's endpoint answer one request whose tokens are the sample's."""
+    """Return the answer of the server's endpoint to one request with the tokens of the sample."""
     named = composed.reasoning
     # As its command line sets them.
     state = {
@@ -107,7 +107,7 @@ def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[
 
 
 class Generator:
-    """The server's engine: it has its tokens already."""
+    """The server's engine, that has its tokens already."""
 
     model_name = "model"
     is_mllm = False
@@ -117,11 +117,11 @@ class Generator:
         self.tokenizer, self.sample = tokenizer, sample
 
     def _apply_chat_template(self, *_messages: Any, **_variables: Any) -> str:
-        """By which the server sees whether the prompt opens a thought."""
+        """Return the prompt; the server looks in it for an open thought."""
         return str(self.sample["prompt"])
 
     async def chat(self, **_settings: Any) -> Any:
-        """Return the whole answer, its special tokens taken off as the engine does it."""
+        """Return the whole answer, its special tokens removed by the function of the engine."""
         *_, last = self._outputs()
         last.text = clean_output_text(last.text)
         return last

@@ -1,10 +1,10 @@
-"""vLLM's parsers, run as its chat completion server runs them.
+"""vLLM's parsers, run in the steps of its chat completion server.
 
-What the server does (0.32, ``chat_completion/serving.py``, ``renderers/online_renderer.py``) is done here:
-the parser class is composed by ``ParserManager.get_parser`` and tried on the tokenizer; ``adjust_request`` of
-one instance settles whether special tokens stay in the text; a second instance gets the tools and the
-template's variables and reads the detokenised text and the token ids, the end-of-turn token among the ids
-only. A stream hands it deltas and marks the last as finished, which flushes what it holds back.
+The steps are those of 0.32 (``chat_completion/serving.py``, ``renderers/online_renderer.py``). The parser
+class is composed by ``ParserManager.get_parser`` and tried on the tokenizer; ``adjust_request`` of one
+instance settles whether special tokens stay in the text. A second instance gets the tools and the template's
+variables, and reads the detokenised text and the token ids, the end-of-turn token among the ids only. A
+stream gets deltas, the last one marked as finished, which flushes the rest.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Output:
 
 
 def operations(plugin: str | None = None) -> Mapping[str, Operation]:
-    """Return what this worker answers; ``plugin`` is a file with further parsers, loaded as the server loads
-    it.
+    """Return the operations of this worker; ``plugin`` is a file with further parsers, loaded as by the
+    server.
     """
     logging.disable(logging.CRITICAL)  # parsers log a traceback for each output that they cannot read
     if plugin is not None:
@@ -63,7 +63,7 @@ def operations(plugin: str | None = None) -> Mapping[str, Operation]:
 
 
 def hello(_request: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield which engine this is."""
+    """Yield name and version of the engine."""
     yield {"engine": "vllm", "version": vllm.__version__}
 
 
@@ -79,7 +79,7 @@ def list_parsers(_request: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def judged(request: Mapping[str, Any], judge: Judge) -> Iterator[Any]:
-    """Yield one item per asked pair of parsers: what ``judge`` says of each sample."""
+    """Yield one item per pair of parsers: the results of ``judge`` for the samples."""
     forget()
     texts_of.cache_clear()
     tokenizer = tokenizer_for(request)
@@ -96,7 +96,7 @@ def judged(request: Mapping[str, Any], judge: Judge) -> Iterator[Any]:
 
 
 def fit(pair: Pair, request: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """Return the parser class and a tokenizer: where the vocabulary is assumed, with the markers that it
+    """Return the parser class and a tokenizer; an assumed vocabulary gets the markers that the class
     missed.
     """
     harmony = request["tokenizer"]["model_type"] == HARMONY
@@ -134,9 +134,7 @@ def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> A
 
 @lru_cache(maxsize=1)  # one import asks several times
 def repository_tokenizer(directory: str) -> Any:
-    """Return what lies in the folder; ``None`` where that cannot be loaded without running code of its
-    own.
-    """
+    """Return the tokenizer in the folder; ``None`` where it cannot be loaded without code of its own."""
     try:
         return get_tokenizer(directory, trust_remote_code=False)
     except Exception:
@@ -144,7 +142,7 @@ def repository_tokenizer(directory: str) -> Any:
 
 
 def harmony_number() -> Callable[[str], int | None]:
-    """Ids in harmony's own vocabulary, by which its parser reads; it comes with the library."""
+    """Return a function from a text to its id in harmony's vocabulary, that comes with the library."""
     from vllm.entrypoints.openai.parser.harmony_utils import get_encoding
 
     encoding = get_encoding()
@@ -157,9 +155,7 @@ def harmony_number() -> Callable[[str], int | None]:
 
 
 def compose(pair: Pair, tokenizer: Any, harmony: bool) -> Any:
-    """Return the parser class that the server would make of ``--tool-call-parser`` and
-    ``--reasoning-parser``.
-    """
+    """Return the parser class of the server for ``--tool-call-parser`` and ``--reasoning-parser``."""
     return ParserManager.get_parser(
         tool_parser_name=pair["tool"],
         reasoning_parser_name=pair["reasoning"],
@@ -170,7 +166,7 @@ def compose(pair: Pair, tokenizer: Any, harmony: bool) -> Any:
 
 
 def output_of(parser_class: Any, sample: Mapping[str, Any], tokenizer: Any) -> Output:
-    """Build the request as the server would, let the parser adjust it, and detokenise as it then says."""
+    """Build the request as the server would, let the parser adjust it, and detokenise by its settings."""
     request = ChatCompletionRequest(
         model="model",
         messages=[{"role": "user", "content": "."}],
@@ -191,7 +187,7 @@ def output_of(parser_class: Any, sample: Mapping[str, Any], tokenizer: Any) -> O
 
 
 def fresh(parser_class: Any, tokenizer: Any, request: Any, variables: Mapping[str, Any]) -> Any:
-    """Return a parser for one request: they keep state."""
+    """Return a parser for one request: parsers have state."""
     return parser_class(tokenizer, request.tools, chat_template_kwargs=variables, model_config=None)
 
 
@@ -199,7 +195,7 @@ def fresh(parser_class: Any, tokenizer: Any, request: Any, variables: Mapping[st
 def texts_of(
     ids: tuple[int, ...], prompt_ids: tuple[int, ...], skip: bool, spaces: bool, tokenizer: Any
 ) -> tuple[str, ...]:
-    """Return what each token adds to the text, by the engine's own detokeniser."""
+    """Return the text of each token by the engine's own detokeniser."""
     sampling = SamplingParams(skip_special_tokens=skip, spaces_between_special_tokens=spaces)
     core_request = SimpleNamespace(
         sampling_params=sampling, prompt_token_ids=list(prompt_ids), prompt_embeds=None, request_id="0"
@@ -213,7 +209,7 @@ def texts_of(
 
 
 def ended(ids: list[int], tokenizer: Any) -> list[int]:
-    """Return the ids with the token that stopped generation, of which the text has no trace."""
+    """Return the ids with the token that stopped generation, that is absent from the text."""
     return ids if tokenizer.eos_token_id is None else [*ids, tokenizer.eos_token_id]
 
 
@@ -225,7 +221,7 @@ def whole(parser_class: Any, pair: Pair, sample: Mapping[str, Any], tokenizer: A
 
 
 def read_whole(parser_class: Any, pair: Pair, output: Output, tokenizer: Any) -> dict[str, Any]:
-    """Return what the server answers to a request that does not stream."""
+    """Return the reading of a request that does not stream."""
     parser = fresh(parser_class, tokenizer, output.request, output.variables)
     parser.set_prompt_token_ids(output.prompt_ids)
     reasoning, content, calls = parser.parse(

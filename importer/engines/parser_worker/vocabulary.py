@@ -1,4 +1,4 @@
-"""The tokenizer that parsers are given where the repository's own is not on disk."""
+"""The synthetic tokenizer for parsers, where the repository's own is not on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 # Words and the start of a closing tag are whole tokens, as in real vocabularies; all else is bytes.
 WORD = r" ?(?:[A-Za-z]+|</)"
-COMMON = ("think", "</", " </")  # in every real vocabulary; a parser looks them up
+COMMON = ("think", "</", " </")  # in every real vocabulary; parsers look them up
 Number = Callable[[str], "int | None"]
 
 
@@ -30,17 +30,17 @@ def synthetic(description: Mapping[str, Any], texts: Iterable[str], number: Numb
     ends = {f"{key}_token": description[key] for key in ("eos", "bos") if description.get(key)}
     markers = {token["content"]: bool(token["special"]) for token in description["tokens"]}
     markers |= {end: True for end in ends.values() if end not in markers}
-    found = {word for text in texts for word in re.findall(WORD, text) if len(word) > 1}
+    words = {word for text in texts for word in re.findall(WORD, text) if len(word) > 1}
 
     vocabulary = {byte: rank for rank, byte in enumerate(sorted(ByteLevel.alphabet()))}
-    for word in sorted(found.union(COMMON)):
-        given = len(vocabulary) if number is None else number(word)
-        if given is not None:
-            vocabulary[word.replace(" ", "\u0120")] = given
+    for word in sorted(words.union(COMMON)):
+        token_id = len(vocabulary) if number is None else number(word)
+        if token_id is not None:
+            vocabulary[word.replace(" ", "\u0120")] = token_id
     for marker in markers:
-        given = None if number is None else number(marker)
-        if given is not None:
-            vocabulary[marker] = given
+        token_id = None if number is None else number(marker)
+        if token_id is not None:
+            vocabulary[marker] = token_id
 
     core = Tokenizer(BPE(vocab=vocabulary, merges=[], ignore_merges=True))
     core.pre_tokenizer = Sequence(
@@ -57,22 +57,22 @@ def synthetic(description: Mapping[str, Any], texts: Iterable[str], number: Numb
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:
-    """Token ids of a rendered text: no token is added to it."""
+    """Return the token ids of a rendered text; no token is added."""
     return list(_encoded(tokenizer, text))
 
 
 def forget() -> None:
-    """Let go of the tokenizers of earlier questions."""
+    """Drop the tokenizers of earlier questions."""
     _encoded.cache_clear()
 
 
-@lru_cache(maxsize=512)  # the same few texts are given to dozens of parsers
+@lru_cache(maxsize=512)  # dozens of parsers read the same few texts
 def _encoded(tokenizer: Any, text: str) -> tuple[int, ...]:
     return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 
 class Watched(dict[str, int]):
-    """A vocabulary that remembers what was looked for and is not there."""
+    """A vocabulary that records tokens that were looked up and are missing."""
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
         super().__init__(vocabulary)
@@ -96,7 +96,7 @@ class Watched(dict[str, int]):
 
 
 def common_suffix(markers: Iterable[str]) -> str:
-    """Return what most of the markers end with from the colon on (``:abc`` in ``<tool:abc>``), or nothing."""
-    found = Counter(match[1] for marker in markers if (match := re.fullmatch(r"</?\w+(:\w+)>", marker)))
-    suffix, number = found.most_common(1)[0] if found else ("", 0)
+    """Return the suffix of most markers from the colon on (``:abc`` in ``<tool:abc>``), or ""."""
+    suffixes = Counter(match[1] for marker in markers if (match := re.fullmatch(r"</?\w+(:\w+)>", marker)))
+    suffix, number = suffixes.most_common(1)[0] if suffixes else ("", 0)
     return suffix if number > 2 else ""

@@ -1,8 +1,8 @@
-"""JSON lines on descriptors of their own, and the limits under which an engine's code runs.
+"""The wire of a worker: JSON lines on descriptors of their own, and the limits of an engine's code.
 
 A request is one line, ``{"id", "op", …}``. Each answer is one line: any number of ``{"id", "item"}``, then
-``{"id", "done"}`` or ``{"id", "error"}``. Whatever an engine prints goes to standard error, which is a log.
-An item of which a parser made nothing is ``{"error": {"kind", …}}``: see ``failure``.
+``{"id", "done"}`` or ``{"id", "error"}``. Output of an engine goes to standard error, which is a log. An
+item that a parser failed on is ``{"error": {"kind", …}}``: see ``failure``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GIB = 1 << 30
 
 
 class Overrun(BaseException):  # not an Exception: parsers swallow those and would loop on
-    """A parser took longer than it may."""
+    """A parser exceeded its time limit."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"took longer than {seconds:g} s")
@@ -45,7 +45,10 @@ class Line:
 
 
 def serve(line: Line, operations: Mapping[str, Operation]) -> None:
-    """Answer until the client hangs up. The engine is imported by now, so memory is bounded from here."""
+    """Answer requests until the client hangs up.
+
+    The engine is imported by now, so memory is bounded from here.
+    """
     limit_memory(2 * GIB)
     for text in line.requests:
         request = json.loads(text)
@@ -88,20 +91,18 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def attempt(seconds: float, action: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return what the action gives, or ``{"error"}``: nothing that a parser does reaches its neighbours."""
+    """Return the result of the action, or ``{"error"}``: a failure of a parser never reaches the others."""
     try:
         with at_most(seconds):
             return action()
     except (Overrun, Exception, SystemExit) as error:
         return {"error": failure(error)}
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)  # the bell may have rung while it was being put away
+        signal.setitimer(signal.ITIMER_REAL, 0)  # the alarm may have fired while it was being removed
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """Return why a parser made nothing of an item: ``overrun`` with its ``seconds``, ``memory``, or
-    ``raised``.
-    """
+    """Return why a parser failed on an item: ``overrun`` with its ``seconds``, ``memory``, or ``raised``."""
     if isinstance(error, Overrun):
         return {"kind": "overrun", "seconds": error.seconds}
     if isinstance(error, MemoryError):
@@ -110,5 +111,5 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def describe(error: BaseException) -> str:
-    """``ClassName: message``, on one line and short."""
+    """Return ``ClassName: message`` on one line, cut to 300 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

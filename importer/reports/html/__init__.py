@@ -1,6 +1,6 @@
-"""One page that holds everything: it loads nothing, runs nothing, and is read without a network.
+"""The report as one HTML page: it loads nothing, runs nothing, and needs no network.
 
-``page.html.jinja`` is the page, ``pieces.html.jinja`` its pieces. With autoescape, every value is text.
+``page.html.jinja`` is the page, ``pieces.html.jinja`` its macros. With autoescape, every value is text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def write(sheet: ReportModel) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return what renders the page's templates; jinja2 is loaded with the first page."""
+    """Return the environment of the templates; jinja2 is imported with the first page."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -57,11 +57,11 @@ def environment() -> Environment:
         "bar": drawing.bar,
         "policy": POLICY,
         "segments": drawing.segments,
-        "style": Markup(CSS),  # noqa: S704 - a file of ours; escaped, its hash would not hold
+        "style": Markup(CSS),  # noqa: S704 - a file of importer; escaped, its hash would differ
     }
     return made
 
 
 def _finalize(value: Any) -> Any:
-    """Return a value as text with its control characters spelled out; markup of the templates as it is."""
+    """Return a value as text with control characters escaped; markup of the templates stays."""
     return value if hasattr(value, "__html__") else report_model.plain(str(value))

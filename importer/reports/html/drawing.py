@@ -1,4 +1,4 @@
-"""Numbers of the page's drawings, and texts that its templates need beside those of every report."""
+"""The numbers of the drawings of the page, and texts for its templates beside those of every report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from importer.reports import report_model
-from importer.reports.report_model import Found
+from importer.reports.report_model import ProbeOutcome
 
 BAR = 80  # units of an interval's bar
 LINE = 400  # units of the bar of times
@@ -16,7 +16,7 @@ PARTS = ("start", "probes", "stop")
 
 
 class Segment(NamedTuple):
-    """A piece of a bar: its class, and where it begins and how wide it is, in units."""
+    """A piece of a bar: its class, its beginning and its width, in units."""
 
     kind: str
     x: str
@@ -24,32 +24,32 @@ class Segment(NamedTuple):
 
 
 def segments(seconds: Mapping[str, float]) -> list[Segment]:
-    """Return the bar of start, probes and stop; nothing where no time passed."""
-    total, at, made = sum(seconds.values()), 0.0, []
+    """Return the bar of start, probes and stop; empty where no time passed."""
+    total, at, parts = sum(seconds.values()), 0.0, []
     if total <= 0:
         return []
     for part, spent in seconds.items():
         wide = LINE * spent / total
-        made.append(Segment(part if part in PARTS else "ground", f"{at:.1f}", f"{wide:.1f}"))
+        parts.append(Segment(part if part in PARTS else "ground", f"{at:.1f}", f"{wide:.1f}"))
         at += wide
-    return made
+    return parts
 
 
-def bar(found: Found) -> Segment | None:
+def bar(outcome: ProbeOutcome) -> Segment | None:
     """Return the interval of a probe's trials on a line from 0 to 100 %."""
-    if found.interval is None:
+    if outcome.interval is None:
         return None
-    low, high = (max(0.0, min(1.0, end)) for end in found.interval)
-    return Segment(found.outcome, f"{BAR * low:.1f}", f"{max(1.0, BAR * (high - low)):.1f}")
+    low, high = (max(0.0, min(1.0, end)) for end in outcome.interval)
+    return Segment(outcome.outcome, f"{BAR * low:.1f}", f"{max(1.0, BAR * (high - low)):.1f}")
 
 
-def trials(found: Found) -> str:
-    """Return how many trials agreed, in words."""
-    return report_model.trials(found.agreed, found.trials, found.interval)
+def trials(outcome: ProbeOutcome) -> str:
+    """Return the share of agreeing trials as text."""
+    return report_model.trials(outcome.agreed, outcome.trials, outcome.interval)
 
 
 def anchor(probe: str) -> str:
-    """Return a probe's place in the page."""
+    """Return the anchor of a probe in the page."""
     return "probe-" + re.sub(r"[^a-z0-9-]", "-", probe.lower())
 
 

@@ -1,4 +1,4 @@
-"""What the service says of itself: its problems."""
+"""``/problems``: every kind of failure with its sentence, status and next step."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ router = APIRouter(tags=["about"])
 
 @router.get("/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means")
 def problem(kind: str) -> dict[str, Any]:
-    """Return its sentence, its status and its next step."""
-    found = explained(kind)
-    if found is None:
+    """Return the sentence, the status and the next step of a kind."""
+    explanation = explained(kind)
+    if explanation is None:
         raise ServiceError("no-such-page", path=f"/problems/{kind}"[:200])
-    return found
+    return explanation

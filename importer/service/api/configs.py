@@ -1,19 +1,20 @@
-"""``/v1/configs``: documents as lists, whole, edited, taken away, and their parts."""
+"""``/v1/configs``: list, read, edit and delete documents, and read their parts."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
+from importer.app.export import export_valid
 from importer.config_file.diff import differences
 from importer.config_file.review import change_json, page
 from importer.config_file.yaml_edit.edit import rewrite
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
-from importer.exports.base import Exported, Options, Origin
+from importer.exports.base import Device
 from importer.messages import render
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import Edit, edit
@@ -63,16 +64,16 @@ def listed(
     backend: Annotated[str | None, Query(max_length=200)] = None,
     q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
 ) -> Response:
-    """Pages go on with `cursor`; `total` counts what the filters leave."""
+    """List documents by name. Pages continue with `cursor`; `total` counts all documents of the filters."""
     del who
     filters = Filters(state or (), family, backend, q)
-    found = at.gallery.page(filters, limit + 1, cursor)
-    more = len(found) > limit
+    summaries = at.gallery.page(filters, limit + 1, cursor)
+    more = len(summaries) > limit
     return json_answer(
         {
-            "items": [config_json(one) for one in found[:limit]],
+            "items": [config_json(one) for one in summaries[:limit]],
             "total": at.gallery.count(filters),
-            "next": found[limit - 1].name if more else None,
+            "next": summaries[limit - 1].name if more else None,
         }
     )
 
@@ -103,7 +104,7 @@ def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Respons
 async def put(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """YAML replaces the text as it is; JSON replaces the data, and comments stay where they can."""
+    """Replace the text with YAML, or the data with JSON; comments stay where they can."""
     kind, body = _type(request, (*YAML, *JSON)), await request.body()
 
     def text(old: str) -> str:
@@ -122,7 +123,7 @@ async def put(
 async def patch(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """Return a JSON merge patch (RFC 7396) of the data; comments and layout stay."""
+    """Apply a JSON merge patch (RFC 7396) to the data; comments and layout stay."""
     _type(request, PATCHES)
     body = await request.body()
 
@@ -145,10 +146,12 @@ async def patch(
 def remove(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """It is published no longer, and its name is free; its versions stay in the history."""
-    wanted = needed(match, name)
+    """Delete a document: it is no longer published, its name is free, and its versions stay in the
+    history.
+    """
+    expected = needed(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
-        change.expect(name, wanted)
+        change.expect(name, expected)
         change.remove(name)
     return Response(status_code=204)
 
@@ -178,7 +181,7 @@ def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     summary="The receipt as it lies beside a document",
 )
 def receipt(name: str, at: AtDesk, who: Reader) -> Response:
-    """Evidence, reviews, and the validation with every raw exchange."""
+    """Return evidence, reviews, and the validation with every raw exchange."""
     del who
     version = at.gallery.get(name)[1]
     if version.receipt is None:
@@ -190,15 +193,13 @@ def receipt(name: str, at: AtDesk, who: Reader) -> Response:
     "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
 )
 def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return who made it, when, by which action, why, and what it changed; the words that were said in
-    reviews.
-    """
+    """Return who made each version, when, by which action, why, and what it changed; and all reviews."""
     del who
-    found = at.gallery.versions(name)
-    newest = found[0].stored.receipt
+    versions = at.gallery.versions(name)
+    newest = versions[0].stored.receipt
     return {
         "versions": [
-            _made(version, before) for version, before in zip(found, [*found[1:], None], strict=True)
+            _made(version, before) for version, before in zip(versions, [*versions[1:], None], strict=True)
         ],
         "words": [] if newest is None else list(newest.history),
     }
@@ -211,10 +212,10 @@ def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
 def version(
     name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
 ) -> dict[str, Any]:
-    """Return the YAML as it was then."""
+    """Return the YAML of that version."""
     del who
-    found = at.gallery.version(name, number)
-    return {**_made(found, None), "name": name, "text": found.text}
+    document_version = at.gallery.version(name, number)
+    return {**_made(document_version, None), "name": name, "text": document_version.text}
 
 
 @router.get(
@@ -233,26 +234,29 @@ def export(
 ) -> dict[str, Any]:
     """Return the files, and what they cannot carry. Formats:"""
     del who
-    chosen, found = get(kind), at.gallery.get(name)[1]
-    stored = found.stored
-    origin = Origin.of(stored.data, stored.receipt)
-    if approved_only and origin.review != "approved":
-        raise DocumentError("not-approved", name=name, review=origin.review)
-    options = Options(device, found.chat_template(stored.data))  # type: ignore[arg-type]
-    made = chosen.export(stored.data, stored.receipt, options)
-    if not isinstance(made, Exported):
-        raise DocumentError("cannot-export", name=name, format=kind, reason=made.reason, remedy=made.remedy)
-    told = {"name": name, "format": kind, "review": origin.review, "digest": origin.digest}
-    return {**told, "files": dict(made.files), "lost": [render(loss) for loss in made.lost]}
+    get(kind)  # an unknown format is an error before the document is read
+    version = at.gallery.get(name)[1]
+    stored = version.stored
+    template = version.chat_template(stored.data)
+    machine = cast("Device | None", device)
+    exported, origin = export_valid(stored, template, kind, device=machine, approved_only=approved_only)
+    identity = {"name": name, "format": kind, "review": origin.review, "digest": origin.digest}
+    return {**identity, "files": dict(exported.files), "lost": [render(loss) for loss in exported.lost]}
 
 
 export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
 
 
 def _edit(
-    name: str, request: Request, at: Desk, who: Caller, wanted: list[int] | None, why: str | None, text: Edit
+    name: str,
+    request: Request,
+    at: Desk,
+    who: Caller,
+    expected: list[int] | None,
+    why: str | None,
+    text: Edit,
 ) -> Response:
-    summary, version = edit(name, at, who, act(request, who, "edit", why), wanted, text)
+    summary, version = edit(name, at, who, act(request, who, "edit", why), expected, text)
     return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
 
 
@@ -263,19 +267,19 @@ def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
 
 
 def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:
-    told = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
+    members = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
     changes = None
     if before is not None:
         changes = [change_json(c) for c in differences(before.stored.data, version.stored.data)]
-    return {"version": version.number, **told, "changes": changes}
+    return {"version": version.number, **members, "changes": changes}
 
 
-def _type(request: Request, wanted: tuple[str, ...]) -> str:
+def _type(request: Request, media_types: tuple[str, ...]) -> str:
     """Return the body's media type; raises ServiceError("wrong-type")."""
-    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if said not in wanted:
-        raise ServiceError("wrong-type", type=said, wanted=" or ".join(wanted))
-    return said
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in media_types:
+        raise ServiceError("wrong-type", type=media_type, wanted=" or ".join(media_types))
+    return media_type
 
 
 def _text(body: bytes) -> str:

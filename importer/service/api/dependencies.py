@@ -1,4 +1,4 @@
-"""What the routes work with, and how they answer what was asked for."""
+"""The services behind the routes, and JSON responses."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Pulse:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._asking: asyncio.Task[None] | None = None
+        self._query: asyncio.Task[None] | None = None
 
-    async def felt(self) -> bool:
-        """Return whether there is an answer in time; raises what the database raises."""
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(asyncio.to_thread(self._ask))
-        asking = self._asking
-        done, _ = await asyncio.wait((asking,), timeout=PATIENCE)
+    async def answers(self) -> bool:
+        """Return whether the database answers in time; raises the database's own errors."""
+        if self._query is None or self._query.done():
+            self._query = asyncio.create_task(asyncio.to_thread(self._ask))
+        query = self._query
+        done, _ = await asyncio.wait((query,), timeout=PATIENCE)
         if not done:
             return False
-        asking.result()
+        query.result()
         return True
 
     def _ask(self) -> None:
@@ -53,8 +53,8 @@ TEXTS = 2  # documents that are read at a time: reading holds up whatever else P
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The service of one process; ``looks`` are those at repositories that may be taken at a time, ``texts``
-    the documents that may be read at a time: whoever waits for that holds no thread that others need.
+    """The services of one process. ``looks`` limits the previews at a time, ``texts`` the documents that are
+    read at a time, so that waiting requests hold no thread that others need.
     """
 
     settings: Settings
@@ -67,9 +67,9 @@ class Desk:
     pulse: Pulse
     texts: CapacityLimiter
 
-    async def reading(self, work: Callable[..., R], *given: object) -> R:
-        """Return what reads a document's text, in its turn and beside the loop."""
-        return await to_thread.run_sync(work, *given, limiter=self.texts)
+    async def reading(self, work: Callable[..., R], *arguments: object) -> R:
+        """Run work that reads a document's text in a thread of its own, at most ``texts`` at a time."""
+        return await to_thread.run_sync(work, *arguments, limiter=self.texts)
 
 
 async def desk(request: Request) -> Desk:
@@ -81,7 +81,7 @@ AtDesk = Annotated[Desk, Depends(desk)]
 
 
 def json_text(data: object) -> str:
-    """JSON as it goes over the wire."""
+    """Return JSON as it is sent."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 

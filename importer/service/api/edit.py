@@ -1,4 +1,4 @@
-"""An edit of a document: one more version with another text."""
+"""An edit of a document as one more version, and the analysis of a model for a preview."""
 
 from __future__ import annotations
 
@@ -24,32 +24,30 @@ TRIES = 20  # of an edit that any version will do for, while others are quicker
 
 
 def edit(
-    name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
+    name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
 ) -> tuple[Summary, DocumentVersion]:
-    """Return what the document is then; the schema has to allow it, and ``who`` has to be allowed what it
-    grants.
+    """Write another text of a document; return its row and its new version.
 
-    ``wanted`` are the versions that it may be of; of any it is made anew where somebody was quicker. Raises
-    DocumentError and ServiceError: "precondition-failed", "needs-approver".
+    The text must match the schema, and ``who`` must have the scope for every grant. ``expected`` are the
+    versions that the edit may be of; ``None`` allows any, and the edit is made again where another one came
+    first. Raises DocumentError and ServiceError: "precondition-failed", "needs-approver".
     """
-    left = TRIES if wanted is None else 1
+    left = TRIES if expected is None else 1
     while True:
         left -= 1
         try:
-            return _edit(name, at, who, act, wanted, text)
+            return _edit(name, at, who, act, expected, text)
         except ServiceError as error:
             if not left or error.kind != "precondition-failed":
                 raise
 
 
 def _edit(
-    name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
+    name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
 ) -> tuple[Summary, DocumentVersion]:
-    """Return a text takes its time to be read: nobody waits for that, and an edit of an old version is
-    refused.
-    """
+    """Check the text before the transaction, which it would hold up; raise for an edit of an old version."""
     last = at.gallery.get(name)[1]
-    check_version(name, last.number, wanted)
+    check_version(name, last.number, expected)
     new = text(last.text)
     need_approver(who, grants(checked(new, name)), grants(last.stored.data))
     with at.gallery.change(act) as change:
@@ -65,8 +63,8 @@ SOON = 5  # seconds
 
 @contextmanager
 def turn(at: Desk) -> Iterator[None]:
-    """Return one of the looks that there may be at a time; raises ServiceError("busy")."""
-    if not at.looks.acquire(timeout=PATIENCE):  # whoever waits holds a thread that others need
+    """Hold one of the previews that may run at a time; raises ServiceError("busy")."""
+    if not at.looks.acquire(timeout=PATIENCE):  # a longer wait would hold a thread that others need
         raise ServiceError("busy", seconds=SOON)
     try:
         yield
@@ -75,10 +73,10 @@ def turn(at: Desk) -> Iterator[None]:
 
 
 def look(body: Import, at: Desk, who: Caller) -> Studied:
-    """Return what a repository says, on top of what was said of it before.
+    """Return the analysis of a repository, on top of the settings of the document's earlier imports.
 
-    Raises ImporterError for what cannot be imported, ServiceError: "ambiguous" for what has to be asked,
-    "needs-approver" for what the caller may not grant.
+    Raises ImporterError for a model that cannot be imported, ServiceError: "ambiguous" for a choice of
+    backend, "needs-approver" for a grant that the caller may not make.
     """
     request = admitted(body, who, at.settings)
     snapshot = resolve(parse(request.reference, request.revision), at.settings.places)

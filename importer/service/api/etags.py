@@ -1,4 +1,4 @@
-"""ETags of documents: the version's number, so that every change makes a new one, a review, too."""
+"""ETags of documents: the version's number, so that every change makes a new one, reviews included."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ def etag(version: int) -> str:
     return f'"{version}"'
 
 
-def numbers(said: str | None) -> list[int] | None:
-    """Return the versions that If-Match names; ``None`` where it was not sent, or takes any.
+def numbers(header: str | None) -> list[int] | None:
+    """Return the versions that If-Match names; ``None`` where it is absent, or ``*``.
 
     A weak tag or one of another form matches nothing.
     """
-    if said is None or said.strip() == "*":
+    if header is None or header.strip() == "*":
         return None
-    tags = [tag.strip() for tag in said.split(",")]
-    return [int(found[1]) for tag in tags if (found := TAG.fullmatch(tag)) and not tag.startswith("W/")]
+    tags = [tag.strip() for tag in header.split(",")]
+    return [int(match[1]) for tag in tags if (match := TAG.fullmatch(tag)) and not tag.startswith("W/")]
 
 
-def needed(said: str | None, name: str) -> list[int] | None:
-    """Return the same for a change that has to say what it is of; raises
-    ServiceError("precondition-required").
-    """
-    if said is None:
+def needed(header: str | None, name: str) -> list[int] | None:
+    """Return the versions that If-Match names; raises ServiceError("precondition-required") without one."""
+    if header is None:
         raise ServiceError("precondition-required", name=name)
-    return numbers(said)
+    return numbers(header)
 
 
-def same(said: str | None, tag: str) -> bool:
+def same(header: str | None, tag: str) -> bool:
     """Return whether If-None-Match names the tag."""
-    if said is None:
+    if header is None:
         return False
-    return said.strip() == "*" or tag in {t.strip().removeprefix("W/") for t in said.split(",")}
+    return header.strip() == "*" or tag in {t.strip().removeprefix("W/") for t in header.split(",")}

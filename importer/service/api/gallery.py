@@ -1,4 +1,6 @@
-"""``/gallery``: what is published, as LocalAI fetches a gallery; ``/v1/gallery``: what is not, and why."""
+"""``/gallery``: the published entries for LocalAI; ``/v1/gallery``: all documents, published or not, and
+why.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ class GalleryItem(BaseModel):
 
 
 class GalleryPage(BaseModel):
-    """A page of documents by name; ``gallery`` is what LocalAI's ``GALLERIES`` takes."""
+    """A page of documents by name; ``gallery`` is an entry of LocalAI's ``GALLERIES``."""
 
     gallery: dict[str, str]
     published: int
@@ -72,17 +74,17 @@ def shown(
     cursor: Annotated[str, Query(max_length=200)] = "",
     only: Annotated[bool | None, Query(alias="published")] = None,
 ) -> dict[str, Any]:
-    """Return each document with its reason; `published=false` leaves those that LocalAI is not shown."""
+    """List each document with its reason; `published=false` lists those that are not in the gallery."""
     del who
     filters = Filters(_states(only))
-    found = at.gallery.page(filters, limit + 1, cursor)
+    summaries = at.gallery.page(filters, limit + 1, cursor)
     base = addresses.base(request, at.settings)
     return {
         "gallery": addresses.gallery(request, at.settings),
         "published": at.gallery.count(Filters(("published",))),
-        "items": [_item(one, base) for one in found[:limit]],
+        "items": [_item(one, base) for one in summaries[:limit]],
         "total": at.gallery.count(filters),
-        "next": found[limit - 1].name if len(found) > limit else None,
+        "next": summaries[limit - 1].name if len(summaries) > limit else None,
     }
 
 
@@ -121,20 +123,23 @@ def index(
 def entry(
     file: str, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
 ) -> Response:
-    """`NAME.yaml`: the same configuration as a file, as LocalAI's `POST /models/apply` takes it."""
-    found = None
+    """Return `NAME.yaml`: the configuration as a file, for LocalAI's `POST /models/apply`."""
+    entry_file = None
     if file.endswith(ENDING):
         with at.database.reading() as connection:
-            found = published.file(connection, file.removesuffix(ENDING))
-    if found is None:
+            entry_file = published.file(connection, file.removesuffix(ENDING))
+    if entry_file is None:
         raise ServiceError("no-such-page", path=f"/gallery/{file}"[:200])
     return _answer(
-        IndexPage.of(found[0], int(datetime.fromisoformat(found[1]).timestamp())), seen, since, coding
+        IndexPage.of(entry_file[0], int(datetime.fromisoformat(entry_file[1]).timestamp())),
+        seen,
+        since,
+        coding,
     )
 
 
 def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | None) -> Response:
-    """Return the page in the coding that was asked for, or word that it is known."""
+    """Return the page in an accepted coding, or 304 where the client has it."""
     packed = _takes_gzip(coding)
     tags = {False: f'"{page.tag}"', True: f'"{page.tag}-gzip"'}
     headers = {"ETag": tags[packed], "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
@@ -148,9 +153,9 @@ def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | 
     return Response(page.packed if packed else page.body, headers=headers, media_type=YAML)
 
 
-def _takes_gzip(said: str | None) -> bool:
+def _takes_gzip(header: str | None) -> bool:
     """Return whether ``Accept-Encoding`` names gzip with a weight above nothing."""
-    for one in (said or "").lower().split(","):
+    for one in (header or "").lower().split(","):
         name, _, weight = one.partition(";")
         if name.strip() == "gzip":
             return not NO_WEIGHT.fullmatch(weight.strip())

@@ -1,4 +1,4 @@
-"""``POST /v1/imports``: import one model or a list, or look at what an import would write."""
+"""``POST /v1/imports``: import one model or a list, or preview an import."""
 
 from __future__ import annotations
 
@@ -54,22 +54,23 @@ ASKING = (
     summary="Import a model, or a list of models",
 )
 def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
-    """Answered at once with a job; `Location` names it. A list is one job with a job for each reference.
+    """Queue an import and answer at once with its job; `Location` names it. A list is one job with a job for
+    each reference.
 
-    Whether several backends could take a model stands in its repository. Where none was named, a directory is
-    looked at first, and this answers 409 with the candidates; one of the Hub is looked at by the job, which
+    Several backends may be able to serve a model. Where the request names none, a directory is analysed
+    first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which
     then fails with the same problem.
     """
-    if (answered := once.said()) is not None:
+    if (answered := once.replay()) is not None:
         return answered
-    wanted, seen = _split(body, at, who), _seen(body, at, who)
+    requests, seen = _split(body, at, who), _seen(body, at, who)
     with at.database.writing() as connection:
         root = None
         if body.references is not None:
             root = jobs.create(connection, "imports", body.model_dump(exclude_unset=True), who.name)
         made = [
             jobs.create(connection, "import", one, who.name, root=root, place=place)
-            for place, one in enumerate(wanted, 1)
+            for place, one in enumerate(requests, 1)
         ]
         first = root or made[0]
         counts = None if root is None else {"queued": len(made)}
@@ -86,9 +87,7 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
 
 
 def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
-    """Return what a directory says, which costs no question to the Hub, where it may have to be asked for
-    whom.
-    """
+    """Analyse a directory before the job, without a request to the Hub; ``None`` where the job does it."""
     if body.backend is not None or body.reference is None or parse(body.reference).directory is None:
         return None
     with turn(at):
@@ -97,22 +96,22 @@ def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
 
 def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
     """Return one request for each reference, each checked before any is accepted."""
-    said = body.model_dump(exclude_unset=True, exclude={"references"})
+    options = body.model_dump(exclude_unset=True, exclude={"references"})
     if body.references is None:
         admitted(body, who, at.settings)
-        return [said]
+        return [options]
     if len(body.references) > at.settings.references:
         problem = f"a list has at most {at.settings.references} references"
         raise ServiceError(
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
     _check_references(body.references, body.revision, who, at)
-    admitted(Import(**said, reference=body.references[0]), who, at.settings)  # what is said of all
-    return [{**said, "reference": reference} for reference in body.references]
+    admitted(Import(**options, reference=body.references[0]), who, at.settings)
+    return [{**options, "reference": reference} for reference in body.references]
 
 
 def _check_references(references: Sequence[str], revision: str | None, who: Caller, at: Desk) -> None:
-    """Raise what is wrong with the first that cannot be meant; ``errors`` name all of them."""
+    """Raise the error of the first invalid reference; its ``errors`` have all of them."""
     failed: list[tuple[int, ImporterError]] = []
     for place, reference in enumerate(references):
         try:
@@ -121,10 +120,10 @@ def _check_references(references: Sequence[str], revision: str | None, who: Call
             failed.append((place, error))
     if failed:
         first = failed[0][1]
-        found = [
+        errors = [
             {"pointer": f"/references/{place}", "detail": messages.detail(error)} for place, error in failed
         ]
-        raise first.but(errors=found)
+        raise first.but(errors=errors)
 
 
 @router.post(
@@ -145,9 +144,7 @@ def _check_references(references: Sequence[str], revision: str | None, who: Call
     summary="What an import would write",
 )
 def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
-    """Return everything but writing: the document, its decisions, and what it changes. Waits for the
-    answer.
-    """
+    """Return the document, its decisions and what it changes, without writing. The request waits for them."""
     if body.reference is None:
         problem = "a preview is of one reference"
         raise ServiceError(
@@ -174,11 +171,11 @@ def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
         edits, changes, text, document = settled.edits, settled.changes, settled.text, settled.plan.built.data
         warnings = settled.warnings
     except DocumentError as error:
-        found = error.details.get("conflicts")
-        if not isinstance(found, list):
+        clashes = error.details.get("conflicts")
+        if not isinstance(clashes, list):
             raise
-        conflicts = [c.to_json() for c in found]
-        warnings += of_conflicts(found)
+        conflicts = [c.to_json() for c in clashes]
+        warnings += of_conflicts(clashes)
     return {
         "name": planned.name,
         "model": planned.model,

@@ -1,4 +1,4 @@
-"""``/v1/jobs``: how far jobs are, their events as they happen, cancel and retry."""
+"""``/v1/jobs``: the progress of jobs, their events, cancel and retry."""
 
 from __future__ import annotations
 
@@ -49,19 +49,21 @@ def listed(
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
 ) -> dict[str, Any]:
-    """Pages go on with `cursor`; `parent` has the jobs of a list, in order; `config` those of lists, too."""
+    """List jobs. Pages continue with `cursor`; `parent` lists the jobs of a list, in order; `config`
+    those of lists, too.
+    """
     del who
     if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
         problem = "this cursor is of another list"
         errors = [{"pointer": "/query/cursor", "detail": problem}]
         raise ServiceError("bad-request", problem=problem, errors=errors)
     with at.database.reading() as connection:
-        found = jobs.page(
+        rows = jobs.page(
             connection, limit + 1, before=cursor, states=state or (), kind=kind, config=config, root=parent
         )
-        shown = [job_json(job, _counts(connection, job)) for job in found[:limit]]
-    more = len(found) > limit
-    last = found[limit - 1] if more else None
+        shown = [job_json(job, _counts(connection, job)) for job in rows[:limit]]
+    more = len(rows) > limit
+    last = rows[limit - 1] if more else None
     return {"items": shown, "next": None if last is None else (str(last.place) if parent else last.id)}
 
 
@@ -77,11 +79,11 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     summary="One job",
 )
 def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return its state, its step, and what came of it."""
+    """Return a job with its state, its step and its result."""
     del who
     with at.database.reading() as connection:
-        found = jobs.get(connection, job)
-        return job_json(found, _counts(connection, found))
+        row = jobs.get(connection, job)
+        return job_json(row, _counts(connection, row))
 
 
 @router.get(
@@ -101,41 +103,42 @@ async def events(
     who: Reader,
     last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
-    """Server-sent events; `id` grows, and `Last-Event-ID` goes on behind one. It ends with the job.
+    """Stream server-sent events; `id` grows, and `Last-Event-ID` continues behind one. The stream ends with
+    the job.
 
-    Without it the stream of a job that was tried again begins at the latest attempt; with 0 it has them all.
+    Without it the stream of a retried job begins at the latest attempt; with 0 it has all attempts.
     """
     del who
     known = _number(last)
-    after, found, new = await asyncio.to_thread(_begin, at, job, known)
-    if found.state in jobs.ENDED and not new and last is not None:
-        return Response(status_code=204)  # a browser asks again and again, unless it is told so
+    after, row, new = await asyncio.to_thread(_begin, at, job, known)
+    if row.state in jobs.ENDED and not new and last is not None:
+        return Response(status_code=204)  # a browser reconnects to the stream until 204
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
-        _stream(at, found, after, request), media_type="text/event-stream", headers=headers
+        _stream(at, row, after, request), media_type="text/event-stream", headers=headers
     )
 
 
 def _number(last: str | None) -> int | None:
-    """Return the event that was seen last; ``None`` for what is no number of one."""
+    """Return the number of the last event that the client has; ``None`` for any other text."""
     if last is None or not (last.isascii() and last.isdecimal()):
         return None
     return int(last) if len(last) < 10 else NEVER
 
 
 def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[dict[str, Any]]]:
-    """Behind which event a stream begins, the job and the first events."""
+    """Return the event that a stream begins behind, the job and the first events."""
     with at.database.reading() as connection:
-        found = jobs.get(connection, ident)
-        after = jobs.before(connection, found) if known is None else known
+        row = jobs.get(connection, ident)
+        after = jobs.before(connection, row) if known is None else known
     return after, *_look(at, ident, after)
 
 
 def _look(at: Desk, ident: str, after: int) -> tuple[JobRow, list[dict[str, Any]]]:
     """Return the job, then its events: one that has ended has no more than these."""
     with at.database.reading() as connection:
-        found = jobs.get(connection, ident)
-        return found, jobs.events(connection, found, after, AT_ONCE)
+        row = jobs.get(connection, ident)
+        return row, jobs.events(connection, row, after, AT_ONCE)
 
 
 async def _stream(at: Desk, job: JobRow, after: int, request: Request) -> AsyncIterator[str]:
@@ -143,13 +146,13 @@ async def _stream(at: Desk, job: JobRow, after: int, request: Request) -> AsyncI
         yield ": watching\n\n"
         while not request.app.state.ending:
             something.clear()
-            found, new = await asyncio.to_thread(_look, at, job.id, after)
+            row, new = await asyncio.to_thread(_look, at, job.id, after)
             for event in new:
                 after = event["number"]
                 yield _event(event)
             if len(new) == AT_ONCE:
                 continue
-            if found.state in jobs.ENDED:
+            if row.state in jobs.ENDED:
                 return
             try:
                 await asyncio.wait_for(something.wait(), BREATH)
@@ -170,14 +173,14 @@ def _event(event: dict[str, Any]) -> str:
     summary="Cancel a job",
 )
 def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
-    """Return its engine is stopped with all its processes; of a list all its jobs are cancelled."""
-    if (answered := once.said()) is not None:
+    """Cancel a job. Its engine is stopped with all its processes; of a list all jobs are cancelled."""
+    if (answered := once.replay()) is not None:
         return answered
     with at.database.writing() as connection:
-        found = jobs.get(connection, job)
-        if found.state in jobs.ENDED:
-            raise ServiceError("has-ended", job=job, state=found.state)
-        ended = jobs.cancel(connection, found)
+        row = jobs.get(connection, job)
+        if row.state in jobs.ENDED:
+            raise ServiceError("has-ended", job=job, state=row.state)
+        ended = jobs.cancel(connection, row)
         audit.record(connection, act(request, who, "cancel"), f"job {job}", {"jobs": len(ended)})
         now = jobs.get(connection, job)
         answered = once.answer(connection, job_json(now, _counts(connection, now)), 200, {})
@@ -196,24 +199,25 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
 def retry(
     job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: Retry | None = None
 ) -> Response:
-    """Another attempt of a job that failed or was cancelled, with the same id; `backend` settles a choice.
+    """Begin another attempt of a job that failed or was cancelled, with the same id; `backend` settles a
+    choice.
 
-    Of a list all its jobs that failed or were cancelled are tried again.
+    Of a list, all jobs that failed or were cancelled are retried.
     """
-    if (answered := once.said()) is not None:
+    if (answered := once.replay()) is not None:
         return answered
     with at.database.writing() as connection:
-        found = jobs.get(connection, job)
-        if found.state not in AGAIN:
-            raise ServiceError("not-ended", job=job, state=found.state)
-        said = body.model_dump(exclude_none=True) if body else {}
-        wanted = jobs.inside(connection, found, AGAIN) if found.kind == "imports" else [found]
-        for one in wanted:
-            jobs.again(connection, one, _said(one, said, at, who))
+        row = jobs.get(connection, job)
+        if row.state not in AGAIN:
+            raise ServiceError("not-ended", job=job, state=row.state)
+        changes = body.model_dump(exclude_none=True) if body else {}
+        selected = jobs.inside(connection, row, AGAIN) if row.kind == "imports" else [row]
+        for one in selected:
+            jobs.again(connection, one, _next_request(one, changes, at, who))
         now = jobs.get(connection, job)
         audit.record(
             connection, act(request, who, "retry"), f"job {job}",
-            {"jobs": len(wanted)} if found.kind == "imports" else {"attempt": now.attempt},
+            {"jobs": len(selected)} if row.kind == "imports" else {"attempt": now.attempt},
         )  # fmt: skip
         headers = {"Location": f"/v1/jobs/{job}"}
         answered = once.answer(connection, job_json(now, _counts(connection, now)), 202, headers)
@@ -221,14 +225,14 @@ def retry(
     return answered
 
 
-def _said(job: JobRow, said: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
-    """Return what another attempt is asked for; raises what an import would that cannot be meant."""
+def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
+    """Return the request of another attempt; raises what an import raises for an invalid one."""
     if job.kind == "import":
-        admitted(Import(**{**job.request, **said}), who, at.settings)
-    elif said:
+        admitted(Import(**{**job.request, **changes}), who, at.settings)
+    elif changes:
         problem = "a validation has neither"
-        errors = [{"pointer": f"/{key}", "detail": problem} for key in said]
-        raise ServiceError("bad-request", problem=f"{', '.join(said)}: {problem}", errors=errors)
+        errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]
+        raise ServiceError("bad-request", problem=f"{', '.join(changes)}: {problem}", errors=errors)
     else:
         need_approval(at.gallery.get(str(job.config))[1].stored)
-    return {**job.request, **said}
+    return {**job.request, **changes}

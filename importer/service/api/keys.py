@@ -1,4 +1,4 @@
-"""``/v1/keys``: API keys, made, listed without their secrets, and revoked; and the audit log."""
+"""``/v1/keys``: create, list and revoke API keys; and the audit log."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Shown(BaseModel):
 
 
 class KeyEntry(BaseModel):
-    """One change that somebody made."""
+    """One entry of the audit log."""
 
     id: int
     at: str
@@ -71,29 +71,30 @@ class KeyEntry(BaseModel):
     summary="Make an API key",
 )
 def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
-    """Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and delete);
-    `admin` for all. With an `Idempotency-Key` one key is made; its secret is not kept to be shown again.
+    """Create a key. Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve`
+    (and delete); `admin` for all. With an `Idempotency-Key` one key is made; its secret is shown only
+    once.
     """
-    made = once.kept()
+    made = once.stored_body()
     if made is None:
         try:
             return _made(body, at, act(request, who, "create key"), once)
         except AlreadyStored:
-            made = once.kept() or {"id": "?"}
+            made = once.stored_body() or {"id": "?"}
     raise ServiceError("key-made", key=made["id"])
 
 
 def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
     with at.database.writing() as connection:
         key = keys.create(connection, body.name, body.scopes, doing)
-        told = {"id": key.split("_")[1]}
-        once.answer(connection, told, 201, {})
-    return told | {"key": key}
+        members = {"id": key.split("_")[1]}
+        once.answer(connection, members, 201, {})
+    return members | {"key": key}
 
 
 @router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")
 def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
-    """Without their secrets, which are not kept."""
+    """List all keys without their secrets, which are not stored."""
     del who
     with at.database.reading() as connection:
         return keys.listed(connection)
@@ -101,7 +102,7 @@ def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
 
 @router.delete("/keys/{key}", status_code=204, responses=problems("no-such-key"), summary="Revoke an API key")
 def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
-    """It counts no longer, at once."""
+    """Revoke a key at once."""
     with at.database.writing() as connection:
         keys.revoke(connection, key, act(request, who, "revoke key"))
     return Response(status_code=204)

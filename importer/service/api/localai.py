@@ -1,4 +1,4 @@
-"""``/models`` and ``/backends`` as LocalAI has them: import a URI, watch it, see what there is."""
+"""``/models`` and ``/backends`` as LocalAI has them: import a URI, follow the import, list models."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from importer.service import index, messages
 from importer.service.api.dependencies import AtDesk, json_answer
 from importer.service.api.edit import look, turn
 from importer.service.localai import models
-from importer.service.localai.imports import asked, estimates, status
+from importer.service.localai.imports import estimates, import_request, status
 from importer.service.localai.keys import Importer, Reader
 from importer.service.security.auth import act
 from importer.storage import audit, executors, jobs, published
 
 router = APIRouter(tags=["localai"], route_class=models.Envelope)
-DETECTED = ("mlx", "mlx-vlm", "vllm")  # what files and machine may lead to; others have to be asked for
+DETECTED = ("mlx", "mlx-vlm", "vllm")  # decided by files and machine; others have to be requested
 NEWEST = 1000  # operations that are listed
 FAILED: dict[int | str, dict[str, Any]] = {
     code: {"model": models.Failed, "description": text}
@@ -42,30 +42,30 @@ HINT = "Pass preferences.backend to pick one of the candidates."
     summary="Import a model by its URI",
 )
 def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
-    """Looked at before it is answered; the document is then made by a job, and is a draft at first."""
+    """Analyse a model, then queue its import; the document is a draft at first."""
     try:
-        said = asked(body)
+        import_body = import_request(body)
         with turn(at):
-            studied = look(said, at, who)
-            told = estimates(studied)
+            studied = look(import_body, at, who)
+            sizes = estimates(studied)
     except ImporterError as error:
         return _refused(error)
     with at.database.writing() as connection:
-        job = jobs.create(connection, "import", said.model_dump(exclude_unset=True), who.name)
+        job = jobs.create(connection, "import", import_body.model_dump(exclude_unset=True), who.name)
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
     at.runner.bring(job, studied)
     at_job = f"{index.base(request, at.settings)}/models/jobs/{job.id}"
-    return json_answer({"uuid": job.id, "status": at_job, **told})
+    return json_answer({"uuid": job.id, "status": at_job, **sizes})
 
 
 def _refused(error: ImporterError) -> Response:
-    """Ambiguous imports have an envelope of their own, with the candidates by name."""
+    """Return the response to a failed import; an ambiguous one has an envelope with the candidates."""
     if error.kind != "ambiguous":
-        return models.failure(error, says="failed to discover model config: ")
-    found = error.details["candidates"]
-    candidates = [one["backend"] for one in found] if isinstance(found, list) else []
-    told = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
-    return json_answer({**told, "candidates": candidates, "hint": HINT}, 400)
+        return models.failure(error, prefix="failed to discover model config: ")
+    details = error.details["candidates"]
+    candidates = [one["backend"] for one in details] if isinstance(details, list) else []
+    envelope = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
+    return json_answer({**envelope, "candidates": candidates, "hint": HINT}, 400)
 
 
 @router.get(
@@ -75,24 +75,26 @@ def _refused(error: ImporterError) -> Response:
     summary="An import's state",
 )
 def job(uuid: str, at: AtDesk, who: Reader) -> Response:
-    """Progress 100, processed, and the message `completed`: the document is written."""
+    """Return the state of an import: progress 100, processed, and the message `completed` once it is
+    written.
+    """
     del who
     with at.database.reading() as connection:
-        found = jobs.get(connection, uuid)
-    if found.kind != "import":
+        row = jobs.get(connection, uuid)
+    if row.kind != "import":
         raise ServiceError("no-such-job", job=uuid)
-    return json_answer(status(found))
+    return json_answer(status(row))
 
 
 @router.get(
     "/models/jobs", response_model=dict[str, models.OpStatus], responses=FAILED, summary="The newest imports"
 )
 def all_jobs(at: AtDesk, who: Reader) -> Response:
-    """By their uuid."""
+    """Return the newest imports by uuid."""
     del who
     with at.database.reading() as connection:
-        found = jobs.newest(connection, "import", NEWEST)
-    return json_answer({one.id: status(one) for one in found})
+        rows = jobs.newest(connection, "import", NEWEST)
+    return json_answer({one.id: status(one) for one in rows})
 
 
 @router.get(
@@ -110,7 +112,7 @@ def available(request: Request, at: AtDesk, who: Reader) -> Response:
     "/models/galleries", response_model=list[models.GalleryOf], responses=FAILED, summary="The gallery itself"
 )
 def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
-    """As `GALLERIES` takes it."""
+    """List the gallery as an entry of `GALLERIES`."""
     del who
     return json_answer([index.gallery(request, at.settings)])
 
@@ -122,7 +124,7 @@ def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
     summary="Backends that imports may be for",
 )
 def backends(at: AtDesk, who: Reader) -> Response:
-    """`installed` where a process of this service has the engine."""
+    """List the backends; `installed` where a process of this service has the engine."""
     del who
     with at.database.reading() as connection:
         engines = {engine for one in executors.all_executors(connection) for engine in one.engines}

@@ -46,7 +46,7 @@ EMPTY = "request body is empty or unreadable"
 
 @router.get("/{name}", response_model=dict[str, Any], responses=READ, summary="A document's data")
 def config(name: str, at: AtDesk, who: Reader) -> Response:
-    """As they are written: no default is filled in."""
+    """Return the document's data as written, without defaults."""
     del who
     summary, version = at.gallery.get(name)
     return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})
@@ -62,8 +62,8 @@ def config(name: str, at: AtDesk, who: Reader) -> Response:
 async def patch_config(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None
 ) -> Response:
-    """Return a deep merge: lists replace, maps of free keys such as `engine_args` are taken whole, null is a
-    value.
+    """Apply a deep merge: lists replace, maps of free keys such as `engine_args` are replaced whole, null is
+    a value.
 
     Comments stay. The name cannot be changed.
     """
@@ -72,7 +72,7 @@ async def patch_config(
 
 
 def _patched(
-    name: str, body: bytes, request: Request, at: Desk, who: Caller, wanted: list[int] | None
+    name: str, body: bytes, request: Request, at: Desk, who: Caller, expected: list[int] | None
 ) -> Response:
     patch = json_object(body) if body.strip() else {}
     if not patch:
@@ -85,7 +85,7 @@ def _patched(
             raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
         return rewrite(old, merge(data, patch), path=f"{name}.yaml")
 
-    summary, _ = edit(name, at, who, act(request, who, "edit"), wanted, text)
+    summary, _ = edit(name, at, who, act(request, who, "edit"), expected, text)
     return json_answer(
         {
             "success": True,

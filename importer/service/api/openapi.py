@@ -1,4 +1,4 @@
-"""The API's description: what FastAPI writes, with problems, preconditions and keys as they are."""
+"""The API's description: FastAPI's, with the problems, preconditions and keys of each route."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ NEEDS_MATCH = ("put", "patch", "delete")
 def describe(app: FastAPI) -> dict[str, Any]:
     """Return the document behind ``/openapi.json``, made once."""
     if app.openapi_schema is None:
-        found = get_openapi(
+        document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        schemas = found.setdefault("components", {}).setdefault("schemas", {})
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= problem.pop("$defs", {}) | {"Problem": problem, "Data": DATA}
         schemas["Job"]["examples"] = [*JOBS.values()]
-        for method, operation in _operations(found):
+        for method, operation in _operations(document):
             _problems(operation)
             _examples(operation)
             _preconditions(method, operation)
@@ -38,18 +38,22 @@ def describe(app: FastAPI) -> dict[str, Any]:
             if "localai" in operation["tags"]:
                 operation["responses"].pop("422", None)  # LocalAI's is 400
             if app.state.settings.loopback and "security" in operation:
-                operation["security"] = [{}, *operation["security"]]  # on loopback nobody needs a key
-        app.openapi_schema = found
+                operation["security"] = [{}, *operation["security"]]  # on loopback no key is required
+        app.openapi_schema = document
     return app.openapi_schema
 
 
 def methods(app: FastAPI, path: str) -> list[str]:
-    """Return what an address takes."""
-    found = describe(app)["paths"]
+    """Return the methods of an address."""
+    paths = describe(app)["paths"]
     taken = [
-        m.upper() for p, told in found.items() if _regex(p).fullmatch(path) for m in METHODS if m in told
+        m.upper()
+        for p, operations in paths.items()
+        if _regex(p).fullmatch(path)
+        for m in METHODS
+        if m in operations
     ]
-    taken = taken or ["GET"]  # what is not told of is the page
+    taken = taken or ["GET"]  # any other address is the page's
     return [*taken, "HEAD"] if "GET" in taken and not path.endswith("/events") else taken
 
 
@@ -58,35 +62,35 @@ def _regex(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
 
 
-def _operations(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in found["paths"].values():
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in document["paths"].values():
         yield from ((method, path[method]) for method in METHODS if method in path)
 
 
 def _problems(operation: dict[str, Any]) -> None:
-    """Problems are one schema, of one media type."""
+    """Give the problems one schema and one media type."""
     for response in operation["responses"].values():
         if MEDIA_TYPE in response.get("content", {}):
             response["content"] = {MEDIA_TYPE: {"schema": PROBLEM, **response["content"][MEDIA_TYPE]}}
 
 
 def _examples(operation: dict[str, Any]) -> None:
-    """FastAPI drops what is null from examples: these have it again."""
+    """Restore the nulls that FastAPI drops from examples."""
     for response in operation["responses"].values():
         for name, one in response.get("content", {}).get(JSON, {}).get("examples", {}).items():
             one["value"] = JOBS.get(name, one["value"])
 
 
 def _bodies(operation: dict[str, Any]) -> None:
-    """A body of another type than JSON is told so, and not that it is no object."""
+    """Describe the response to a body that is not JSON."""
     if JSON in operation.get("requestBody", {}).get("content", {}) and "localai" not in operation["tags"]:
-        told = problems("wrong-type")[415]["content"][MEDIA_TYPE]
-        response = {"description": "Wrong type", "content": {MEDIA_TYPE: {"schema": PROBLEM, **told}}}
+        examples = problems("wrong-type")[415]["content"][MEDIA_TYPE]
+        response = {"description": "Wrong type", "content": {MEDIA_TYPE: {"schema": PROBLEM, **examples}}}
         operation["responses"].setdefault("415", response)
 
 
 def _preconditions(method: str, operation: dict[str, Any]) -> None:
-    """A change needs If-Match; without it the answer is 428, and not a complaint about a parameter."""
+    """Describe If-Match as required, with 428 where it is absent."""
     for parameter in operation.get("parameters", ()):
         if method in NEEDS_MATCH and parameter["name"] == "If-Match":
             parameter["required"] = True

@@ -1,4 +1,4 @@
-"""For whoever runs it: is it alive, can it work, what does it count."""
+"""Health, readiness and metrics, for the operator."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ AGAIN = 5  # seconds
 
 @router.get("/healthz", summary="Whether the process is alive")
 def health() -> dict[str, str]:
-    """Always, as long as it answers."""
+    """Return 200 as long as the server answers."""
     return {"status": "ok", "version": __version__}
 
 
 @router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
 async def ready(request: Request, at: AtDesk) -> dict[str, str]:
-    """Return whether the database answers, jobs are looked after, and it is not about to end."""
-    if not await at.pulse.felt():
+    """Return 200 while the database answers, jobs are run, and the server is not shutting down."""
+    if not await at.pulse.answers():
         raise ServiceError("no-database", seconds=AGAIN)
     if request.app.state.ending:
         raise ServiceError("not-ready", problem="it is ending", seconds=AGAIN)

@@ -1,4 +1,4 @@
-"""The web page: one document, its styles and its modules, as they lie in the package."""
+"""The files of the web page: one document, its styles, its modules and the icon."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from importer.service.security.middleware import HEADERS
 
 router = APIRouter(tags=["page"], include_in_schema=False)
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-# Beside what holds for every answer: no text ever becomes markup or a script, whoever asks for it.
+# Beside the policy of every response: no text ever becomes markup or a script.
 POLICY = f"{HEADERS['Content-Security-Policy']}; require-trusted-types-for 'script'; trusted-types 'none'"
 START = "index.html"
 
@@ -38,12 +38,12 @@ def _file(name: str, body: bytes) -> File:
 
 
 def _all() -> Mapping[str, File]:
-    """Return every file by its name; ``report.css`` is the look that reports have, too."""
-    found = {"report.css": CSS.encode()}
+    """Return every file by its name; ``report.css`` is the style sheet of reports."""
+    bodies = {"report.css": CSS.encode()}
     for entry in files("importer.service.page").iterdir():
         if PurePath(entry.name).suffix in TYPES:
-            found[entry.name] = entry.read_bytes()
-    return {name: _file(name, body) for name, body in found.items()}
+            bodies[entry.name] = entry.read_bytes()
+    return {name: _file(name, body) for name, body in bodies.items()}
 
 
 FILES = _all()

@@ -1,4 +1,4 @@
-"""What a person looks at before they change anything: who they are, reports, an edit that is not kept."""
+"""Previews: the caller's scopes, reports, and a check of an edit without saving it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from importer.service.api.etags import MOST
 from importer.service.api.problems import problems
 from importer.service.api.request_models import looked_at
 from importer.service.api.response_models import Mistake
-from importer.service.security.auth import Reader, caller, said_key
+from importer.service.security.auth import Reader, caller, sent_key
 from importer.service.security.grants import Caller
 from importer.version import __version__
 
@@ -40,7 +40,7 @@ MEDIA = {".txt": "text/plain", ".json": "application/json", ".xml": "application
 
 
 class Me(BaseModel):
-    """Who asks, and what this server has for them."""
+    """The caller, and the backends of this server."""
 
     name: str | None = Field(description="the key's name; null where a key is needed and none was sent")
     scopes: list[str]
@@ -49,7 +49,7 @@ class Me(BaseModel):
 
 
 class Checked(BaseModel):
-    """A text that somebody is writing: what is wrong with it, and what it would change."""
+    """The mistakes of an edited text, and what it would change."""
 
     errors: list[Mistake]
     changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
@@ -58,11 +58,11 @@ class Checked(BaseModel):
 
 @router.get("/me", response_model=Me, responses=problems(), summary="Who asks, and what they may")
 async def me(request: Request, at: AtDesk) -> dict[str, Any]:
-    """Answered without a key, too, so that a page can ask its reader for one; a wrong key is refused."""
-    unknown = said_key(request) is None and not at.settings.loopback
-    found = Caller("", frozenset()) if unknown else await caller(request, at)
-    told = {"name": found.name or None, "scopes": sorted(found.scopes)}
-    return {**told, "version": __version__, "backends": list(at.settings.backends)}
+    """Return the caller, also without a key, so that a page can ask for one; a wrong key is refused."""
+    unknown = sent_key(request) is None and not at.settings.loopback
+    visitor = Caller("", frozenset()) if unknown else await caller(request, at)
+    members = {"name": visitor.name or None, "scopes": sorted(visitor.scopes)}
+    return {**members, "version": __version__, "backends": list(at.settings.backends)}
 
 
 @router.post(
@@ -73,7 +73,7 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     summary="Check a text without keeping it",
 )
 async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return each mistake with its line, and what would be different; `PUT` keeps it."""
+    """Return each mistake with its line, and what would change; `PUT` saves it."""
     del who
     return await at.reading(_checked, name, await request.body(), at)
 
@@ -84,9 +84,9 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
         text = body.decode()
     except UnicodeDecodeError:
         raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None
-    data, found = looked_at(text, name)
-    if found or data is None:
-        return {"errors": found, "changes": [], "digest": None}
+    data, mistakes = looked_at(text, name)
+    if mistakes or data is None:
+        return {"errors": mistakes, "changes": [], "digest": None}
     changes = [change_json(change) for change in differences(stored.data, data)]
     return {"errors": [], "changes": changes, "digest": digest(data)}
 
@@ -109,12 +109,14 @@ def report(
     who: Reader,
     number: Annotated[int | None, Query(alias="version", ge=1, le=MOST)] = None,
 ) -> Response:
-    """Return every probe of every run with its raw exchanges, for a person, a program, a CI system or a
-    browser.
+    """Return every probe of every run with its raw exchanges, in the form that a person, a program, a CI
+    system or a browser reads.
     """
     del who
-    found = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
+    version = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
     chosen = FORMATS[kind]
     media = MEDIA[chosen.ending]
     headers = {"Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'; sandbox"}
-    return Response(chosen.write(sheet(found.stored)), headers=headers, media_type=f"{media}; charset=utf-8")
+    return Response(
+        chosen.write(sheet(version.stored)), headers=headers, media_type=f"{media}; charset=utf-8"
+    )

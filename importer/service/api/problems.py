@@ -65,7 +65,7 @@ def status_of(error: ImporterError) -> int:
 def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Return the problem's members; ``errors`` are single mistakes with the field each is about."""
     status = status_of(error)
-    said: dict[str, Any] = {
+    members: dict[str, Any] = {
         "type": f"/problems/{error.kind}",
         "title": title(error.kind),
         "status": status,
@@ -75,22 +75,22 @@ def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> d
     }
     named = [dict(e) for e in errors or _listed(error) or _named(error)]
     if named:
-        said["errors"] = named
+        members["errors"] = named
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
-        said["conflicts"] = [c.to_json() if isinstance(c, Conflict) else c for c in conflicts]
+        members["conflicts"] = [c.to_json() if isinstance(c, Conflict) else c for c in conflicts]
     if "candidates" in error.details:
-        said["candidates"] = error.details["candidates"]
-    return said
+        members["candidates"] = error.details["candidates"]
+    return members
 
 
 def title(kind: str) -> str:
-    """Return a kind in words, the same for every occurrence."""
+    """Return a kind as a title, the same for every occurrence."""
     return kind.replace("-", " ").capitalize()
 
 
 def explained(kind: str) -> dict[str, Any] | None:
-    """Return what ``/problems/KIND`` says; ``None`` where no such kind is met over HTTP."""
+    """Return the members of ``/problems/KIND``; ``None`` for a kind that is not met over HTTP."""
     if kind not in messages.HINTS:
         return None
     status = BY_KIND.get(kind, BY_BRANCH[KINDS[kind]])
@@ -109,12 +109,12 @@ def answer(
     errors: Sequence[Mapping[str, Any]] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """Return a failure as it goes over the wire."""
-    said = problem(error, errors) | {"instance": request.url.path}
+    """Return a failure as a response."""
+    members = problem(error, errors) | {"instance": request.url.path}
     if ident := getattr(request.state, "id", None):
-        said["request_id"] = ident
+        members["request_id"] = ident
     return JSONResponse(
-        said, said["status"], headers=_headers(error) | dict(headers or {}), media_type=MEDIA_TYPE
+        members, members["status"], headers=_headers(error) | dict(headers or {}), media_type=MEDIA_TYPE
     )
 
 
@@ -127,14 +127,14 @@ def _headers(error: ImporterError) -> dict[str, str]:
 
 
 def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
-    found = error.details.get("errors")
-    return found if isinstance(found, list) else ()
+    errors = error.details.get("errors")
+    return errors if isinstance(errors, list) else ()
 
 
 def _about(error: ImporterError) -> str:
-    """Return what is wrong with the field that a failure is about."""
-    found = error.details.get("problem")
-    return messages.detail(error) if found is None else one_line(messages.text(found))
+    """Return the problem with the field that a failure is about."""
+    problem = error.details.get("problem")
+    return messages.detail(error) if problem is None else one_line(messages.text(problem))
 
 
 def _named(error: ImporterError) -> list[dict[str, str]]:
@@ -157,26 +157,31 @@ ALWAYS = (
 
 
 def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
-    """Return a job's 202; ``failing`` is a way in which it may end that whoever asked has to know."""
-    says = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
+    """Return the response 202 of a job; ``failing`` describes a failure that clients have to handle."""
+    description = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
     header = {"description": "where the job is", "schema": {"type": "string"}}
-    return {202: {"description": says, "headers": {"Location": header}}}
+    return {202: {"description": description, "headers": {"Location": header}}}
 
 
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
     """Return the responses of a route that may fail with these kinds, an example for each."""
-    found: dict[int | str, dict[str, Any]] = {}
+    responses: dict[int | str, dict[str, Any]] = {}
     for kind in (*kinds, *ALWAYS):
-        said = explained(kind) or {}
-        media = found.setdefault(
-            said["status"], {"description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
+        explanation = explained(kind) or {}
+        media = responses.setdefault(
+            explanation["status"], {"description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
         )
-        media["description"] = ", ".join(filter(None, (media["description"], said["title"])))
-        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": _example(kind, said)}
-    return found
+        media["description"] = ", ".join(filter(None, (media["description"], explanation["title"])))
+        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": _example(kind, explanation)}
+    return responses
 
 
-def _example(kind: str, said: dict[str, Any]) -> dict[str, Any]:
+def _example(kind: str, explanation: dict[str, Any]) -> dict[str, Any]:
     sentence = messages.detail_row(kind)
-    told = {"type": f"/problems/{kind}", "title": said["title"], "status": said["status"], "kind": kind}
-    return {**told, "detail": sentence, "hint": said["hint"]}
+    members = {
+        "type": f"/problems/{kind}",
+        "title": explanation["title"],
+        "status": explanation["status"],
+        "kind": kind,
+    }
+    return {**members, "detail": sentence, "hint": explanation["hint"]}

@@ -1,4 +1,4 @@
-"""What requests may hold, and what the importer makes of it."""
+"""The bodies of requests, their validation, and the import request that follows from them."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ from importer.service import messages
 from importer.service.settings import Settings
 
 LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
-MOST = 200  # mistakes that are told; who made more reads no further
+MOST = 200  # mistakes in a response
 
 
 def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
+    """Return the data, and each mistake with JSON pointer, line, column and message."""
     if len(text) > LONGEST:
-        says = f"must have at most {LONGEST:,} characters"
-        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": says}]
+        detail = f"must have at most {LONGEST:,} characters"
+        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": detail}]
     try:
         data = parse_yaml(text)
     except UnreadableYaml as error:
         return {}, [_mistake(error.problem, ())]
-    found = [_mistake(problem, path) for path, problem in islice(document_faults(text, data), MOST)]
-    return data, sorted(found, key=lambda m: (m["line"], m["column"]))
+    mistakes = [_mistake(problem, path) for path, problem in islice(document_faults(text, data), MOST)]
+    return data, sorted(mistakes, key=lambda m: (m["line"], m["column"]))
 
 
-def _mistake(found: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
-    """Return a problem with the pointer to what it is about."""
-    says = messages.text(found.says)
-    return {"pointer": pointer(path), "line": found.line, "column": found.column, "detail": says}
+def _mistake(problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
+    """Return a problem with the JSON pointer of its place."""
+    detail = messages.text(problem.message)
+    return {"pointer": pointer(path), "line": problem.line, "column": problem.column, "detail": detail}
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
-    """RFC 6901."""
+    """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
 def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``."""
-    data, found = _read(text)
-    if found:
-        return None, found
+    data, mistakes = _read(text)
+    if mistakes:
+        return None, mistakes
     if data.get("name") == name:
         return data, []
-    says = f"is {data.get('name')!r}; the name cannot be changed here"
-    at = SourceMap(text).problem(("name",), says)
+    reason = f"is {data.get('name')!r}; the name cannot be changed here"
+    at = SourceMap(text).problem(("name",), reason)
     return None, [_mistake(at, ("name",))]
 
 
 def checked(text: str, name: str) -> dict[str, Any]:
     """Return the text's data; raises DocumentError("invalid") with the mistakes."""
-    data, found = looked_at(text, name)
-    if data is None or found:
-        said = "; ".join(f"line {m['line']}: {m['detail']}" for m in found[:5])
-        raise DocumentError("invalid", path=f"{name}.yaml", problem=said, errors=found)
+    data, mistakes = looked_at(text, name)
+    if data is None or mistakes:
+        problem = "; ".join(f"line {m['line']}: {m['detail']}" for m in mistakes[:5])
+        raise DocumentError("invalid", path=f"{name}.yaml", problem=problem, errors=mistakes)
     return data
 
 
 def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """RFC 7396: maps are merged, null takes away, all else replaces."""
+    """Return data with a merge patch (RFC 7396): maps are merged, null removes, any other value replaces."""
     result = dict(data)
     for key, value in patch.items():
         if value is None:
@@ -91,15 +91,15 @@ def json_object(body: bytes, place: str = "") -> dict[str, Any]:
     """Return a body that has to be a JSON object, no longer than a document; raises
     DocumentError("invalid").
     """
-    found = _object(body)
-    if isinstance(found, dict):
-        return found
-    errors = [{"pointer": place, "detail": found}]
-    raise DocumentError("invalid", path="The body", problem=found, errors=errors)
+    parsed = _object(body)
+    if isinstance(parsed, dict):
+        return parsed
+    errors = [{"pointer": place, "detail": parsed}]
+    raise DocumentError("invalid", path="The body", problem=parsed, errors=errors)
 
 
 def _object(body: bytes) -> dict[str, Any] | str:
-    """Return the object, or what is wrong."""
+    """Return the object, or the problem with the body."""
     if len(body) > 4 * LONGEST:  # bytes; a character has up to four
         return f"must have at most {4 * LONGEST:,} bytes"
     try:
@@ -119,14 +119,16 @@ KEYS = 200  # that one import sets
 
 
 def _spoken(text: str) -> str:
-    """Return words of a person: no characters that a database or a terminal takes amiss."""
+    """Return a person's text; raises ValueError for characters that a database or a terminal rejects."""
     if any((ord(c) < 32 and c not in "\n\r\t") or 0xD800 <= ord(c) < 0xE000 for c in text):
         raise ValueError("it holds control characters")
     return text
 
 
 def _standard(value: Any) -> Any:
-    """JSON as the standard has it: Python's own reader takes NaN, Infinity and halves of characters."""
+    """Return a JSON value of the standard; Python's own reader also accepts NaN, Infinity and lone
+    surrogates.
+    """
     inside = (
         (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
     )
@@ -140,16 +142,14 @@ def _standard(value: Any) -> Any:
 
 
 def _small(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what fits into a document."""
+    """Return the values of ``set``; raises ValueError where they are too large for a document."""
     if len(json.dumps(values)) > LONGEST:
         raise ValueError(f"must have at most {LONGEST:,} characters")
     return values
 
 
 def _settable(key: str) -> str:
-    """Return a key that can be told from its value: one with ``=`` would be another key, and another
-    value.
-    """
+    """Return a key of ``set``; raises ValueError for one with ``=``, which separates key and value."""
     if "=" in key:
         raise ValueError("a key holds no '='")
     return key
@@ -160,7 +160,7 @@ Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoke
 Key = Annotated[Text, AfterValidator(_settable)]
 Template = Literal["pythonic", "json", "none"]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
-# Exactly one of both; said so, and not as ``oneOf``, generators of clients still make one type of it.
+# Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {
     "if": {"required": ["references"]},
     "then": {"not": {"required": ["reference"]}},
@@ -169,13 +169,13 @@ ONE: JsonDict = {
 
 
 class Body(BaseModel):
-    """A request's body; a member that nobody knows is a mistake."""
+    """A request's body; an unknown member is a mistake."""
 
     model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=True)
 
 
 class Import(Body):
-    """What to import: one reference, or a list of them; and what the user says about it."""
+    """An import: one reference, or a list of them, and the user's options."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
 
@@ -220,7 +220,7 @@ class Import(Body):
 
 
 class ReviewRequest(Body):
-    """A person's word on a document."""
+    """A person's approval of a document."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"note": "a day in staging"}]})
 
@@ -231,7 +231,7 @@ class ReviewRequest(Body):
 
 
 class Rejection(ReviewRequest):
-    """A rejection says why."""
+    """A rejection with its reason."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"note": "too hot for tools"}]})
 
@@ -256,35 +256,36 @@ class Retry(Body):
     take: Literal["mine", "theirs"] | None = None
 
 
-def request_of(said: Import, settings: Settings) -> ImportRequest:
-    """Return the importer's request; raises UsageError and ServiceError("no-directories")."""
-    reference = str(said.reference)
-    check_place(reference, said.revision, settings)
-    if said.name is not None:
-        name_allocator.check(said.name)
-    device, memory = _device(said)
-    assignments = [f"{key}={json.dumps(value)}" for key, value in said.set.items()]
+def request_of(body: Import, settings: Settings) -> ImportRequest:
+    """Return the import request of a body; raises UsageError and ServiceError("no-directories")."""
+    from importer.app.target import parse_device
+
+    reference = str(body.reference)
+    check_place(reference, body.revision, settings)
+    if body.name is not None:
+        name_allocator.check(body.name)
+    device, memory = parse_device(body.device, body.memory)
     return ImportRequest(
         reference=reference,
-        revision=said.revision,
-        name=said.name,
-        preferences=preferences.parse(assignments, _backend(said, settings), said.unset),
-        engine_version=said.engine_version,
+        revision=body.revision,
+        name=body.name,
+        preferences=preferences.of_values(body.set, _backend(body, settings), body.unset),
+        engine_version=body.engine_version,
         device=device,
         memory=memory,
-        exact_fit=said.exact_fit,
-        template=_template(said.template),
+        exact_fit=body.exact_fit,
+        template=_template(body.template),
     )
 
 
-def _backend(said: Import, settings: Settings) -> str | None:
-    """Return the one that was asked for, or the only one that this service is for. Raises UsageError."""
-    if said.backend is None:
+def _backend(body: Import, settings: Settings) -> str | None:
+    """Return the requested backend, or the only one of this service; raises UsageError("bad-value")."""
+    if body.backend is None:
         return settings.backends[0] if len(settings.backends) == 1 else None
-    if said.backend not in (AUTO, *settings.backends):
+    if body.backend not in (AUTO, *settings.backends):
         problem = f"must be one of {', '.join(settings.backends)} or {AUTO}"
-        raise UsageError("bad-value", setting=Setting.BACKEND, value=said.backend, problem=problem)
-    return said.backend
+        raise UsageError("bad-value", setting=Setting.BACKEND, value=body.backend, problem=problem)
+    return body.backend
 
 
 def check_place(reference: str, revision: str | None, settings: Settings) -> None:
@@ -294,15 +295,8 @@ def check_place(reference: str, revision: str | None, settings: Settings) -> Non
         settings.places.folder(directory)
 
 
-def _device(said: Import) -> tuple[str | None, int | None]:
-    from importer.memory import devices
-
-    name = None if said.device is None else devices.named(said.device).label
-    return name, None if said.memory is None else devices.size(said.memory)
-
-
 def _template(word: str | None) -> TemplateOverride | None:
-    """Return a convention of ours; never a file, which would be one of the server's."""
+    """Return a convention by its name; never a file, which would be one of the server's."""
     if word is None:
         return None
     return by_name(word) if word == NONE or word in CONVENTIONS else None

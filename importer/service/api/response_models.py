@@ -1,4 +1,4 @@
-"""What answers hold, for OpenAPI and for the generated clients."""
+"""The bodies of responses, for OpenAPI and for the generated clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Mistake(BaseModel):
 
 
 class Candidate(BaseModel):
-    """A backend that could take a model."""
+    """A backend that could serve a model."""
 
     backend: str = Field(description="what to ask again with")
     engine: str = Field(description="the engine and the version that it would be written for")
@@ -109,7 +109,7 @@ CONFIG: JsonDict = {
 
 
 class Job(BaseModel):
-    """A job: what was asked for, how far it is, and what came of it."""
+    """A job: its request, its progress and its result."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
@@ -141,7 +141,7 @@ class Jobs(BaseModel):
 
 
 class Config(BaseModel):
-    """A document in a list; ``reason`` says why it is not published."""
+    """A document in a list; ``reason`` is why it is not published."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
 
@@ -196,7 +196,7 @@ class VersionOf(BaseModel):
 
 
 class History(BaseModel):
-    """Every version, the newest first, and every word that was said in reviews."""
+    """Every version, the newest first, and every review."""
 
     versions: list[VersionOf]
     words: list[dict[str, Any]]
@@ -248,7 +248,7 @@ class Export(BaseModel):
 
 
 def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any]:
-    """Return a job as it is answered."""
+    """Return a job as a response."""
     base = f"/v1/jobs/{job.id}"
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
@@ -269,11 +269,11 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
     }
 
 
-def config_json(found: Summary) -> dict[str, Any]:
+def config_json(summary: Summary) -> dict[str, Any]:
     """Return a document as lists have it."""
-    base = f"/v1/configs/{found.name}"
+    base = f"/v1/configs/{summary.name}"
     parts = ("decisions", "receipt", "history")
     links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
-    if found.state == "published":
-        links["entry"] = {"href": f"/gallery/{found.name}.yaml"}
-    return {**{f: getattr(found, f) for f in Summary.__dataclass_fields__}, "links": links}
+    if summary.state == "published":
+        links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
+    return {**{f: getattr(summary, f) for f in Summary.__dataclass_fields__}, "links": links}

@@ -1,4 +1,4 @@
-"""What people say of documents, and their validation: ``/approve``, ``/reject``, ``/validate``."""
+"""``/approve``, ``/reject`` and ``/validate``: reviews and validations of documents."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.config import now
-from importer.config_file.receipt import Receipt
-from importer.config_file.receipt import ReviewEntry as Said
-from importer.config_file.review import say
+from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.review import record_review
 from importer.engines import get
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.etags import IfMatch, etag, numbers
@@ -42,8 +41,8 @@ def approve(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
     body: ReviewRequest | None = None, match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """With `If-Match` or `digest` the word counts only for what was looked at."""
-    return _say("approved", name, request, at, who, once, body or ReviewRequest(), match)
+    """Approve a document; with `If-Match` or `digest` only that version."""
+    return _review("approved", name, request, at, who, once, body or ReviewRequest(), match)
 
 
 @router.post(
@@ -56,11 +55,11 @@ def reject(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
     body: Rejection, match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """It is published no longer."""
-    return _say("rejected", name, request, at, who, once, body, match)
+    """Reject a document; it is no longer published."""
+    return _review("rejected", name, request, at, who, once, body, match)
 
 
-def _say(
+def _review(
     state: Any,
     name: str,
     request: Request,
@@ -70,12 +69,12 @@ def _say(
     body: ReviewRequest,
     match: str | None,
 ) -> Response:
-    if (answered := once.said()) is not None:
+    if (answered := once.replay()) is not None:
         return answered
     action = "approve" if state == "approved" else "reject"
     with at.gallery.change(act(request, who, action, body.note)) as change:
         change.expect(name, numbers(match))
-        say(change.checkout, name, Said(state, who.name, now(), body.note), body.digest)
+        record_review(change.checkout, name, ReviewEntry(state, who.name, now(), body.note), body.digest)
         summary = change.save(name)
         headers = {"ETag": etag(summary.version)}
         return once.answer(change.connection, config_json(summary), 200, headers)
@@ -99,30 +98,32 @@ def validate(
     once: AskedOnce,
     body: ValidationRequest | None = None,
 ) -> Response:
-    """Answered at once with a job, which waits for a worker with the engine, the device and the memory."""
-    if (answered := once.said()) is not None:
+    """Queue a validation and answer at once with its job, which waits for a worker with the engine, the
+    device and the memory.
+    """
+    if (answered := once.replay()) is not None:
         return answered
-    said = body or ValidationRequest()
+    options = body or ValidationRequest()
     with at.gallery.checkout() as folder:
         stored = folder.load(name)
         stored.check()
         need_approval(stored)
-        engine = said.engine or stored.backend
+        engine = options.engine or stored.backend
         known = get(engine).name
         needs = _memory(stored.need_receipt())
     with at.database.writing() as connection:
-        asked = {"config": name, "engine": engine, "fetch": said.fetch}
+        request_body = {"config": name, "engine": engine, "fetch": options.fetch}
         able = any(one.can(engine, needs) for one in executors.all_executors(connection))
         job = jobs.create(
-            connection, "validation", asked, who.name, config=name, engine=engine, memory=needs,
-            says=None if able else NOBODY.format(engine=engine, known=known),
+            connection, "validation", request_body, who.name, config=name, engine=engine, memory=needs,
+            text=None if able else NOBODY.format(engine=engine, known=known),
         )  # fmt: skip
-        audit.record(connection, act(request, who, "ask"), f"job {job.id}", asked)
+        audit.record(connection, act(request, who, "ask"), f"job {job.id}", request_body)
         return once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
 
 
 def _memory(receipt: Receipt) -> int | None:
-    """Return bytes that the model likely takes of each device, where that was estimated."""
+    """Return the likely bytes of the model on each device, where they were estimated."""
     try:
         return int(((receipt.fit or {})["estimate"])["total"]["likely"])
     except (KeyError, TypeError, ValueError):

@@ -1,1 +1,1 @@
-"""Run jobs of the queue: claim them, run their steps, and go on with those of processes that died."""
+"""Jobs of the queue: claim them, run their steps, and resume those of processes that died."""

@@ -1,4 +1,4 @@
-"""An import in four steps: the commit, what the files say, what the parsers say, and the document."""
+"""The four steps of an import: the commit, the analysis and decisions, the proof, and the document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from importer.storage.jobs import Job
 
 
 class ImportSteps:
-    """The steps of an import job. Each may be run again: it gives the same, and nothing twice."""
+    """The steps of an import job. Each may be run again with the same result and no second effect."""
 
     def __init__(self, gallery: Gallery, bench: ImportSession, settings: Settings) -> None:
         self._gallery, self._bench, self._settings = gallery, bench, settings
@@ -42,9 +42,7 @@ class ImportSteps:
     def resolve(self, live: LiveJob, _: Results, progress: Progress) -> Results:
         """Resolve the reference to a commit; later steps read nothing else."""
         if live.snapshot is None:
-            request = self._request(live.job)
-            reference, places = parse(request.reference, request.revision), self._settings.places
-            live.snapshot = Pace(progress).keep(lambda: resolve(reference, places))
+            live.snapshot = self._resolve(self._request(live.job), None, progress)
         return {"model": live.snapshot.label, "commit": live.snapshot.revision}
 
     def decide(self, live: LiveJob, results: Results, progress: Progress) -> Results:
@@ -65,13 +63,13 @@ class ImportSteps:
 
     def store(self, live: LiveJob, results: Results, progress: Progress) -> Results:
         """Write the document to the gallery and end the job, in one transaction."""
-        job, kept = live.job, results["prove"]["proof"]
-        proof = None if kept is None else Proof.from_json(kept)
+        job, recorded = live.job, results["prove"]["proof"]
+        proof = None if recorded is None else Proof.from_json(recorded)
         decided = finalize(self._studied(live, results, progress), proof, progress)
-        asked = Import(**job.request)
-        with self._gallery.change(AuditContext(job.by, "import", asked.note, job.id)) as change:
+        body = Import(**job.request)
+        with self._gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
             planned = build_plan(decided, Names(change.checkout))
-            settled = merge_plan(planned, change.checkout, asked.take)
+            settled = merge_plan(planned, change.checkout, body.take)
             write(settled, change.checkout)
             saved = change.save(planned.name)
             result = {
@@ -89,7 +87,7 @@ class ImportSteps:
         return request_of(Import(**job.request), self._settings)
 
     def _studied(self, live: LiveJob, results: Results, progress: Progress) -> Studied:
-        """Return the analysis, made once more where another process has begun the job."""
+        """Return the analysis, made again where another process ran the first step."""
         if live.studied is None:
             request = self._request(live.job)
             snapshot = self._snapshot(live, request, results, progress)
@@ -103,16 +101,19 @@ class ImportSteps:
     ) -> Snapshot:
         """Return the snapshot at the commit of the first step."""
         if live.snapshot is None:
-            reference, places = parse(request.reference, request.revision), self._settings.places
-            pinned = (
-                replace(reference, revision=results["resolve"]["commit"]) if reference.repo else reference
-            )
-            live.snapshot = Pace(progress).keep(lambda: resolve(pinned, places))
+            live.snapshot = self._resolve(request, results["resolve"]["commit"], progress)
         return live.snapshot
+
+    def _resolve(self, request: ImportRequest, commit: str | None, progress: Progress) -> Snapshot:
+        """Return the snapshot of the request, at ``commit`` where that is known; a directory has none."""
+        reference, places = parse(request.reference, request.revision), self._settings.places
+        if commit is not None and reference.repo:
+            reference = replace(reference, revision=commit)
+        return Pace(progress).keep(lambda: resolve(reference, places))
 
 
 def need_choice(studied: Studied, settings: Settings) -> None:
-    """Raise ServiceError("ambiguous") where several backends could take it and nobody has said which."""
+    """Raise ServiceError("ambiguous") where several backends could serve the model and none was chosen."""
     from importer.app.target import machine_for
     from importer.engines import capabilities
 
@@ -120,12 +121,12 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     if decided.status != "engine-default" or "backend" in request.preferences.unset:
         return
     machine = machine_for(request.device)
-    found = takers(studied.snapshot, machine, capabilities.load)
-    names = [name for name in found if name in settings.backends]
+    verdicts = takers(studied.snapshot, machine, capabilities.load)
+    names = [name for name in verdicts if name in settings.backends]
     if len(names) < 2:
         return
     candidates = [
-        {"backend": n, "engine": capabilities.load(n).label, "says": _why(found[n], studied.snapshot)}
+        {"backend": n, "engine": capabilities.load(n).label, "says": _why(verdicts[n], studied.snapshot)}
         for n in names
     ]
     raise ServiceError(
@@ -133,10 +134,12 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     )
 
 
-def _why(found: LoadVerdict, snapshot: Snapshot) -> str:
-    """Return why an engine is a candidate, also where its verdict has nothing to add."""
+def _why(verdict: LoadVerdict, snapshot: Snapshot) -> str:
+    """Return why an engine is a candidate, also where its verdict has no reason."""
     what = next(iter(architectures(snapshot)), "this model")
-    plainly = (
-        f"it serves {what}" if found.can else f"nothing is known against it; whether it serves {what} is not"
+    plain_reason = (
+        f"it serves {what}"
+        if verdict.can
+        else f"nothing is known against it; whether it serves {what} is not"
     )
-    return plainly if found.reason is None else render(found.reason)
+    return plain_reason if verdict.reason is None else render(verdict.reason)

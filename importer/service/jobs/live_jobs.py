@@ -1,4 +1,4 @@
-"""The jobs that run in this process: nothing that cannot be made again."""
+"""The jobs that run in this process, with state that any process can make again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Stopped(BaseException):
 
 
 class LiveJob:
-    """One job that runs in this process, as it was when it was claimed."""
+    """One job that runs in this process, with its row at the claim."""
 
     def __init__(self, job: Job, studied: Studied | None = None) -> None:
         self.job, self.studied = job, studied
@@ -31,9 +31,9 @@ class LiveJob:
         self._served: EngineServer | None = None
 
     def stop(self) -> None:
-        """End its engine with the whole process group, and itself at its next ``check``.
+        """Stop the engine with its process group, and the job at its next ``check``.
 
-        Returns when the engine is gone.
+        Returns once the engine has exited.
         """
         with self._lock:
             self._stop.set()

@@ -1,4 +1,4 @@
-"""Watchers of jobs: one look at the database wakes all that wait for the same."""
+"""Notify watchers of jobs: one query of the database wakes all that wait."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from importer.storage import jobs
 from importer.storage.database import Database
 
-LOOK = 0.2  # seconds between two looks, while somebody watches
+LOOK = 0.2  # seconds between two queries, while there are watchers
 
 
 class Watching:
-    """Wakes whoever watches a job when it has new events."""
+    """Wakes the watchers of a job when it has new events."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -25,7 +25,7 @@ class Watching:
 
     @asynccontextmanager
     async def job(self, root: str) -> AsyncIterator[asyncio.Event]:
-        """Return an event that is set whenever there may be something new."""
+        """Yield an event that is set whenever there may be new events of a job."""
         event = asyncio.Event()
         self._watchers.setdefault(root, set()).add(event)
         if self._task is None or self._task.done():
@@ -47,10 +47,10 @@ class Watching:
     async def _look(self) -> None:
         while self._watchers:
             try:
-                found = await asyncio.to_thread(self._now, [*self._watchers])
+                heads = await asyncio.to_thread(self._now, [*self._watchers])
             except SQLAlchemyError:  # the next look tries again; watchers look for themselves now and then
-                found = {}
-            for root, head in found.items():
+                heads = {}
+            for root, head in heads.items():
                 if self._heads.get(root) != head:
                     self._heads[root] = head
                     for event in self._watchers.get(root, ()):

@@ -1,4 +1,4 @@
-"""Identify processes across machines, and see whether one of this machine has exited."""
+"""Identify processes across machines, and check whether one of this machine has exited."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def this_process() -> ProcessIdentity:
 
 
 def has_exited(place: str, pid: int, since: str) -> bool:
-    """Return whether a process of this place has ended; one of another place may be there."""
+    """Return whether a process of this machine has exited; false for one of another machine."""
     return place == this_process().place and start_time(pid) != since
 
 
@@ -43,7 +43,7 @@ def start_time(pid: int) -> str | None:
 
 
 def _alive(pid: int) -> str | None:
-    """Without /proc: whether there is such a process at all."""
+    """Return whether a process exists, where there is no /proc."""
     if PROC.joinpath("self", "stat").exists():
         return None
     try:

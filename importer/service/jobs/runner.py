@@ -1,4 +1,4 @@
-"""Run jobs: claim what this process has room for, and give back the jobs of processes that died."""
+"""Run jobs: claim as many as this process has room for, and give back the jobs of processes that died."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Runner:
 
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
-        # A job or a preview each asks one child at a time, so none of them waits for another.
+        # A job or a preview uses one child at a time, so none of them waits for another.
         self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews or 1))
         me = this_process()
         own = this_machine("vllm")
@@ -80,7 +80,7 @@ class Runner:
             thread.join(PATIENCE)  # a database that does not answer is not waited for
         for thread in _stop_all([*self.live.all().values()]):
             thread.join()
-        self.bench.sandbox.close()  # what a job asks it ends now, and the job goes on elsewhere
+        self.bench.sandbox.close()  # calls of jobs end now, and another process resumes the jobs
         deadline = time.monotonic() + PATIENCE
         while self.live.all() and time.monotonic() < deadline:
             time.sleep(POLL)
@@ -99,18 +99,18 @@ class Runner:
     # For those who create and cancel jobs
 
     def hurry(self) -> None:
-        """Look at the queue now; without it, a new job waits for the next look."""
+        """Query the queue now; without it, a new job waits for the next query."""
         self._new.set()
 
     def bring(self, job: Job, studied: Studied) -> None:
-        """Keep the analysis that was made before the job was created, if this process is to run it."""
+        """Keep the analysis from before the job was created, if this process is to run it."""
         self.live.keep(job, studied)
         self.hurry()
 
-    def cancelled(self, found: Sequence[Job]) -> None:
+    def cancelled(self, cancelled_jobs: Sequence[Job]) -> None:
         """Stop jobs that were cancelled: here at once, elsewhere at that process's next heartbeat."""
         live = self.live.all()
-        _stop_all([live[job.id] for job in found if job.id in live])
+        _stop_all([live[job.id] for job in cancelled_jobs if job.id in live])
 
     # The dispatcher: one thread claims, and starts a thread for each job
 
@@ -153,7 +153,7 @@ class Runner:
             self.hurry()  # there is room for another one
 
     def _sweep(self) -> None:
-        """Give back jobs that are leased to this process and do not run: their last word was not written.
+        """Give back jobs that are leased to this process and do not run: their end was not written.
 
         The thread that claims does it, so that no job is between its claim and its start.
         """
@@ -186,7 +186,7 @@ class Runner:
             _stop_all([*self.live.all().values()])
 
     def _stop_lost(self) -> None:
-        """Stop what was cancelled through another process, or taken over by one."""
+        """Stop jobs that another process has cancelled or taken over."""
         live = self.live.all()
         if not live:
             return
@@ -195,7 +195,7 @@ class Runner:
         _stop_all([live[ident] for ident in lost])
 
     def _take_over(self) -> None:
-        """Give back the jobs of processes that are gone: here, or wherever there is room, they go on."""
+        """Give back the jobs of processes that have exited; any process with room resumes them."""
         with self.gallery.database.reading() as connection:
             others = [one for one in executors.all_executors(connection) if one.id != self.me.id]
         expired = self._leases.expired(others)
@@ -211,7 +211,7 @@ class Runner:
             self._restart()
 
     def _review(self) -> None:
-        """End or restart jobs that no process will claim as they are."""
+        """End or restart jobs that no process can claim."""
         if time.monotonic() < self._next_review:
             return
         self._next_review = time.monotonic() + REVIEW
@@ -223,19 +223,19 @@ class Runner:
             fail(self.gallery.database, job, details)
 
     def _restart(self) -> None:
-        """Begin jobs anew whose device or whose version of the steps is gone."""
+        """Restart jobs whose device, or whose version of the steps, has no process any more."""
         with self.gallery.database.reading() as connection:
-            there = executors.all_executors(connection)
-            versions = {one.version for one in there if not _exited(one)}
-            orphaned = queue.orphaned(connection, [one.device for one in there if one.device])
+            running = executors.all_executors(connection)
+            versions = {one.version for one in running if not _exited(one)}
+            orphaned = queue.orphaned(connection, [one.device for one in running if one.device])
             outdated = queue.outdated(connection, versions)
-        found = {job.id: (job, f"version {job.version} of its workflow is gone") for job in outdated}
-        found |= {job.id: (job, f"{job.device} is gone") for job in orphaned}
-        if not found:
+        stale = {job.id: (job, f"version {job.version} of its workflow is gone") for job in outdated}
+        stale |= {job.id: (job, f"{job.device} is gone") for job in orphaned}
+        if not stale:
             return
         with self.gallery.database.writing() as connection:
-            for job, says in found.values():
-                queue.restart(connection, job, says)
+            for job, cause in stale.values():
+                queue.restart(connection, job, cause)
         self.hurry()
 
     def _expire_responses(self) -> None:
@@ -266,9 +266,9 @@ def _installed(name: str) -> bool:
         return False
 
 
-def _stop_all(found: Sequence[LiveJob]) -> list[threading.Thread]:
+def _stop_all(jobs_to_stop: Sequence[LiveJob]) -> list[threading.Thread]:
     """Stop jobs side by side: an engine may take seconds to end."""
-    threads = [threading.Thread(target=one.stop, daemon=True) for one in found]
+    threads = [threading.Thread(target=one.stop, daemon=True) for one in jobs_to_stop]
     for thread in threads:
         thread.start()
     return threads

@@ -54,9 +54,9 @@ class JobRun:
         self._database, self._live, self._job = database, live, live.job
 
     def run(self, steps: Mapping[str, Step]) -> None:
-        """Run the steps that are not recorded; what fails ends the job.
+        """Run the steps that are not recorded; an error of a step ends the job.
 
-        Leaves the job leased where the database is away for long: the runner gives it back.
+        The job stays leased where the database is away for long: the runner gives it back.
         """
         with telemetry.of_job(self._job.id):
             try:
@@ -125,7 +125,7 @@ class JobRun:
 
     def _log(self, name: str, started: float, ended: str | None) -> None:
         seconds = round(time.monotonic() - started, 3)
-        LOG.info("%s", name, extra={"said": {"step": name, "seconds": seconds, "ended": ended}})
+        LOG.info("%s", name, extra={"fields": {"step": name, "seconds": seconds, "ended": ended}})
 
 
 def fail(database: Database, job: jobs.Job, details: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A validation in three steps: the weights, the run, and the report in the receipt."""
+"""The three steps of a validation: the weights, the run, and the report in the receipt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from importer import config as places
 from importer.app.decide import Progress
-from importer.app.validate import run_document, weights_of
+from importer.app.validate import record, run_document, weights_of
 from importer.config_file.store import StoredDocument
 from importer.engines import get, install
 from importer.hub.local import AllowedFolders
@@ -46,21 +46,21 @@ class ValidationSteps:
         install.need(get(str(job.engine)))
         with self._gallery.checkout() as folder:
             stored = _admitted(folder, job)
-            found = self._weights(stored, job, progress)
-        return {"weights": str(found), "digest": stored.digest}
+            path = self._weights(stored, job, progress)
+        return {"weights": str(path), "digest": stored.digest}
 
     def run(self, live: LiveJob, results: Results, progress: Progress) -> Results:
-        """Serve and probe on the device, which is this job's alone meanwhile."""
+        """Serve and probe on the device, which no other job uses meanwhile."""
         job, known = live.job, results["weights"]
         with device(self._device, progress, live.check) as lock, self._gallery.checkout() as folder:
             stored = _admitted(folder, job)
-            found = readable(Path(known["weights"]), self._places)
-            if found is None or stored.digest != known["digest"]:  # another process, or an edit
-                found = self._weights(stored, job, progress)
+            path = readable(Path(known["weights"]), self._places)
+            if path is None or stored.digest != known["digest"]:  # another process, or an edit
+                path = self._weights(stored, job, progress)
             report = run_document(
                 stored,
                 str(job.engine),
-                found,
+                path,
                 self._places,
                 port=None,
                 progress=progress,
@@ -79,7 +79,7 @@ class ValidationSteps:
         job, report, digest = live.job, results["run"]["report"], results["run"]["digest"]
         name = str(job.config)
         with self._gallery.change(AuditContext(job.by, "validate", None, job.id)) as change:
-            change.checkout.amend(name, lambda receipt: receipt.with_validation(report, digest))
+            record(report, change.checkout, name, digest)
             saved = change.save(name)
             result = {
                 "name": name, "passed": report["passed"], "engine": report["engine"], "digest": digest,
@@ -92,7 +92,7 @@ class ValidationSteps:
 
 
 def _admitted(folder: Checkout, job: Job) -> StoredDocument:
-    """Return the document as it is now, if it may be run.
+    """Return the present document, if it may be run.
 
     Raises DocumentError and ServiceError("code-not-approved").
     """
@@ -109,10 +109,10 @@ def _counted(report: Mapping[str, Any]) -> dict[str, int]:
 
 @contextmanager
 def device(name: str, progress: Progress, check: Callable[[], None]) -> Iterator[int]:
-    """Return the device, once no other process of this machine has it, as a lock to hold; free when all that
-    do end.
+    """Yield the lock of a device, once no other process of this machine holds it.
 
-    Who starts an engine gives it to the guardian, so that a device is not free before its engine is gone.
+    The lock is free when all its holders have exited. A guardian of an engine inherits it, so that the device
+    is not free before the engine has exited.
     """
     path = places.home() / "devices" / f"{re.sub(r'[^a-z0-9.-]', '-', name.lower())}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""An import by its URI in our own words, and what a look at it tells LocalAI at once."""
+"""Imports by URI: the request, the estimates and the states that LocalAI's clients read."""
 
 from __future__ import annotations
 
@@ -15,43 +15,45 @@ from importer.service.localai.models import ImportUri
 from importer.storage.jobs import Job
 
 FILE = "file://"
-COUNT = {"backend": "backend", "name": "name"}  # preferences that a request of ours has, too
+COUNT = {"backend": "backend", "name": "name"}  # LocalAI's preferences, and the fields of an import request
 UNITS = "KMGTPE"
 
 
-def asked(body: ImportUri) -> Import:
-    """Return the same in our own words; raises ServiceError("bad-request")."""
+def import_request(body: ImportUri) -> Import:
+    """Return the import request of a URI; raises ServiceError("bad-request")."""
     preferences = body.preferences or {}
-    said = {ours: preferences[key] for key, ours in COUNT.items() if preferences.get(key) not in (None, "")}
+    fields = {
+        field: preferences[key] for key, field in COUNT.items() if preferences.get(key) not in (None, "")
+    }
     if preferences.get("description"):
-        said["set"] = {"description": preferences["description"]}
+        fields["set"] = {"description": preferences["description"]}
     try:
-        return Import(reference=body.uri.strip().removeprefix(FILE), **said)
+        return Import(reference=body.uri.strip().removeprefix(FILE), **fields)
     except ValidationError as error:
-        found = error.errors()[0]
-        problem = f"{'.'.join(map(str, found['loc'])) or 'it'}: {messages.mistake(found)}"
+        mistake = error.errors()[0]
+        problem = f"{'.'.join(map(str, mistake['loc'])) or 'it'}: {messages.mistake(mistake)}"
         raise ServiceError("bad-request", problem=problem) from None
 
 
 def estimates(studied: Studied) -> dict[str, Any]:
-    """Memory and size as LocalAI tells them; nothing where neither is known."""
+    """Return memory and size in LocalAI's members; empty where they are unknown."""
     try:
-        found = finalize(studied, None).fit
-    except ImporterError:  # the job will tell it, with all that it knows then
+        sizing = finalize(studied, None).fit
+    except ImporterError:  # the job fails with the same error and all its details
         return {}
     memory = 0
-    if found.placed is not None and found.fit is not None:
-        memory = found.fit.total.likely * found.placed.split.cards
-    weights = 0 if found.weights is None else found.weights.amount.likely
-    return _told("vram", memory) | _told("size", weights)
+    if sizing.placed is not None and sizing.fit is not None:
+        memory = sizing.fit.total.likely * sizing.placed.split.cards
+    weights = 0 if sizing.weights is None else sizing.weights.amount.likely
+    return _size_members("vram", memory) | _size_members("size", weights)
 
 
-def _told(what: str, size: int) -> dict[str, Any]:
+def _size_members(what: str, size: int) -> dict[str, Any]:
     return {f"estimated_{what}_bytes": size, f"estimated_{what}_display": shown(size)} if size > 0 else {}
 
 
 def shown(size: int) -> str:
-    """Return bytes as LocalAI shows them, by thousands: ``16.4 GB``."""
+    """Return bytes in LocalAI's form, by thousands: ``16.4 GB``."""
     if size < 1000:
         return f"{size} B"
     value, unit = float(size), -1
@@ -68,14 +70,14 @@ STEPS: Mapping[str | None, tuple[str, float]] = {
 
 
 def status(job: Job) -> dict[str, Any]:
-    """Return its OpStatus; a success is processed, at 100, with the message "completed"."""
+    """Return a job as OpStatus; a success is processed, at 100, with the message "completed"."""
     name = job.config or job.request.get("name") or str(job.request.get("reference", ""))
-    told: dict[str, Any] = {
+    idle: dict[str, Any] = {
         "deletion": False, "file_name": "", "processed": False, "message": "", "progress": 0.0,
         "file_size": "", "downloaded_size": "", "gallery_element_name": name,
         "cancelled": False, "cancellable": False,
     }  # fmt: skip
-    return told | _state(job, name)
+    return idle | _state(job, name)
 
 
 def _state(job: Job, name: str) -> dict[str, Any]:
@@ -85,14 +87,14 @@ def _state(job: Job, name: str) -> dict[str, Any]:
         return {"processed": True, "cancelled": True, "message": "cancelled"}
     if job.state == "failed":
         error = str((job.error or {}).get("detail", "it failed"))
-        says = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
-        return {"processed": True, **says}
+        failure = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
+        return {"processed": True, **failure}
     phase, progress = STEPS.get(job.step, STEPS[None])
     message = "queued" if phase == "queued" else job.says or f"processing model: {name}"
     return {"message": message, "phase": phase, "progress": progress, "cancellable": True}
 
 
-# The maps among the fields of LocalAI's ModelConfig (82c191a): whoever edits one sends it whole.
+# The maps among the fields of LocalAI's ModelConfig (82c191a): an edit sends a whole map.
 MAPS = frozenset(
     (
         "chat_template_kwargs", "engine_args", "feature_flags", "parameters.logit_bias",
@@ -102,7 +104,10 @@ MAPS = frozenset(
 
 
 def merge(data: Mapping[str, Any], patch: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """Scalars and lists replace, maps of known keys merge; an empty map of free keys takes the key away."""
+    """Return data with a patch: scalars and lists replace, maps of known keys are merged.
+
+    An empty map of free keys removes the key.
+    """
     result = dict(data)
     for key, value in patch.items():
         path, old = f"{place}{key}", result.get(key)

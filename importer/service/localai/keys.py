@@ -1,4 +1,4 @@
-"""Keys as LocalAI's clients send them, and as its galleries can."""
+"""API keys in the places where LocalAI's clients and galleries send them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ COOKIE = "token"
 OTHERS = (APIKeyHeader(name=HEADERS[1], auto_error=False), APIKeyCookie(name=COOKIE, auto_error=False))
 
 
-def said_key(request: Request) -> str | None:
-    """``Authorization: Bearer KEY`` or the key alone, a header of its own, else the cookie ``token``."""
-    said = request.headers.get("authorization")
-    if said is not None:
-        scheme, _, rest = said.partition(" ")
-        return rest.strip() if scheme.lower() == "bearer" else said
+def sent_key(request: Request) -> str | None:
+    """Return the key of a request: ``Authorization``, with or without ``Bearer``, a header of its own, or the
+    cookie ``token``.
+    """
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, rest = header.partition(" ")
+        return rest.strip() if scheme.lower() == "bearer" else header
     headers = (request.headers.get(name) for name in HEADERS)
     return next((key for key in headers if key is not None), request.cookies.get(COOKIE))
 
 
 def needs(scope: str) -> Callable[..., Caller]:
-    """Return a dependency: the caller, who has the scope."""
+    """Return a dependency that yields the caller and requires a scope."""
 
     def checked(
         request: Request,
@@ -41,32 +43,32 @@ def needs(scope: str) -> Callable[..., Caller]:
         _other: Annotated[object, Depends(OTHERS[0])],
         _cookie: Annotated[object, Depends(OTHERS[1])],
     ) -> Caller:
-        found = identify(request, at, said_key(request))
-        found.needs(scope)
-        return found
+        client = identify(request, at, sent_key(request))
+        client.needs(scope)
+        return client
 
     return checked
 
 
 async def gallery_reader(request: Request, at: AtDesk) -> None:
-    """May somebody read the gallery? LocalAI sends nothing but an address, whose user part may be the key.
+    """Check that the gallery may be read; LocalAI sends only an address, whose user part may be the key.
 
     Raises ServiceError: "no-key", "wrong-scope", "too-many".
     """
     if at.settings.open_gallery:
         return
-    said = said_key(request)
-    if said is None and at.settings.loopback:  # nothing is looked up
+    key = sent_key(request)
+    if key is None and at.settings.loopback:  # nothing is looked up
         return
-    found = await run_in_threadpool(identify, request, at, None if said is None else _of_basic(said))
-    found.needs("read")
+    client = await run_in_threadpool(identify, request, at, None if key is None else _of_basic(key))
+    client.needs("read")
 
 
-def _of_basic(said: str) -> str:
-    """Return the password of ``Basic …``, or the user's name where there is none; else what was said."""
-    scheme, _, rest = said.partition(" ")
+def _of_basic(header: str) -> str:
+    """Return the password of ``Basic …``, the user's name without one, or the value of another scheme."""
+    scheme, _, rest = header.partition(" ")
     if scheme.lower() != "basic":
-        return said
+        return header
     try:
         user, _, password = base64.b64decode(rest, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Failures as LocalAI tells them: one envelope for most routes, a flat one for those of its configuration."""
+"""LocalAI's models, and failures in its envelopes: one for most routes, a flat one for configurations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"back
 
 
 class ImportUri(BaseModel):
-    """What to import; members that nobody knows are passed over, as LocalAI does."""
+    """What to import; unknown members are ignored, as LocalAI does."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -113,7 +113,7 @@ class Failed(BaseModel):
 
 
 class Ambiguous(BaseModel):
-    """Several backends could take it."""
+    """Several backends could serve the model."""
 
     error: str = Field(examples=["ambiguous import"])
     detail: str
@@ -130,10 +130,13 @@ class FlatFailed(BaseModel):
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 # What keeps its status; all else that a request is to blame for is 400.
-KEPT = (401, 403, 404, 413, 429)
+UNCHANGED = (401, 403, 404, 413, 429)
 # Others come of the Hub, and are no word on the caller's key.
 OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
-OTHERWISE = {"precondition-failed": 409, "private": 404}  # private or missing: the Hub does not say which
+OTHERWISE = {
+    "precondition-failed": 409,
+    "private": 404,
+}  # private or missing: the Hub gives one answer for both
 NO_KEY = "An authentication key is required"
 NO_SCOPE = "Admin access required"
 
@@ -144,7 +147,7 @@ class Envelope(APIRoute):
     flat = False
 
     def get_route_handler(self) -> Handler:
-        """Return the handler, with LocalAI's words for what it raises."""
+        """Return the handler with failures in LocalAI's envelope."""
         handler = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
@@ -162,14 +165,14 @@ class Flat(Envelope):
     flat = True
 
 
-def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response:
-    """Return the answer, its message behind ``says``; what is said of keys has the same envelope
-    everywhere.
+def failure(error: Exception, *, flat: bool = False, prefix: str = "") -> Response:
+    """Return the response, its message behind ``prefix``; failures about keys have one envelope for all
+    routes.
     """
     known = _known(error)
     status, message, headers = (
         wire_status(known),
-        f"{says}{messages.detail(known)} {messages.hint(known)}".strip(),
+        f"{prefix}{messages.detail(known)} {messages.hint(known)}".strip(),
         _headers(known),
     )
     kind = ""
@@ -183,11 +186,11 @@ def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response
 
 
 def wire_status(error: ImporterError) -> int:
-    """400 and 404 where LocalAI answers 500 for what the request is to blame for."""
+    """Return 400 or 404 where LocalAI would answer 500 for a mistake in the request."""
     status = OTHERWISE.get(error.kind, status_of(error))
     if error.kind in OTHERWISE:
         return status
-    if status >= 500 or (status in KEPT and not (status == 403 and error.kind not in OWN_403)):
+    if status >= 500 or (status in UNCHANGED and not (status == 403 and error.kind not in OWN_403)):
         return status
     return 400
 
@@ -196,8 +199,8 @@ def _known(error: Exception) -> ImporterError:
     if isinstance(error, ImporterError):
         return error
     if isinstance(error, RequestValidationError):
-        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {messages.mistake(e)}" for e in error.errors())
-        return ServiceError("bad-request", problem=said)
+        problem = "; ".join(f"{'.'.join(map(str, e['loc']))}: {messages.mistake(e)}" for e in error.errors())
+        return ServiceError("bad-request", problem=problem)
     if isinstance(error, OperationalError):
         return ServiceError("no-database", seconds=5)
     return ServiceError("bad-request", problem=str(getattr(error, "detail", error)))

@@ -1,1 +1,1 @@
-"""Who may ask the service for what, and what a request may cost."""
+"""Callers and their scopes, grants, and the limits of requests."""

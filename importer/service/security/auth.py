@@ -1,4 +1,4 @@
-"""Who asks, and what they may: an API key, or nobody in particular on loopback."""
+"""Authentication: an API key, or the local user on loopback."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from importer.service.settings import Settings
 from importer.storage import keys
 from importer.storage.audit import AuditContext
 
-LOCAL = "local"  # who asks on loopback without a key
-REFUSED = 60  # wrong keys a minute that one address is told about
+LOCAL = "local"  # the name of a caller on loopback without a key
+REFUSED = 60  # wrong keys a minute for one address
 SAFE = ("GET", "HEAD", "OPTIONS")
-# Told to OpenAPI; what they read is read below, so that a key is refused in our own words.
+# For OpenAPI; the keys are read below, so that a refusal has importer's own form.
 SCHEMES = (
     HTTPBearer(auto_error=False, description="An API key; none is needed on loopback."),
     APIKeyHeader(name="x-api-key", auto_error=False),
@@ -39,54 +39,54 @@ class Limits:
 
 
 def limits(settings: Settings) -> Limits:
-    """As the settings say."""
+    """Return the limiters with the settings' rates."""
     return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
 
 
-def said_key(request: Request) -> str | None:
-    """Return the key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
-    said = request.headers.get("authorization")
-    if said is None:
+def sent_key(request: Request) -> str | None:
+    """Return the key of a request: a bearer token, or the header X-API-Key; "" for another scheme."""
+    header = request.headers.get("authorization")
+    if header is None:
         return request.headers.get("x-api-key")
-    scheme, _, rest = said.partition(" ")
+    scheme, _, rest = header.partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else ""
 
 
 async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
-    """Raise ServiceError: "no-key", "too-many"."""
-    said = said_key(request)
-    if said is None and at.settings.loopback:  # nothing is looked up
-        return identify(request, at, said)
-    return await run_in_threadpool(identify, request, at, said)
+    """Return the caller; raises ServiceError: "no-key", "too-many"."""
+    key = sent_key(request)
+    if key is None and at.settings.loopback:  # nothing is looked up
+        return identify(request, at, key)
+    return await run_in_threadpool(identify, request, at, key)
 
 
-def identify(request: Request, at: Desk, said: str | None) -> Caller:
-    """Whose key was said; raises ServiceError: "no-key", "too-many"."""
+def identify(request: Request, at: Desk, sent: str | None) -> Caller:
+    """Return the caller with this key; raises ServiceError: "no-key", "too-many"."""
     limited = cast(Limits, request.app.state.limits)
-    if said is None and at.settings.loopback:
-        found, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
+    if sent is None and at.settings.loopback:
+        client, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
     else:
         with at.database.reading() as connection:
-            key = keys.find(connection, said or "")
+            key = keys.find(connection, sent or "")
         if key is None:
             limited.refused.count(address(request))
             raise ServiceError("no-key")
-        found, ident = Caller(key.name, key.scopes), key.id
+        client, ident = Caller(key.name, key.scopes), key.id
     (limited.reads if request.method in SAFE else limited.changes).count(ident)
-    request.state.caller = found.name
-    return found
+    request.state.caller = client.name
+    return client
 
 
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
-    """Return a dependency: the caller, who has the scope."""
+    """Return a dependency that yields the caller and requires a scope."""
 
     async def checked(  # in the loop: each other function costs a thread
-        found: Annotated[Caller, Depends(caller)],
+        client: Annotated[Caller, Depends(caller)],
         _bearer: Annotated[object, Depends(SCHEMES[0])],
         _header: Annotated[object, Depends(SCHEMES[1])],
     ) -> Caller:
-        found.needs(scope)
-        return found
+        client.needs(scope)
+        return client
 
     return checked
 
@@ -98,10 +98,10 @@ Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
 def act(request: Request, who: Caller, action: str, why: str | None = None) -> AuditContext:
-    """Return what a caller does, for versions and the audit log."""
+    """Return the audit context of a caller's action."""
     return AuditContext(who.name, action, why, getattr(request.state, "id", None), address(request))
 
 
 def address(request: Request) -> str:
-    """Return where a request came from."""
+    """Return the address of the client."""
     return "" if request.client is None else request.client.host

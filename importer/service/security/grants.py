@@ -1,4 +1,4 @@
-"""Who may let this machine run code or read its folders: the scope approve sets it, an approval runs it."""
+"""Grants of code and folders: the scope approve sets them, an approval lets the code run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.service.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks; ``scopes`` is what they may."""
+    """The client of a request and its scopes."""
 
     name: str
     scopes: frozenset[str]
@@ -39,14 +39,14 @@ class Caller:
 SCOPE = "approve"
 
 
-def admitted(said: Import, who: Caller, settings: Settings) -> ImportRequest:
-    """Return the importer's request of one that may be made by this caller on this service.
+def admitted(body: Import, who: Caller, settings: Settings) -> ImportRequest:
+    """Return the import request, if this caller may make it on this service.
 
     Raises UsageError and ServiceError: "needs-approver", "no-directories".
     """
-    need_approver(who, set_values(said.set))
-    check_reference(str(said.reference), said.revision, who, settings)
-    return request_of(said, settings)
+    need_approver(who, set_values(body.set))
+    check_reference(str(body.reference), body.revision, who, settings)
+    return request_of(body, settings)
 
 
 def check_reference(reference: str, revision: str | None, who: Caller, settings: Settings) -> None:
@@ -56,15 +56,15 @@ def check_reference(reference: str, revision: str | None, who: Caller, settings:
     check_place(reference, revision, settings)
 
 
-def need_approver(who: Caller, wanted: Collection[Grant], there: Collection[Grant] = ()) -> None:
-    """Raise ServiceError("needs-approver") where a caller without the scope grants what is not ``there``."""
-    new = sorted(set(wanted) - set(there))
+def need_approver(who: Caller, requested: Collection[Grant], present: Collection[Grant] = ()) -> None:
+    """Raise ServiceError("needs-approver") where a caller without the scope adds a grant to ``present``."""
+    new = sorted(set(requested) - set(present))
     if new and not who.may(SCOPE):
         raise ServiceError("needs-approver", what=new[0].reason, name=who.name, has=who.has)
 
 
 def need_approval(stored: StoredDocument) -> None:
-    """Raise ServiceError("code-not-approved") where a document runs code that nobody has approved."""
+    """Raise ServiceError("code-not-approved") where a document runs code without an approval."""
     runs = sorted(grant for grant in grants(stored.data) if grant.kind is not GrantReason.FOLDER)
     approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
     if runs and not approved:

@@ -1,4 +1,4 @@
-"""What every request passes: its id, the host it was meant for, the page it comes from, its size."""
+"""The checks of every request: its id, its host, the page that sent it, its size; and the log."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def read(receive: Receive, most: int, seconds: float, *, json: bool) -> Re
     body = await _whole(receive, most, seconds)
     if json and await _deep(body):
         raise ServiceError("bad-json", problem=f"nested deeper than {DEPTH} levels")
-    given = False
+    delivered = False
 
     async def received() -> Message:
-        nonlocal given
-        if given:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        given = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return received
@@ -66,10 +66,10 @@ async def _deep(body: bytes) -> bool:
 
 
 def too_deep(body: bytes, most: int = DEPTH) -> bool:
-    """Return whether JSON is nested deeper than ``most``; what is no JSON may be told either."""
+    """Return whether JSON is nested deeper than ``most``; any answer for text that is not JSON."""
     depth = 0
-    for found in TOKENS.finditer(body):
-        token = found[0]
+    for match in TOKENS.finditer(body):
+        token = match[0]
         if token in (b"[", b"{"):
             depth += 1
             if depth > most:
@@ -99,7 +99,7 @@ class Limiter:
             left = self._now(who, now)
             if left < 1:
                 raise ServiceError("too-many", seconds=math.ceil((1 - left) * each))
-            self._left.pop(who, None)  # the one that asked last stands last
+            self._left.pop(who, None)  # in the order of the last requests
             self._left[who] = (left - 1, now)
             while len(self._left) > MOST:
                 del self._left[next(iter(self._left))]
@@ -136,7 +136,7 @@ class Guard:
         self._app, self._settings, self._metrics = app, settings, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Check, pass on, count and log one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -150,9 +150,9 @@ class Guard:
         async def sent(message: Message) -> None:
             nonlocal status, streamed
             if message["type"] == "http.response.start":
-                status, said = message["status"], MutableHeaders(scope=message)
-                streamed = said.get("content-type", "").startswith("text/event-stream")
-                _dress(said, ident)
+                status, response_headers = message["status"], MutableHeaders(scope=message)
+                streamed = response_headers.get("content-type", "").startswith("text/event-stream")
+                _dress(response_headers, ident)
             await send(message)
 
         try:
@@ -177,7 +177,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
         host = headers.get("host", "")
-        if not (self._ours(host) or self._probed(scope)):
+        if not (self._is_own_name(host) or self._probed(scope)):
             return ServiceError("foreign-host", host=host[:200])
         if scope["method"] not in SAFE and _foreign(headers, host):
             return ServiceError("foreign-page")
@@ -190,10 +190,8 @@ class Guard:
             return self._too_large()
         return None
 
-    def _ours(self, host: str) -> bool:
-        """Return whether the name is one of this server's: on loopback a page's own name may lead here,
-        too.
-        """
+    def _is_own_name(self, host: str) -> bool:
+        """Return whether a host is one of this server's: on loopback a foreign name may resolve to it."""
         name = _named(host)
         if name is None:
             return False
@@ -204,7 +202,7 @@ class Guard:
         return not self._settings.allowed_host or name == self._settings.host
 
     def _probed(self, scope: Scope) -> bool:
-        """Return whether a load balancer looks whether it is alive, which knows addresses and no names."""
+        """Return whether this is a load balancer's health check: its ``Host`` is an address, not a name."""
         return not self._settings.loopback and scope["path"] in ("/healthz", "/readyz")
 
     def _too_large(self) -> ServiceError:
@@ -212,24 +210,20 @@ class Guard:
 
 
 def _as_get(scope: Scope) -> Scope:
-    """HEAD is answered as GET, whose body the server leaves out; a stream is nothing without."""
+    """Return the scope of HEAD as GET, whose body the server leaves out; a stream stays HEAD."""
     if scope["method"] != "HEAD" or scope["path"].endswith("/events"):
         return scope
     return {**scope, "method": "GET"}
 
 
 def _named(host: str) -> str | None:
-    """Return the name or the address in a ``Host``, ``""`` where it is empty; ``None`` for what is no
-    host.
-    """
-    found = HOST.fullmatch(host)
-    return None if found is None else found[1] or found[2]
+    """Return the name or address in a ``Host``, ``""`` for an empty one, ``None`` for an invalid one."""
+    match = HOST.fullmatch(host)
+    return None if match is None else match[1] or match[2]
 
 
 def _foreign(headers: Headers, host: str) -> bool:
-    """Return whether a browser says that the request comes of another site's page; a key is no page's to
-    send.
-    """
+    """Return whether a browser sent the request from another site's page; requests with a key are exempt."""
     if "authorization" in headers or "x-api-key" in headers:
         return False
     origin = headers.get("origin")
@@ -239,14 +233,14 @@ def _foreign(headers: Headers, host: str) -> bool:
 
 
 def _id(headers: Headers) -> str:
-    """Return the caller's own id where it can be logged, else a new one."""
-    said = headers.get("x-request-id", "")
-    fine = 0 < len(said) <= LONGEST_ID and all(c.isalnum() or c in "-_." for c in said) and said.isascii()
-    return said if fine else fresh()
+    """Return the client's request id if it can be logged, else a new one."""
+    sent = headers.get("x-request-id", "")
+    fine = 0 < len(sent) <= LONGEST_ID and all(c.isalnum() or c in "-_." for c in sent) and sent.isascii()
+    return sent if fine else fresh()
 
 
 def _dress(headers: MutableHeaders, ident: str) -> None:
-    """What every answer carries; what may not be kept is kept nowhere."""
+    """Set the headers of every response; without an ETag it is not cached."""
     headers["X-Request-Id"] = ident
     for name, value in HEADERS.items():
         headers.setdefault(name, value)
@@ -256,9 +250,9 @@ def _dress(headers: MutableHeaders, ident: str) -> None:
 
 def _log(scope: Scope, status: int, seconds: float) -> None:
     client = scope.get("client")
-    said = {
+    fields = {
         "method": scope["method"], "path": scope["path"], "status": status,
         "ms": round(seconds * 1000, 1), "who": scope.get("state", {}).get("caller"),
         "address": client[0] if client else None,
     }  # fmt: skip
-    LOG.info("%s %s %s", scope["method"], scope["path"], status, extra={"said": said})
+    LOG.info("%s %s %s", scope["method"], scope["path"], status, extra={"fields": fields})

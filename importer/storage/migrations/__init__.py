@@ -38,9 +38,9 @@ def open_database(url: str) -> Database:
 
 
 def migrate(database: Database) -> list[int]:
-    """Bring the database up to date; the numbers that were run.
+    """Bring the database up to date; return the numbers of the migrations that ran.
 
-    Raises ServiceError("newer-gallery") where it has migrations that nobody knows here.
+    Raises ServiceError("newer-gallery") where it has migrations of a newer importer.
     """
     with database.writing() as connection:
         database.alone(connection, MIGRATIONS)
@@ -48,10 +48,10 @@ def migrate(database: Database) -> list[int]:
         done = set(connection.execute(text("SELECT number FROM migrations")).scalars())
         if newer := done - NUMBERED.keys():
             raise ServiceError("newer-gallery", place=database.place, number=max(newer), known=max(NUMBERED))
-        wanted = [number for number in sorted(NUMBERED) if number not in done]
-        for number in wanted:
+        pending = [number for number in sorted(NUMBERED) if number not in done]
+        for number in pending:
             _run(database, connection, number)
-    return wanted
+    return pending
 
 
 def _run(database: Database, connection: Connection, number: int) -> None:

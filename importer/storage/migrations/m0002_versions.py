@@ -1,4 +1,4 @@
-"""Which version of the workflows a process runs, so that another one sees whose jobs nobody goes on with."""
+"""The version of the steps that a process runs, so that jobs without such a process are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists by state and part of a name without a look at each row; PostgreSQL's indexes take no long text."""
+"""Indexes for lists by state and part of a name; PostgreSQL's indexes hold no long text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The jobs table becomes the queue: who runs a job, how often it was claimed, and results of its steps.
+"""The jobs table becomes the queue: the process of a job, the number of its claims, and results of its steps.
 
 Jobs in flight belong to workflows of version 1. A process of that version ends those that it runs; the others
-begin anew once no such process is left. It begins and creates no further ones: ``enqueued`` is gone.
+begin anew once no such process is left. It begins and creates no further ones: ``enqueued`` is removed.
 """
 
 from __future__ import annotations

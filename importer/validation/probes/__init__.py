@@ -66,7 +66,7 @@ from importer.validation.probes import (
 
 
 class Probe(Protocol):
-    """A probe module. ``LESSON`` says in one line who was bitten by what."""
+    """A probe module. ``LESSON`` is one line on the failure behind the probe."""
 
     NAME: str
     LESSON: str
@@ -75,7 +75,7 @@ class Probe(Protocol):
         """Return why the probe does not apply, or ``None``."""
 
     def run(self, ctx: Context, /) -> Outcome:
-        """Ask and judge; may raise ExchangeError, which the runner turns into an outcome."""
+        """Send the requests and judge the answers; may raise ExchangeError, an outcome for the runner."""
 
 
 PROBES: tuple[Probe, ...] = (

@@ -1,4 +1,4 @@
-"""The id that the engine gave a call is taken back with the result."""
+"""The probe of call ids: the id of a call, sent back with its result, is accepted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Call, then answer that very call."""
+    """Request a call, then send its result under the same id."""
     call = first_call(ctx)
     if isinstance(call, NotApplicable):
         return call
@@ -27,12 +27,12 @@ def run(ctx: Context) -> Outcome:
 
 
 def answered(call: ToolCall) -> Prompt:
-    """Return the weather question after ``call`` and its result, each under the engine's own id."""
+    """Return the weather question after ``call`` and its result, both under the engine's id."""
     function = {"name": call.name, "arguments": call.arguments}
-    made = {"id": call.id, "type": "function", "function": function}
+    tool_call = {"id": call.id, "type": "function", "function": function}
     result = json.dumps({"temperature": -3, "condition": "snowy"})
     turns = (
-        {"role": "assistant", "content": "", "tool_calls": [made]},
+        {"role": "assistant", "content": "", "tool_calls": [tool_call]},
         {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result},
     )
     return Prompt("own-id-answered", (*WEATHER.messages, *turns), WEATHER.tools, ("snow", "-3"))

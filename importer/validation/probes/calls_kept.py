@@ -1,4 +1,4 @@
-"""Calls of earlier turns reach the prompt, in the form in which the model writes them."""
+"""The probe of earlier calls: they reach the prompt, in the format of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.remedy import Remedy
 
 
 class CallsKeptReason(StrEnum):
-    """What ``calls-kept`` finds."""
+    """The reasons of ``calls-kept``."""
 
     CALLS_UNSEEN = "calls-unseen"
     NULL_IS_NO_TEXT = "null-is-no-text"
@@ -29,12 +29,12 @@ NAME = "calls-kept"
 LESSON = (
     "Templates that drop earlier calls, or write arguments in another form, teach the model to do so, too."
 )
-# How one and the same argument looks where it is not the JSON that models are trained on.
+# Forms of an argument other than the JSON that models are trained on.
 FORMS = {
     "text inside text": re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris"""),
     "a Python dictionary": re.compile(r"""'location'\s*:\s*'Paris"""),
 }
-# A turn that calls has no text: clients send null there.
+# A turn with calls has no text: clients send null there.
 WITH_NULL = replace(
     WEATHER_ANSWERED,
     name="weather-answered-null",
@@ -44,7 +44,9 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Count the prompt after a short call and after a longer one; then see how the call is written there."""
+    """Compare prompt tokens after a short call and a longer one; then judge how the template writes the
+    call.
+    """
     counts = [_counted(ctx, prompt) for prompt in (WEATHER_ANSWERED, WEATHER_CALLED_LONGER)]
     if None in counts:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
@@ -64,7 +66,7 @@ def _counted(ctx: Context, prompt: Prompt) -> int | None:
 
 
 def judge_null(null: int, empty: int) -> Outcome:
-    """Prompt tokens where the turn that calls has null for a text, and where it has an empty one."""
+    """Judge prompt tokens where the turn of a call has null as its text, and where it has an empty one."""
     if null == empty:
         return Pass(Reason(CallsKeptReason.NULL_IS_NO_TEXT))
     return Fail(
@@ -76,12 +78,12 @@ def judge_null(null: int, empty: int) -> Outcome:
 
 
 def judge(rendered: str, written: str) -> Outcome:
-    """Return the conversation as the template writes it, with a call in it, and a call as the model does."""
+    """Judge a conversation with a call as the template writes it, beside a call of the model."""
     for name, form in FORMS.items():
-        found = form.search(rendered)
-        if found and written and not form.search(written):
+        match = form.search(rendered)
+        if match and written and not form.search(written):
             return Fail(
-                Reason(CallsKeptReason.OTHER_FORM, form=name, quote=found.group()),
+                Reason(CallsKeptReason.OTHER_FORM, form=name, quote=match.group()),
                 "configuration",
                 Reason(Remedy.WRITE_ARGUMENTS),
             )

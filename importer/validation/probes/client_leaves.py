@@ -1,4 +1,4 @@
-"""A client hangs up, before the first word and in the middle: the next one is answered, right and in time."""
+"""The probe of clients that hang up: the next answer is right and in time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.validation.reply import Reply
 
 
 class ClientLeavesReason(StrEnum):
-    """What ``client-leaves`` finds."""
+    """The reasons of ``client-leaves``."""
 
     EMPTY = "empty"
     SLOW = "slow"
@@ -23,13 +23,13 @@ class ClientLeavesReason(StrEnum):
 
 NAME = "client-leaves"
 LESSON = "Work for clients that had left went on to its end and kept their slots; a race crashed the engine."
-ALONE = True  # it takes the time of the answer after
-SLOWER = 5.0  # times; and that many seconds are always allowed
+ALONE = True  # it measures the time of the answer after
+SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
 needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Leave twice in each way, then ask."""
+    """Hang up twice in each way, then send a question."""
     before = _timed(ctx)[1]
     body = {"model": ctx.model, "messages": list(COUNT.messages), "max_tokens": ctx.promise.max_tokens}
     for after in (None, 1, None, 1):
@@ -43,7 +43,7 @@ def _timed(ctx: Context) -> tuple[Reply, float]:
 
 
 def judge(reply: Reply, seconds: float, before: float) -> Outcome:
-    """Return the answer after others have left; ``before`` is how long it took when nobody had."""
+    """Judge the answer after clients have left; ``before`` is its time in seconds without them."""
     if not (reply.content.strip() or reply.reasoning.strip()):
         return Fail(Reason(ClientLeavesReason.EMPTY), "engine")
     if seconds > SLOWER + SLOWER * before:

@@ -1,4 +1,4 @@
-"""The context that the engine serves is the document's."""
+"""The probe of the context: the engine serves that of the document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.validation.remedy import Remedy
 
 
 class ContextLengthReason(StrEnum):
-    """What ``context-length`` finds."""
+    """The reasons of ``context-length``."""
 
     NOT_TOLD = "not-told"
     OTHER = "other"
@@ -25,12 +25,12 @@ LESSON = "A default of ten million tokens failed after ten minutes; others were 
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a document that says how long."""
+    """Return why the probe does not apply: the document has no context."""
     return None if promise.context is not None else Reason(PromiseReason.NO_CONTEXT)
 
 
 def run(ctx: Context) -> Outcome:
-    """Return what /v1/models says beside the name, where the engine tells."""
+    """Read ``max_model_len`` beside the name in /v1/models, where the engine reports it."""
     try:
         listed = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
         served = next(entry.get("max_model_len") for entry in listed if entry["id"] == ctx.model)
@@ -40,7 +40,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(served: object, promised: int | None) -> Outcome:
-    """Return tokens as the engine tells them, and as the document does."""
+    """Judge the context that the engine reports, in tokens, beside that of the document."""
     if not isinstance(served, int) or isinstance(served, bool):
         return NotApplicable(Reason(ContextLengthReason.NOT_TOLD))
     if served != promised:

@@ -1,4 +1,4 @@
-"""``/v1/messages/count_tokens`` counts what the same request then costs."""
+"""The probe of ``/v1/messages/count_tokens``: its count is that of the same request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.validation.prompts import GREETING, WEATHER, Prompt
 
 
 class CountTokensReason(StrEnum):
-    """What ``count-tokens`` finds."""
+    """The reasons of ``count-tokens``."""
 
     NO_NUMBER = "no-number"
     DIFFERS = "differs"
@@ -36,19 +36,19 @@ def run(ctx: Context) -> Outcome:
 
 
 def counted(ctx: Context, prompt: Prompt) -> Any:
-    """Return what the engine counts before."""
+    """Return the count of the endpoint."""
     body = {"model": ctx.model, **anthropic.request(prompt)}
     answer = ctx.client.post(f"{anthropic.PATH}/count_tokens", body, ctx.log)
     return answer.get("input_tokens") if isinstance(answer, dict) else None
 
 
 def used(ctx: Context, prompt: Prompt) -> int | None:
-    """Return what it counts in the answer."""
+    """Return the prompt tokens in the usage of the answer."""
     return anthropic.ask(ctx, prompt, max_tokens=1).usage.prompt
 
 
 def judge(counts: list[tuple[str, Any, int | None]]) -> Outcome:
-    """Name, count before and count in the answer of each prompt."""
+    """Judge name, count before and count in the answer of each prompt."""
     for name, before, after in counts:
         if not isinstance(before, int) or isinstance(before, bool) or before < 1:
             return Fail(Reason(CountTokensReason.NO_NUMBER, prompt=name, before=before), "engine")
@@ -56,5 +56,7 @@ def judge(counts: list[tuple[str, Any, int | None]]) -> Outcome:
             return Fail(Reason(CountTokensReason.DIFFERS, prompt=name, before=before, after=after), "engine")
     if all(after is None for _, _, after in counts):
         return NotApplicable(Reason(CountTokensReason.NO_COUNT))
-    told = tuple(Reason(CountTokensReason.COUNTED, prompt=name, tokens=before) for name, before, _ in counts)
-    return Pass(Reason(CountTokensReason.SAME, counts=told), trials=len(counts))
+    reasons = tuple(
+        Reason(CountTokensReason.COUNTED, prompt=name, tokens=before) for name, before, _ in counts
+    )
+    return Pass(Reason(CountTokensReason.SAME, counts=reasons), trials=len(counts))

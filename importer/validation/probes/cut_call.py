@@ -1,4 +1,4 @@
-"""A call that the limit of tokens cuts is never given out as a whole one."""
+"""The probe of cut calls: a call that the limit of tokens cuts is never a whole one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class CutCallReason(StrEnum):
-    """What ``cut-call`` finds."""
+    """The reasons of ``cut-call``."""
 
     NOT_COUNTED = "not-counted"
     SAYS_CUT = "says-cut"
@@ -34,23 +34,23 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask again with a few tokens less than the call takes."""
+    """Repeat a request with a few tokens less than its call has."""
     call, tokens = first_call(ctx), ctx.first(WEATHER).usage.completion
     if isinstance(call, NotApplicable):
         return call
     if tokens is None or tokens <= TAIL:
         return NotApplicable(Reason(CutCallReason.NOT_COUNTED))
     ways = {"whole": False, "streamed": True}
-    found = {way: judge(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL)) for way, s in ways.items()}
-    for way, outcome in found.items():
+    outcomes = {way: judge(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL)) for way, s in ways.items()}
+    for way, outcome in outcomes.items():
         if isinstance(outcome, Fail):
             return replace(named(outcome, way), trials=2)
-    first, *notes = dict.fromkeys(o.reason for o in found.values())
+    first, *notes = dict.fromkeys(o.reason for o in outcomes.values())
     return Pass(first, trials=2, notes=tuple(notes))
 
 
 def judge(reply: Reply) -> Outcome:
-    """Return an answer that was cut inside a call."""
+    """Judge an answer that was cut inside a call."""
     broken = [call for call in reply.tool_calls if not _is_object(call.arguments)]
     if reply.finish_reason == "length":
         return Pass(Reason(CutCallReason.SAYS_CUT))

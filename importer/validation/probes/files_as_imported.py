@@ -1,4 +1,4 @@
-"""The files beside the weights are those that the document was made of."""
+"""The probe of files: those beside the weights are the ones of the import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.validation.remedy import Remedy
 
 
 class FilesReason(StrEnum):
-    """What ``files-as-imported`` finds."""
+    """The reasons of ``files-as-imported``."""
 
     NOT_KNOWN = "not-known"
     SAME = "same"
@@ -25,19 +25,19 @@ LESSON = "A config.json or a tokenizer was put beside the weights later; the rev
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Whatever is served has some."""
+    """Return ``None``: every model has files."""
     return None
 
 
 def run(ctx: Context) -> Outcome:
-    """Return hashes from the receipt beside those of the files that are served; the engine is not asked."""
+    """Compare hashes of the receipt with those of the served files; no request is sent."""
     if ctx.render is None or not ctx.files:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
     return judge(ctx.files, ctx.render.files)
 
 
 def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
-    """Return hashes by file; two of unlike length are of unlike kinds, and say nothing of each other."""
+    """Judge hashes by file; two of unlike length have unlike kinds, and are not compared."""
     known = [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
     changed = [name for name in known if served.get(name) != imported[name]]
     changed += [name for name in served if name not in imported]

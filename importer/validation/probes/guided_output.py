@@ -1,4 +1,4 @@
-"""A choice, a regular expression and a grammar bind the answer, and only the answer."""
+"""The probe of guides: a choice, a regular expression and a grammar bind the answer, and only the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importer.validation.reply import Reply
 
 
 class GuidedReason(StrEnum):
-    """What ``guided-output`` finds."""
+    """The reasons of ``guided-output``."""
 
     OTHER = "other"
     BOUND = "bound"
@@ -23,7 +23,7 @@ class GuidedReason(StrEnum):
 
 NAME = "guided-output"
 LESSON = "The request's field had been renamed between two versions; the old one was ignored without a word."
-# No model would answer a sum so by itself.
+# No model answers a sum so by itself.
 GUIDES: dict[str, tuple[object, str]] = {
     "choice": (["blue", "green"], "blue|green"),
     "regex": ("[a-c]{3}", "[a-c]{3}"),
@@ -32,12 +32,12 @@ GUIDES: dict[str, tuple[object, str]] = {
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return an engine that has such guides, and is known to: they are no part of the OpenAI API."""
+    """Return why the probe does not apply: no chat, or no guides. They are no part of the OpenAI API."""
     return no_chat(promise) or promise.unsure("guided")
 
 
 def run(ctx: Context) -> Outcome:
-    """Return one answer for each guide."""
+    """Judge one answer for each guide."""
     return together(
         {
             name: judge(ctx.ask(SUM, structured_outputs={name: guide}), pattern)
@@ -47,7 +47,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, pattern: str) -> Outcome:
-    """Return an answer that has to match."""
+    """Judge an answer that must match ``pattern``."""
     text = reply.content.strip()
     if re.fullmatch(pattern, text):
         return Pass(Reason(GuidedReason.BOUND, text=text))

@@ -1,4 +1,4 @@
-"""The engine says that it is up."""
+"""The probe of health: the engine answers that it is up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importer.validation.outcome import Outcome, Pass
 
 
 class HealthReason(StrEnum):
-    """What ``health`` finds."""
+    """The reasons of ``health``."""
 
     MODELS_ANSWER = "models-answer"
     ANSWERS = "answers"
@@ -23,12 +23,12 @@ LESSON = "Engines die during start-up for reasons that look like something else;
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Return every engine answers it."""
+    """Return ``None``: every engine has an answer."""
     return None
 
 
 def run(ctx: Context) -> Outcome:
-    """GET /health; of a server that nobody here knows, its list of models says it as well."""
+    """GET /health; of an unknown server the list of models is as good."""
     try:
         ctx.client.get("/health", ctx.log)
     except RequestRefused:

@@ -1,4 +1,4 @@
-"""What was said before reaches the prompt."""
+"""The probe of history: earlier turns reach the prompt."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from importer.validation.context import Context
 from importer.validation.diagnosis import endless, left_out
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, asks_for
-from importer.validation.prompts import NAME_TOLD, SUM
+from importer.validation.prompts import NAME_RECALL, SUM
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 
 class HistoryReason(StrEnum):
-    """What ``history`` finds."""
+    """The reasons of ``history``."""
 
     NOT_SAID = "not-said"
 
@@ -27,18 +27,18 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask for what an earlier turn has told."""
+    """Request a fact of an earlier turn."""
     alone = ctx.first(SUM).usage.prompt
-    outcome = ctx.judged(NAME_TOLD, lambda reply: judge(reply, alone, ctx.promise.markers))
+    outcome = ctx.judged(NAME_RECALL, lambda reply: judge(reply, alone, ctx.promise.markers))
     if isinstance(outcome, Fail) and asks_for(outcome, Remedy.RENDER_TURNS):
-        return left_out(ctx, (SUM, NAME_TOLD), outcome.reason, EVERY_TURN)
+        return left_out(ctx, (SUM, NAME_RECALL), outcome.reason, EVERY_TURN)
     return outcome
 
 
 def judge(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()) -> Outcome:
-    """Return an answer about an earlier turn; ``alone`` counts the prompt of one short question."""
+    """Judge an answer about an earlier turn; ``alone`` is the prompt of one short question in tokens."""
     count = reply.usage.prompt
-    if any(word in reply.content.casefold() for word in NAME_TOLD.expects):
+    if any(word in reply.content.casefold() for word in NAME_RECALL.expects):
         return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
     if count is not None and alone is not None and count <= alone:
         return Fail(Reason(CommonReason.TURNS_UNSEEN), "configuration", EVERY_TURN)

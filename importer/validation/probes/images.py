@@ -1,4 +1,4 @@
-"""A model that sees takes text, an image with text, an image alone, and two images."""
+"""The probe of images: a vision model accepts text, an image with text, an image alone, and two images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from importer.validation.remedy import Remedy
 
 
 class ImagesReason(StrEnum):
-    """What ``images`` finds."""
+    """The reasons of ``images``."""
 
     NOT_PROMISED = "not-promised"
     NOT_COUNTED = "not-counted"
@@ -40,25 +40,25 @@ Counted = int | None
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a model that sees, and an engine that shows it something."""
+    """Return why the probe does not apply: no chat, no vision, or an engine without images."""
     unseeing = None if promise.images else Reason(ImagesReason.NOT_PROMISED)
     return no_chat(promise) or unseeing or promise.lacks("images")
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask in four ways; the prompt's length tells whether an image was shown."""
-    found: dict[str, Counted | RequestRefused] = {}
+    """Send four kinds of content; the length of each prompt shows whether an image reached it."""
+    results: dict[str, Counted | RequestRefused] = {}
     for name, parts in ways(ctx.promise.images).items():
         try:
-            found[name] = _counted(ctx, name, parts)
+            results[name] = _counted(ctx, name, parts)
         except RequestRefused as refused:
-            found[name] = refused
-    refused_one = any(isinstance(told, RequestRefused) for told in found.values())
-    return judge(found, rendered=_rendered(ctx) if refused_one else None)
+            results[name] = refused
+    refused_one = any(isinstance(result, RequestRefused) for result in results.values())
+    return judge(results, rendered=_rendered(ctx) if refused_one else None)
 
 
 def _rendered(ctx: Context) -> bool | None:
-    """Return whether the model's template writes anything for an image; ``None`` where nobody can tell."""
+    """Return whether the template writes anything for an image; ``None`` where that is unknown."""
     if ctx.render is None:
         return None
     try:
@@ -69,7 +69,7 @@ def _rendered(ctx: Context) -> bool | None:
 
 
 def ways(images: int) -> dict[str, list[dict[str, Any]]]:
-    """Return what is sent; two images only where the document allows two."""
+    """Return the contents to send by name; two images only where the document allows two."""
     text: dict[str, Any] = {"type": "text", "text": QUESTION}
     red, blue = (_image(colour) for colour in (RED, BLUE))
     sent = {"text only": [text], "an image": [red, text], "an image only": [red]}
@@ -90,19 +90,17 @@ def _prompt(name: str, parts: Sequence[Mapping[str, Any]]) -> Prompt:
     return Prompt(f"images: {name}", ({"role": "user", "content": content},))
 
 
-def judge(found: Mapping[str, Counted | RequestRefused], *, rendered: bool | None = None) -> Outcome:
-    """Return tokens of each prompt, or how it was refused; ``rendered`` says whether the template shows
-    images.
-    """
+def judge(results: Mapping[str, Counted | RequestRefused], *, rendered: bool | None = None) -> Outcome:
+    """Judge the tokens of each prompt, or its refusal; ``rendered`` is whether the template has images."""
     counts: dict[str, Counted] = {}
-    for name, told in found.items():
-        if isinstance(told, RequestRefused):
-            if name == "two images" and not told.broke:
-                return Fail(told.reason, "configuration", Reason(Remedy.ONE_IMAGE), within=(name,))
-            if name != "text only" and (not told.broke or rendered is False):
-                return Fail(told.reason, "configuration", REMEDY, within=(name,))
-            return Fail(told.reason, "engine", within=(name,))
-        counts[name] = told
+    for name, result in results.items():
+        if isinstance(result, RequestRefused):
+            if name == "two images" and not result.broke:
+                return Fail(result.reason, "configuration", Reason(Remedy.ONE_IMAGE), within=(name,))
+            if name != "text only" and (not result.broke or rendered is False):
+                return Fail(result.reason, "configuration", REMEDY, within=(name,))
+            return Fail(result.reason, "engine", within=(name,))
+        counts[name] = result
     if None in counts.values():
         return NotApplicable(Reason(ImagesReason.NOT_COUNTED))
     known = {name: count or 0 for name, count in counts.items()}
@@ -110,12 +108,12 @@ def judge(found: Mapping[str, Counted | RequestRefused], *, rendered: bool | Non
         if more in known and known[more] <= known[less]:
             what = Reason(ImagesReason.NO_MORE, more=more, tokens=known[more], less=less, fewer=known[less])
             return Fail(Reason(ImagesReason.UNSEEN, counts=what), "configuration", REMEDY, len(known))
-    told_all = tuple(Reason(ImagesReason.COUNTED, name=name, tokens=count) for name, count in known.items())
-    return Pass(Reason(ImagesReason.SEEN, counts=told_all), trials=len(known))
+    reasons = tuple(Reason(ImagesReason.COUNTED, name=name, tokens=count) for name, count in known.items())
+    return Pass(Reason(ImagesReason.SEEN, counts=reasons), trials=len(known))
 
 
 def png(colour: tuple[int, int, int], side: int = SIDE) -> bytes:
-    """Return a square of one colour."""
+    """Return a square of one colour as PNG."""
     rows = (b"\0" + bytes(colour) * side) * side
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))

@@ -1,4 +1,4 @@
-"""A tool that nobody offered is never called."""
+"""The probe of invented tools: a tool that the request does not offer is never called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.validation.reply import Reply
 
 
 class InventedToolReason(StrEnum):
-    """What ``invented-tool`` finds."""
+    """The reasons of ``invented-tool``."""
 
     NONE = "none"
     NOT_WRITTEN = "not-written"
@@ -29,12 +29,12 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask for what the tool on offer cannot do."""
+    """Send a question that no tool on offer answers."""
     return judge(ctx.look(NOT_OFFERED) or ctx.first(NOT_OFFERED))
 
 
 def judge(reply: Reply) -> Outcome:
-    """Return an answer to a question that no tool on offer fits."""
+    """Judge an answer to a question that no tool on offer fits."""
     offered = {tool["function"]["name"] for tool in NOT_OFFERED.tools}
     made_up = [call.name for call in reply.tool_calls if call.name not in offered]
     if not made_up:

@@ -1,4 +1,4 @@
-"""After one, two and three calls with their results the next one is still a call."""
+"""The probe of later turns: after one, two and three calls with results the next one is still a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.remedy import Remedy
 
 
 class LaterTurnsReason(StrEnum):
-    """What ``later-turns`` finds."""
+    """The reasons of ``later-turns``."""
 
     CALLS = "calls"
 
@@ -27,7 +27,7 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Return one conversation at three lengths; each must reach the prompt and end in a call."""
+    """Judge one conversation at three lengths; each must reach the prompt and end in a call."""
     remedy = Reason(Remedy.RENDER_TURNS)
     lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), Reason(CommonReason.TURNS_UNSEEN), remedy)
     if lost is not None:

@@ -1,4 +1,4 @@
-"""Log-probabilities are those of the tokens that were written."""
+"""The probe of log-probabilities: they are those of the tokens of the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.context import Context, asked, holds
+from importer.validation.context import Context, ask_both_ways, holds
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class LogProbabilitiesReason(StrEnum):
-    """What ``log-probabilities`` finds."""
+    """The reasons of ``log-probabilities``."""
 
     NOT_SHOWN = "not-shown"
     FLAWED = "flawed"
@@ -31,23 +31,23 @@ class LogProbabilitiesReason(StrEnum):
 NAME = "log-probabilities"
 LESSON = "Probabilities of other tokens than those written, fewer than were counted, the best not first."
 TOP = 3
-SLACK = 1e-3  # what rounding may add to a log-probability
+SLACK = 1e-3  # rounding of a log-probability
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return an engine that shows the tokens it drew."""
+    """Return why the probe does not apply: no chat, or an engine that does not show the drawn tokens."""
     return no_chat(promise) or promise.lacks("logprobs", "drawn")
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask with them, whole and streamed."""
+    """Judge an answer with log-probabilities, whole and streamed."""
     counts = ctx.promise.lacks("usage") is None
-    return asked(ctx, GREETING, partial(judge, counts=counts), logprobs=True, top_logprobs=TOP)
+    return ask_both_ways(ctx, GREETING, partial(judge, counts=counts), logprobs=True, top_logprobs=TOP)
 
 
 def judge(reply: Reply, *, counts: bool = True) -> Outcome:
-    """Return an answer beside the log-probabilities of its tokens; ``counts`` if the engine's are to be
-    believed.
+    """Judge an answer beside the log-probabilities of its tokens; ``counts`` if the engine's counts are
+    right.
     """
     entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
     if not entries:
@@ -70,7 +70,7 @@ def judge(reply: Reply, *, counts: bool = True) -> Outcome:
 
 
 def _flaw(entry: Mapping[str, Any]) -> Reason | None:
-    """Return what is wrong with one token's entry."""
+    """Return the fault of one token's entry, or ``None``."""
     top = [t for t in entry.get("top_logprobs") or () if isinstance(t, dict)]
     values = [e.get("logprob") for e in (entry, *top)]
     numbers = [v for v in values if isinstance(v, int | float)]

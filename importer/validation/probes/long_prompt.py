@@ -1,4 +1,4 @@
-"""A prompt that is longer than the context is refused with a sentence, and the engine goes on."""
+"""The probe of long prompts: one beyond the context is refused with a message, and the engine goes on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.validation.remedy import Remedy
 
 
 class LongPromptReason(StrEnum):
-    """What ``long-prompt`` finds."""
+    """The reasons of ``long-prompt``."""
 
     TOO_LONG = "too-long"
     ANY_LENGTH = "any-length"
@@ -23,12 +23,14 @@ class LongPromptReason(StrEnum):
 
 NAME = "long-prompt"
 LESSON = "A prompt beyond the context ended in a crash, or was cut without a word and answered all the same."
-MEND = Reason(Remedy.SET_LONGEST)
+REMEDY = Reason(Remedy.SET_LONGEST)
 LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a chat, an engine that has a limit, and a document that says which."""
+    """Return why the probe does not apply: no chat, no limit in engine or document, or a limit too large to
+    exceed.
+    """
     if promise.context is None:
         return no_chat(promise) or Reason(PromiseReason.NO_CONTEXT)
     far = Reason(LongPromptReason.TOO_LONG, context=promise.context) if promise.context > LONGEST else None
@@ -36,7 +38,7 @@ def needs(promise: Expectations) -> Reason | None:
 
 
 def run(ctx: Context) -> Outcome:
-    """Send more words than there are tokens."""
+    """Send more words than the context has tokens."""
     context = ctx.promise.context or 0
     prompt = Prompt("long-prompt", (user("again " * (context + 64)),))
     try:
@@ -46,5 +48,5 @@ def run(ctx: Context) -> Outcome:
     if ctx.promise.offers is None:
         return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
     return Fail(
-        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), "engine", MEND
+        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), "engine", REMEDY
     )

@@ -1,4 +1,4 @@
-"""Twenty turns of one conversation do not make the engine's memory grow."""
+"""The probe of memory: twenty turns of one conversation do not make the engine's memory grow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.validation.remedy import Remedy
 
 
 class MemoryFlatReason(StrEnum):
-    """What ``memory-flat`` finds."""
+    """The reasons of ``memory-flat``."""
 
     TOO_SHORT = "too-short"
     NOT_SEEN = "not-seen"
@@ -33,29 +33,29 @@ SHARE = 0.05  # of what it was: caches keep the last few conversations
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a chat that has room for twenty short turns."""
+    """Return why the probe does not apply: no chat, or a context too short for twenty turns."""
     short = promise.context is not None and promise.context < 2 * TURNS * EACH // 2
     return no_chat(promise) or (Reason(MemoryFlatReason.TOO_SHORT) if short else None)
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask for a token after each turn."""
+    """Request one token after each turn, and measure the memory."""
     if ctx.memory is None or ctx.memory() is None:
         return NotApplicable(Reason(MemoryFlatReason.NOT_SEEN))
-    said: list[Message] = []
+    messages: list[Message] = []
     sizes: list[int] = []
     for turn in range(1, TURNS + 1):
-        said.append(user(f"Number {turn}?"))
-        ctx.ask(Prompt("twenty-turns", tuple(said)), max_tokens=1)
-        said.append({"role": "assistant", "content": "Yes."})
+        messages.append(user(f"Number {turn}?"))
+        ctx.ask(Prompt("twenty-turns", tuple(messages)), max_tokens=1)
+        messages.append({"role": "assistant", "content": "Yes."})
         sizes.append(ctx.memory() or 0)
     return judge(sizes)
 
 
 def judge(sizes: Sequence[int]) -> Outcome:
-    """Return bytes after each turn."""
+    """Judge the bytes after each turn."""
     before, after = sizes[WARM - 1], sizes[-1]
-    told = Reason(
+    change = Reason(
         MemoryFlatReason.CHANGED,
         mebibytes=(after - before) / 2**20,
         turn=WARM,
@@ -64,6 +64,6 @@ def judge(sizes: Sequence[int]) -> Outcome:
     )
     if after - before > SLACK + SHARE * before:
         return Fail(
-            Reason(MemoryFlatReason.GROWS, change=told), "engine", Reason(Remedy.START_ANEW), len(sizes)
+            Reason(MemoryFlatReason.GROWS, change=change), "engine", Reason(Remedy.START_ANEW), len(sizes)
         )
-    return Pass(told, trials=len(sizes))
+    return Pass(change, trials=len(sizes))

@@ -1,4 +1,4 @@
-"""Memory and room for the KV cache, as the engine reports them, beside what was predicted."""
+"""The probe of predicted memory: weights and room for the KV cache, as the engine reports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.validation.remedy import Remedy
 
 
 class MemoryPredictedReason(StrEnum):
-    """What ``memory-predicted`` finds."""
+    """The reasons of ``memory-predicted``."""
 
     NOTHING_PREDICTED = "nothing-predicted"
     NOTHING_REPORTED = "nothing-reported"
@@ -35,12 +35,12 @@ REMEDY = Reason(Remedy.CHOOSE_CONTEXT)
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Return whether there is a prediction shows in the receipt."""
+    """Return ``None``: only the receipt shows whether there is a prediction."""
     return None
 
 
 def run(ctx: Context) -> Outcome:
-    """Put both side by side; no request is sent."""
+    """Compare prediction and report; no request is sent."""
     return (
         NotApplicable(Reason(MemoryPredictedReason.NOTHING_PREDICTED))
         if ctx.fit is None
@@ -48,23 +48,22 @@ def run(ctx: Context) -> Outcome:
     )
 
 
-def judge(found: Mapping[str, Mapping[str, Any]]) -> Outcome:
-    """Return each figure has ``predicted``, ``reported`` and ``error``; heavier weights are bad, and less
-    room.
+def judge(figures: Mapping[str, Mapping[str, Any]]) -> Outcome:
+    """Judge figures with ``predicted``, ``reported`` and ``error``: heavier weights fail, and less room.
 
-    ``resident`` is all that the engine's processes hold, where the engine itself reports nothing.
+    ``resident`` is all memory of the engine's processes, where the engine itself reports nothing.
     """
-    if not found:
+    if not figures:
         return NotApplicable(Reason(MemoryPredictedReason.NOTHING_REPORTED))
-    told = tuple(_beside(name.replace("_", " "), figure) for name, figure in found.items())
-    weights, room, whole = (found.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
+    reasons = tuple(_beside(name.replace("_", " "), figure) for name, figure in figures.items())
+    weights, room, whole = (figures.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
     if weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK:
-        return Fail(Reason(MemoryPredictedReason.WEIGHTS, figures=told), "configuration", REMEDY)
+        return Fail(Reason(MemoryPredictedReason.WEIGHTS, figures=reasons), "configuration", REMEDY)
     if room and room["reported"] < room["predicted"] * (1 - TOLERANCE):
-        return Fail(Reason(MemoryPredictedReason.CACHE, figures=told), "configuration", REMEDY)
+        return Fail(Reason(MemoryPredictedReason.CACHE, figures=reasons), "configuration", REMEDY)
     if whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES:
-        return Fail(Reason(MemoryPredictedReason.WHOLE, figures=told), "configuration", REMEDY)
-    return Pass(Reason(MemoryPredictedReason.AS_PREDICTED, figures=told))
+        return Fail(Reason(MemoryPredictedReason.WHOLE, figures=reasons), "configuration", REMEDY)
+    return Pass(Reason(MemoryPredictedReason.AS_PREDICTED, figures=reasons))
 
 
 def _beside(name: str, figure: Mapping[str, Any]) -> Reason:

@@ -1,4 +1,6 @@
-"""A plain question over Anthropic's messages: answered in text, whole and streamed, events in their order."""
+"""The probe of Anthropic's messages: a plain question is answered in text, whole and streamed, events in
+order.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ needs = anthropic.needs
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask in both ways."""
+    """Judge a greeting, whole and streamed."""
     signs = no_special_tokens.signs(ctx.promise)
     return anthropic.judged(ctx, GREETING, lambda reply: judge(reply, signs))
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Return an answer to a greeting."""
+    """Judge an answer to a greeting."""
     return no_special_tokens.leak(reply, markers) or plain_chat.judge(reply, markers)

@@ -1,4 +1,4 @@
-"""A tool's call over Anthropic's messages: a block ``tool_use`` with an object, whole and streamed."""
+"""The probe of tools over Anthropic's messages: a block ``tool_use`` with an object, whole and streamed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class MessagesToolsReason(StrEnum):
-    """What ``messages-tools`` finds."""
+    """The reasons of ``messages-tools``."""
 
     TOOLS_UNSEEN = "tools-unseen"
 
@@ -26,12 +26,12 @@ LESSON = "Calls came as text to Anthropic's clients, or with their input encoded
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Tools, and the format."""
+    """Return why the probe does not apply: no tools, or no endpoint of this format."""
     return no_tools(promise) or anthropic.needs(promise)
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask in both ways; where no call comes, see whether the tools reached the prompt."""
+    """Judge both ways; without a call, compare the length of the prompt with that of the chat."""
     signs = no_special_tokens.signs(ctx.promise)
     outcome = anthropic.judged(ctx, WEATHER, lambda reply: judge(reply, signs))
     if not isinstance(outcome, Inconclusive):
@@ -41,14 +41,12 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Return an answer that should be a call."""
+    """Judge an answer that should be a call."""
     return no_special_tokens.leak(reply, markers) or judge_call(reply, WEATHER)
 
 
 def unseen(chat: int | None, here: int | None) -> Fail | None:
-    """Return the fault where the same prompt is much shorter than the chat's; ``None`` if nothing is
-    counted.
-    """
+    """Return the fault where the prompt is much shorter than the chat's; ``None`` if nothing is counted."""
     if chat is None or here is None or here * 2 > chat:
         return None
     return Fail(

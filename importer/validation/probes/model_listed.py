@@ -1,4 +1,4 @@
-"""The model is listed under the name that requests use."""
+"""The probe of the list of models: it has the name that requests use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.validation.remedy import Remedy
 
 
 class ModelListedReason(StrEnum):
-    """What ``model-listed`` finds."""
+    """The reasons of ``model-listed``."""
 
     NO_LIST = "no-list"
     ABSENT = "absent"
@@ -25,12 +25,12 @@ LESSON = "Clients pick the name from /v1/models; a wrong served name is a 404 fo
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Return every engine lists its models."""
+    """Return ``None``: every engine lists its models."""
     return None
 
 
 def run(ctx: Context) -> Outcome:
-    """GET /v1/models and look for the name."""
+    """GET /v1/models and compare the names."""
     try:
         answer = json.loads(ctx.client.get("/v1/models", ctx.log))
         names = [entry["id"] for entry in answer["data"]]

@@ -1,4 +1,4 @@
-"""A call of a tool that takes nothing: an empty object, no more and no less."""
+"""The probe of calls without arguments: an empty object, no more and no less."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Return whole and streamed."""
+    """Judge the call, whole and streamed."""
     return both_ways(ctx, ALARMS, lambda reply: judge_call(reply, ALARMS))

@@ -1,4 +1,6 @@
-"""No markup of the model's own reaches a client, whole or streamed, in content, reasoning or arguments."""
+"""The probe of special tokens: no markup reaches a client, whole or streamed, in content, reasoning or
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from importer.validation.reply import Reply
 
 
 class SpecialTokensReason(StrEnum):
-    """What ``no-special-tokens`` finds."""
+    """The reasons of ``no-special-tokens``."""
 
     NONE = "none"
     PIECES = "pieces"
@@ -36,29 +38,29 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Read the answers to a greeting and, where tools are promised, to a tool's question and its result."""
+    """Judge the answers to a greeting and, with tools, to a tool's question and its result."""
     prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER, WEATHER_ANSWERED]
     for prompt in prompts:
         leaks = [leak(ctx.first(prompt, stream=stream), signs(ctx.promise)) for stream in (False, True)]
         if leaks[1] and not leaks[0]:
             note = Reason(SpecialTokensReason.ONLY_STREAMED)
-            found = replace(leaks[1], notes=(*leaks[1].notes, note), trials=len(prompts) * 2)
-            if asks_for(found, Remedy.DECLARE):  # whole answers hide it, and go on behind it
-                return found
-            return streaming_fault(ctx, prompt, found)
+            failure = replace(leaks[1], notes=(*leaks[1].notes, note), trials=len(prompts) * 2)
+            if asks_for(failure, Remedy.DECLARE):  # whole answers hide it, and go on behind it
+                return failure
+            return streaming_fault(ctx, prompt, failure)
         if leaks[0]:
             return leaks[0]
     return Pass(Reason(SpecialTokensReason.NONE), trials=len(prompts) * 2)
 
 
 def signs(promise: Expectations) -> tuple[str, ...]:
-    """Return what no client may see: the proof's markers and the document's stop words."""
+    """Return the texts that no client may see: the proof's markers and the document's stop words."""
     stops = promise.client_sampling.get("stop") or ()
     return (*promise.markers, *((stops,) if isinstance(stops, str) else map(str, stops)))
 
 
 def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
-    """Return the first markup in a reply, and whose fault it is."""
+    """Return the failure of the first markup in a reply, with its attribution."""
     for place, text in _texts(reply):
         if piece := undecoded(text):
             remedy = Reason(Remedy.FETCH_TOKENIZER_JSON)

@@ -1,4 +1,4 @@
-"""A tool on offer is left alone where it is not needed."""
+"""The probe of needless calls: a tool on offer is left alone where it is not needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class NoToolNeededReason(StrEnum):
-    """What ``no-tool-needed`` finds."""
+    """The reasons of ``no-tool-needed``."""
 
     BEGINS_A_CALL = "begins-a-call"
     CALLS = "calls"
@@ -30,25 +30,25 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Greet with a tool on offer."""
-    found = ctx.judged(GREETING_WITH_TOOL, lambda reply: judge(reply, ctx.promise.markers))
-    if not isinstance(found, Fail):
-        return found
+    """Send a greeting with a tool on offer."""
+    outcome = ctx.judged(GREETING_WITH_TOOL, lambda reply: judge(reply, ctx.promise.markers))
+    if not isinstance(outcome, Fail):
+        return outcome
     seen = ctx.look(GREETING_WITH_TOOL)
-    return found if seen is None else judge_lost(found, seen)
+    return outcome if seen is None else judge_lost(outcome, seen)
 
 
-def judge_lost(found: Fail, seen: Reply) -> Outcome:
-    """Return a failure, and an answer beside what the model wrote: half a call is lost, and the model's."""
+def judge_lost(failure: Fail, seen: Reply) -> Outcome:
+    """Judge a failure beside the text of the model: half a call is lost, and attributed to the model."""
     if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
-        return Inconclusive(Reason(NoToolNeededReason.BEGINS_A_CALL), "model", trials=found.trials)
-    return found
+        return Inconclusive(Reason(NoToolNeededReason.BEGINS_A_CALL), "model", trials=failure.trials)
+    return failure
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Return an answer to a greeting that needs no tool."""
+    """Judge an answer to a greeting that needs no tool."""
     if reply.tool_calls and control_token(reply.content, markers):
-        return endless(reply, markers)  # what follows a missed end is nobody's answer
+        return endless(reply, markers)  # text behind a missed end is no answer
     if reply.tool_calls:
         return Inconclusive(Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model")
     return plain_chat.judge(reply, markers)

@@ -1,4 +1,4 @@
-"""A request without a limit of its own is answered to the end."""
+"""The probe of the default limit: a request without ``max_tokens`` is answered to the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.validation.reply import Reply
 
 
 class OwnLimitReason(StrEnum):
-    """What ``own-limit`` finds."""
+    """The reasons of ``own-limit``."""
 
     ALL_CUT = "all-cut"
     ANY_LIMIT = "any-limit"
@@ -29,12 +29,12 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask without max_tokens what is answered to the end with one."""
+    """Repeat without ``max_tokens`` a request that is answered to the end with it."""
     return judge(ctx.ask(COUNT, max_tokens=None), ctx.first(COUNT), ctx.promise.max_tokens)
 
 
 def judge(reply: Reply, full: Reply, allowed: int) -> Outcome:
-    """Return an answer to a request without a limit, beside one to a request that allowed so many tokens."""
+    """Judge an answer to a request without a limit, beside one with a limit of ``allowed`` tokens."""
     if full.finish_reason == "length":
         if full.usage.completion is not None and full.usage.completion < allowed:
             reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)

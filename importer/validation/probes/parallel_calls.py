@@ -1,4 +1,4 @@
-"""Two calls in one answer: both arrive, each whole, with an index and an id of its own."""
+"""The probe of parallel calls: two in one answer arrive, each whole, with an index and an id of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importer.validation.reply import Reply
 
 
 class ParallelCallsReason(StrEnum):
-    """What ``parallel-calls`` finds."""
+    """The reasons of ``parallel-calls``."""
 
     SHARED = "shared"
     ARRIVED = "arrived"
@@ -29,7 +29,7 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask for two at once; where only one arrives, look at what the model wrote."""
+    """Request two calls at once; where one arrives, judge the text of the model."""
     outcome = both_ways(ctx, TWO_CITIES, judge)
     if not isinstance(outcome, NotApplicable):
         return outcome
@@ -38,18 +38,18 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply) -> Outcome:
-    """Return an answer to a question that takes two calls."""
+    """Judge an answer to a question that needs two calls."""
     one = judge_call(reply, TWO_CITIES)
     if not isinstance(one, Pass):
         return one
     calls, cities = reply.tool_calls, TWO_CITIES.expects
     if len({c.id for c in calls}) < len(calls) or len({c.index for c in calls}) < len(calls):
         return Fail(Reason(ParallelCallsReason.SHARED, count=len(calls)), "engine")
-    asked = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
-    if len(asked) == len(cities):
-        return Pass(Reason(ParallelCallsReason.ARRIVED, count=len(calls), names=", ".join(asked)))
+    called = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
+    if len(called) == len(cities):
+        return Pass(Reason(ParallelCallsReason.ARRIVED, count=len(calls), names=", ".join(called)))
     name = calls[0].name
     if reply.written.count(name) > len(calls) and all(city in reply.written.casefold() for city in cities):
-        lost = next(city for city in cities if city not in asked)
+        lost = next(city for city in cities if city not in called)
         return Fail(Reason(ParallelCallsReason.LOST, name=lost), "configuration", OTHER_TOOL_PARSER)
     return NotApplicable(Reason(ParallelCallsReason.ONE_AT_A_TIME))

@@ -1,4 +1,4 @@
-"""A plain question is answered in the content, and the answer ends."""
+"""The probe of a plain chat: a question is answered in the content, and the answer ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importer.validation.reply import Reply
 
 
 class PlainChatReason(StrEnum):
-    """What ``plain-chat`` finds."""
+    """The reasons of ``plain-chat``."""
 
     CALL_NOT_OFFERED = "call-not-offered"
     ALL_REASONING = "all-reasoning"
@@ -30,12 +30,12 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask once, judge the answer."""
+    """Judge the answer to a greeting."""
     return ctx.judged(GREETING, lambda reply: judge(reply, ctx.promise.markers))
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Return an answer to a greeting."""
+    """Judge an answer to a greeting."""
     if reply.tool_calls:
         return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), "engine")
     if reply.finish_reason == "length":

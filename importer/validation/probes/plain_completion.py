@@ -1,4 +1,4 @@
-"""A base model goes on from a text."""
+"""The probe of a base model: it continues a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importer.validation.outcome import Inconclusive, Outcome, Pass
 
 
 class CompletionReason(StrEnum):
-    """What ``plain-completion`` finds."""
+    """The reasons of ``plain-completion``."""
 
     CHATS = "chats"
     NOTHING = "nothing"
@@ -25,12 +25,12 @@ LENGTH = 16  # tokens
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Chat models are asked as chat models."""
+    """Return why the probe does not apply: the model chats."""
     return None if no_chat(promise) else Reason(CompletionReason.CHATS)
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask for a few tokens more."""
+    """Request a few tokens more."""
     body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
     text = ctx.client.complete(body, ctx.log)
     if not text.strip():

@@ -1,4 +1,6 @@
-"""The second turn finds the first in the engine's cache, also with other sampling and in a batch."""
+"""The probe of the prefix cache: the second turn finds the first one there, also with other sampling and in
+a batch.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from importer.validation.reply import Reply
 
 
 class PrefixCacheReason(StrEnum):
-    """What ``prefix-cache`` finds."""
+    """The reasons of ``prefix-cache``."""
 
     TOO_SHORT = "too-short"
     NONE_ASKED_FOR = "none-asked-for"
@@ -39,20 +41,20 @@ NAME = "prefix-cache"
 LESSON = (
     "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3."
 )
-ALONE = True  # it takes times, and what others leave in the cache would be in the way
+ALONE = True  # it measures time, and the cache must hold nothing of other probes
 SHORTEST = 256  # tokens of context; blocks of a cache have up to 128 and more
 WORD = "again "
 MOST = 2000  # words
 SHARE = 0.5  # of the first turn's tokens that the second finds in the cache at least
 OTHER = {"temperature": 0.7}
 TOGETHER = 3
-WORTH = 0.15  # seconds to a first token without a cache; what takes less tells nothing
+WORTH = 0.15  # seconds to a first token without a cache; a shorter time has no verdict
 FASTER = 0.6  # of that time, at most, with one
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """One answer of the second turn: tokens of the prompt, and those that were in the cache."""
+    """One answer of the second turn: tokens of the prompt, and those from the cache."""
 
     when: str
     prompt: int
@@ -60,27 +62,27 @@ class CacheUse:
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a chat that has room for two turns."""
+    """Return why the probe does not apply: no chat, or a context too short for two turns."""
     short = promise.context is not None and promise.context < SHORTEST
     return no_chat(promise) or (Reason(PrefixCacheReason.TOO_SHORT) if short else None)
 
 
 def run(ctx: Context) -> Outcome:
-    """Return two turns, then the second again: with other sampling, three at once, and once more alone."""
+    """Judge two turns, then the second again: with other sampling, three at once, and once more alone."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
     opening, first = _first(ctx, _words(ctx.promise))
     cut = judge_whole(str(opening[0]["content"]).count(WORD), first.usage.prompt)
     if cut is not None:
         return cut
-    tells = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
-    if not tells or first.usage.prompt is None:
+    counts_cached = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
+    if not counts_cached or first.usage.prompt is None:
         return _by_time(ctx, opening)
     answers = [("the second turn", _brief(ctx, _second(opening)))]
     answers.append(("with other sampling", _brief(ctx, _second(opening), **OTHER)))
     with ThreadPoolExecutor(TOGETHER) as pool:
-        asked = [_second(opening, f"What is {n} plus two?") for n in range(TOGETHER)]
-        batch = list(pool.map(lambda prompt: _tried(ctx, prompt), asked))
+        prompts = [_second(opening, f"What is {n} plus two?") for n in range(TOGETHER)]
+        batch = list(pool.map(lambda prompt: _tried(ctx, prompt), prompts))
     for answer in batch:
         if isinstance(answer, ExchangeError):
             return Fail(
@@ -90,7 +92,7 @@ def run(ctx: Context) -> Outcome:
             )
         answers.append((f"of {TOGETHER} at once", answer))
     answers.append(("alone after a batch", _brief(ctx, _second(opening))))
-    return judge(first.usage.prompt, [_found(when, reply) for when, reply in answers])
+    return judge(first.usage.prompt, [_cache_use(when, reply) for when, reply in answers])
 
 
 def _words(promise: Expectations) -> int:
@@ -98,17 +100,17 @@ def _words(promise: Expectations) -> int:
 
 
 def _opening(words: int) -> tuple[Message, ...]:
-    """Return a long question that nobody has asked before."""
+    """Return a long question that no cache holds yet."""
     return (user(f"{token_hex(4)} {WORD * words}\nSay hello."),)
 
 
 def _second(opening: Sequence[Message], question: str = "What is two plus two?") -> Prompt:
-    told = {"role": "assistant", "content": "Hello!"}
-    return Prompt("second-turn", (*opening, told, user(question)))
+    answer = {"role": "assistant", "content": "Hello!"}
+    return Prompt("second-turn", (*opening, answer, user(question)))
 
 
 def _brief(ctx: Context, prompt: Prompt, **extra: Any) -> Reply:
-    """Return the answer does not matter."""
+    """Return an answer of one token; only its counts and its time are used."""
     return ctx.ask(prompt, max_tokens=1, **extra)
 
 
@@ -120,8 +122,9 @@ def _tried(ctx: Context, prompt: Prompt) -> Reply | ExchangeError:
 
 
 def _first(ctx: Context, words: int, tries: int = 3) -> tuple[tuple[Message, ...], Reply]:
-    """Return the first turn; a vocabulary may need several tokens for a word, so a long one may be
-    refused.
+    """Return the first turn and its reply; halve the words where the engine refuses them.
+
+    A vocabulary may need several tokens for a word, so a long turn may exceed the context.
     """
     opening = _opening(words)
     try:
@@ -132,12 +135,12 @@ def _first(ctx: Context, words: int, tries: int = 3) -> tuple[tuple[Message, ...
         return _first(ctx, words // 2, tries - 1)
 
 
-def _found(when: str, reply: Reply) -> CacheUse:
+def _cache_use(when: str, reply: Reply) -> CacheUse:
     return CacheUse(when, reply.usage.prompt or 0, reply.usage.cached or 0)
 
 
 def judge_whole(words: int, counted: int | None) -> Fail | None:
-    """Return the fault where a prompt of so many words has fewer tokens."""
+    """Return the fault where a prompt has fewer tokens than words."""
     if counted is None or counted >= words:
         return None
     remedy = Reason(Remedy.SAME_CONTEXT)
@@ -145,27 +148,25 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
 
 
 def judge(first: int, answers: Sequence[CacheUse]) -> Outcome:
-    """Return tokens of the first turn's prompt, and what the answers to the second found."""
-    if any(found.prompt < first for found in answers):
+    """Judge the tokens of the first turn's prompt, and the cached ones of the answers to the second."""
+    if any(use.prompt < first for use in answers):
         return NotApplicable(Reason(PrefixCacheReason.NOT_HELD))
-    for found in answers:
-        if found.cached > found.prompt:
+    for use in answers:
+        if use.cached > use.prompt:
             return Fail(
-                Reason(PrefixCacheReason.MORE_THAN_ALL, cached=found.cached, prompt=found.prompt),
+                Reason(PrefixCacheReason.MORE_THAN_ALL, cached=use.cached, prompt=use.prompt),
                 "engine",
-                within=(found.when,),
+                within=(use.when,),
             )
-        if found.cached < SHARE * first:
-            told = Reason(PrefixCacheReason.NOT_FOUND, cached=found.cached, prompt=found.prompt, first=first)
-            return Fail(told, "engine", trials=len(answers), within=(found.when,))
-    least = min(found.cached for found in answers)
+        if use.cached < SHARE * first:
+            reason = Reason(PrefixCacheReason.NOT_FOUND, cached=use.cached, prompt=use.prompt, first=first)
+            return Fail(reason, "engine", trials=len(answers), within=(use.when,))
+    least = min(use.cached for use in answers)
     return Pass(Reason(PrefixCacheReason.FOUND, least=least, first=first), trials=len(answers))
 
 
 def _by_time(ctx: Context, opening: tuple[Message, ...]) -> Outcome:
-    """Return where nothing is counted: the time of each turn to its one token; again where it is no
-    faster.
-    """
+    """Judge by times where no tokens are counted; measure again where the second turn is no faster."""
     times = [(ctx.log[-1].seconds, _timed(ctx, _second(opening)))]
     if times[0][1] > FASTER * times[0][0]:
         again, _ = _first(ctx, _words(ctx.promise))
@@ -179,10 +180,10 @@ def _timed(ctx: Context, prompt: Prompt) -> float:
 
 
 def judge_times(cold: float, warm: float) -> Outcome:
-    """Return seconds to one token: of a long prompt that is new, and of the turn after it."""
-    told = Reason(PrefixCacheReason.TIMES, warm=warm, cold=cold)
+    """Judge seconds to one token: of a long new prompt, and of the turn after it."""
+    times = Reason(PrefixCacheReason.TIMES, warm=warm, cold=cold)
     if cold < WORTH:
-        return NotApplicable(Reason(PrefixCacheReason.TOO_FAST, times=told))
+        return NotApplicable(Reason(PrefixCacheReason.TOO_FAST, times=times))
     if warm > FASTER * cold:
-        return Fail(Reason(PrefixCacheReason.SLOW, times=told), "engine", trials=2)
-    return Pass(told, trials=2)
+        return Fail(Reason(PrefixCacheReason.SLOW, times=times), "engine", trials=2)
+    return Pass(times, trials=2)

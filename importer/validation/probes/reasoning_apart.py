@@ -1,4 +1,6 @@
-"""Reasoning arrives apart from the answer: some of it, none of it in the content, and the content whole."""
+"""The probe of reasoning: some of it arrives apart from the answer, none in the content, and the content is
+whole.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from importer.validation.reply import Reply
 
 
 class ReasoningApartReason(StrEnum):
-    """What ``reasoning-apart`` finds."""
+    """The reasons of ``reasoning-apart``."""
 
     SWITCHED_OFF = "switched-off"
     IN_CONTENT = "in-content"
@@ -31,7 +33,7 @@ NAME = "reasoning-apart"
 LESSON = (
     "Models whose template opens the block themselves leaked it; models that never think lost their answer."
 )
-# What the API's messages have, and the two names under which clients look for thoughts.
+# Fields of the API's messages, and the two fields that clients read reasoning from.
 FIELDS = {
     "role", "content", "refusal", "tool_calls", "function_call", "audio", "annotations", "name",
     "reasoning", "reasoning_content",
@@ -41,22 +43,23 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Return whole, then streamed: each path splits on its own. Where no parser is named, none must be
-    missing.
+    """Judge a whole answer, then a streamed one.
+
+    Without a reasoning parser, no reasoning may be in the content.
     """
     none = no_reasoning(ctx.promise)
     if none is not None:
         return _none_missing(ctx, none)
     whole = ctx.judged(SUM, judge)
-    if isinstance(whole, Inconclusive):  # some think only when told to
+    if isinstance(whole, Inconclusive):  # some models think only with the switch on
         turned = turned_round(ctx)
         if turned is not None:
             return turned
-        told = ctx.judged(SUM_THINKING, judge)
-        unheard = ctx.promise.lacks("switches")
-        if isinstance(told, Inconclusive) and unheard is not None and silent(ctx):
-            return NotApplicable(Reason(ReasoningApartReason.SWITCHED_OFF), notes=(unheard,))
-        return whole if isinstance(told, Inconclusive) else told
+        switched = ctx.judged(SUM_THINKING, judge)
+        no_switch = ctx.promise.lacks("switches")
+        if isinstance(switched, Inconclusive) and no_switch is not None and silent(ctx):
+            return NotApplicable(Reason(ReasoningApartReason.SWITCHED_OFF), notes=(no_switch,))
+        return whole if isinstance(switched, Inconclusive) else switched
     if not isinstance(whole, Pass):
         return whole
     streamed = ctx.judged(SUM, judge, stream=True)
@@ -73,7 +76,7 @@ def _none_missing(ctx: Context, none: Reason) -> Outcome:
 
 
 def unknown_field(reply: Reply) -> str | None:
-    """Return a field of the message, or of its pieces, that holds words and that no client knows."""
+    """Return a field of the message, or of its pieces, that holds words and is unknown to clients."""
     texts: dict[str, str] = {}
     for data in reply.raw:
         for choice in data.get("choices") or ():
@@ -84,7 +87,7 @@ def unknown_field(reply: Reply) -> str | None:
 
 
 def judge(reply: Reply) -> Outcome:
-    """Return an answer to a question worth a thought."""
+    """Judge an answer to a question worth a thought."""
     for place, text in (("content", reply.content), ("reasoning", reply.reasoning)):
         marker = thinking_markup(text)
         if marker is not None:

@@ -1,4 +1,4 @@
-"""A thought that the limit of tokens cuts stays a thought."""
+"""The probe of cut reasoning: a thought that the limit of tokens cuts stays a thought."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import partial
 
 from importer.reasons import Reason
-from importer.validation.context import Context, asked
+from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, no_reasoning
 from importer.validation.markup import thinking_markup
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class ReasoningCutReason(StrEnum):
-    """What ``reasoning-cut`` finds."""
+    """The reasons of ``reasoning-cut``."""
 
     NO_THOUGHT_NOW = "no-thought-now"
     IN_CONTENT = "in-content"
@@ -32,15 +32,15 @@ needs = no_reasoning
 
 
 def run(ctx: Context) -> Outcome:
-    """Cut a few tokens into the thought that a whole answer begins with."""
+    """Cut a few tokens into the thought that begins a whole answer."""
     full = ctx.first(SUM_THINKING)
     if not full.reasoning.strip():
         return NotApplicable(Reason(CommonReason.NO_THOUGHT))
-    return asked(ctx, SUM_THINKING, partial(judge, full=full), max_tokens=LIMIT)
+    return ask_both_ways(ctx, SUM_THINKING, partial(judge, full=full), max_tokens=LIMIT)
 
 
 def judge(reply: Reply, full: Reply) -> Outcome:
-    """Return an answer that was cut inside its thought; ``full`` is one that was not."""
+    """Judge an answer that was cut inside its thought; ``full`` is a whole one."""
     content, thought = reply.content.strip(), full.reasoning.strip()
     if marker := thinking_markup(content):
         return Fail(

@@ -1,4 +1,6 @@
-"""Told not to think, the model answers: in the content, once, with no trace of a block."""
+"""The probe of the switch for reasoning: without thinking, the answer is in the content, once, without a
+block.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from importer.validation.reply import Reply
 
 
 class ReasoningOffReason(StrEnum):
-    """What ``reasoning-off`` finds."""
+    """The reasons of ``reasoning-off``."""
 
     NO_SWITCH = "no-switch"
     SWITCH_LOST = "switch-lost"
@@ -34,44 +36,42 @@ TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a model that thinks."""
+    """Return why the probe does not apply: no chat, or no reasoning parser."""
     return no_reasoning(promise)
 
 
 def run(ctx: Context) -> Outcome:
-    """Return whole and streamed, where the template has a switch, and the engine or the document turns it
-    off.
-    """
+    """Judge both ways, where the template has a switch, and request or document turn thinking off."""
     turned = turned_round(ctx)
     if turned is not None:
         return turned
     if not switched(ctx):
         return NotApplicable(Reason(ReasoningOffReason.NO_SWITCH))
-    unheard = ctx.promise.lacks("switches")
-    if unheard is not None and not silent(ctx):
-        return NotApplicable(unheard)
-    asked = SUM_SILENT if unheard is None else SUM
-    found = together(
+    no_switch = ctx.promise.lacks("switches")
+    if no_switch is not None and not silent(ctx):
+        return NotApplicable(no_switch)
+    prompt = SUM_SILENT if no_switch is None else SUM
+    outcome = together(
         {
-            way: ctx.judged(asked, lambda reply: judge(reply, ctx.promise.markers), stream=stream)
+            way: ctx.judged(prompt, lambda reply: judge(reply, ctx.promise.markers), stream=stream)
             for way, stream in WAYS.items()
         }
     )
-    if not isinstance(found, Pass) and (left := left_open(ctx.rendered(asked) or "")) is not None:
+    if not isinstance(outcome, Pass) and (left := left_open(ctx.rendered(prompt) or "")) is not None:
         return left
-    asks = isinstance(found, Inconclusive) and unheard is None
+    asks = isinstance(outcome, Inconclusive) and no_switch is None
     if asks and dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
         withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
-        return failing(found, "engine", withheld, Reason(ReasoningOffReason.SWITCH_LOST))
-    if isinstance(found, Inconclusive) and ctx.render is None:
+        return failing(outcome, "engine", withheld, Reason(ReasoningOffReason.SWITCH_LOST))
+    if isinstance(outcome, Inconclusive) and ctx.render is None:
         unknown = Reason(ReasoningOffReason.SWITCH_UNKNOWN)
-        return NotApplicable(found.reason, within=found.within, notes=(*found.notes, unknown))
-    return found
+        return NotApplicable(outcome.reason, within=outcome.within, notes=(*outcome.notes, unknown))
+    return outcome
 
 
 def dropped(plain: tuple[int, int] | None, silent: tuple[int, int] | None) -> bool:
-    """Return tokens as counted and as rendered: whether they agree, but for the switch, which is not
-    counted.
+    """Return whether counted and rendered tokens agree without the switch, and only the rendered ones change
+    with it.
     """
     if plain is None or silent is None:
         return False
@@ -79,7 +79,7 @@ def dropped(plain: tuple[int, int] | None, silent: tuple[int, int] | None) -> bo
 
 
 def switched(ctx: Context) -> bool:
-    """Return whether the switch changes the prompt; assumed where nobody can tell."""
+    """Return whether the switch changes the prompt; ``True`` where that is unknown."""
     if ctx.render is None:
         return True
     try:
@@ -100,7 +100,9 @@ def turned_round(ctx: Context) -> Fail | None:
 
 
 def inverted(thinking: str, silent: str) -> Fail | None:
-    """Prompts with thinking and without, of which the first alone ends in a closed block."""
+    """Return the fault of two prompts, with thinking and without, where only the first ends in a closed
+    block.
+    """
     if not _closes(thinking) or _closes(silent):
         return None
     return Fail(
@@ -111,14 +113,14 @@ def inverted(thinking: str, silent: str) -> Fail | None:
 
 
 def _closes(rendered: str) -> bool:
-    """Return whether a prompt ends in the marker that closes a block."""
+    """Return whether a prompt ends with the closing marker of a block."""
     end = rendered.strip()
     marker = closing_marker(end[-TAIL:])
     return marker is not None and end.endswith(marker)
 
 
 def left_open(rendered: str) -> Fail | None:
-    """Return a prompt for an answer without a thought that ends in a block that nothing closes."""
+    """Return the fault of a prompt without thinking that ends in an open block."""
     marker = thinking_markup(rendered[-TAIL:].strip())
     if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
         return None
@@ -130,7 +132,7 @@ def left_open(rendered: str) -> Fail | None:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """Return an answer without a thought."""
+    """Judge an answer that must hold no thought."""
     content, reasoning = reply.content.strip(), reply.reasoning.strip()
     if reply.finish_reason == "length":
         return endless(reply, markers)

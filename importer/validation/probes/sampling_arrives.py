@@ -1,4 +1,4 @@
-"""The document's sampling values rule answers to requests that send none."""
+"""The probe of sampling: the values of the document rule answers to requests without values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from importer.validation.reply import Reply
 
 
 class SamplingArrivesReason(StrEnum):
-    """What ``sampling-arrives`` finds."""
+    """The reasons of ``sampling-arrives``."""
 
     NOTHING_AT_START = "nothing-at-start"
     NOTHING_SHOWS = "nothing-shows"
@@ -53,7 +53,7 @@ Forms = Sequence[tuple[str, str]]
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a chat, and a value to look for that is not the client's to send."""
+    """Return why the probe does not apply: no chat, or no value at the start of the engine."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
     return no_chat(promise) or (
         None if SHOWN & set_at_start else Reason(SamplingArrivesReason.NOTHING_AT_START)
@@ -63,23 +63,25 @@ def needs(promise: Expectations) -> Reason | None:
 def run(ctx: Context) -> Outcome:
     """Draw many answers at once; write one word over and over."""
     at_start = {k: v for k, v in ctx.promise.sampling.items() if k not in ctx.promise.client_sampling}
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     if {"temperature", "top_k"} & at_start.keys():
-        found["draw"] = _draw(ctx, ctx.promise.sampling)
+        outcomes["draw"] = _draw(ctx, ctx.promise.sampling)
         if not _greedy(ctx.promise.sampling):
-            found["by seed"] = _seeded(ctx, _sent(ctx.promise.sampling))
+            outcomes["by seed"] = _seeded(ctx, _sent(ctx.promise.sampling))
     for name, neutral in NEUTRAL.items():
         if at_start.get(name, neutral) != neutral:
-            found[name] = _penalty(ctx, name, at_start[name])
-    if not found:
+            outcomes[name] = _penalty(ctx, name, at_start[name])
+    if not outcomes:
         return NotApplicable(Reason(SamplingArrivesReason.NOTHING_SHOWS))
-    return untold(together(found), at_start, ctx.told)
+    return missing_values(together(outcomes), at_start, ctx.argv)
 
 
-def untold(outcome: Outcome, at_start: Mapping[str, Any], told: Sequence[str]) -> Outcome:
-    """No fault of the engine's where it was not even told the value; ``told`` is what it was started with."""
-    missing = [name for name in at_start if name in SHOWN and not mentions(told, name)]
-    if not told or not missing or not isinstance(outcome, Fail):
+def missing_values(outcome: Outcome, at_start: Mapping[str, Any], argv: Sequence[str]) -> Outcome:
+    """Return a fault of the configuration where the command line lacks the value; ``argv`` is that of the
+    engine.
+    """
+    missing = [name for name in at_start if name in SHOWN and not mentions(argv, name)]
+    if not argv or not missing or not isinstance(outcome, Fail):
         return outcome
     remedy = Reason(Remedy.START_WITH_VALUES, names=tuple(missing))
     return failing(
@@ -107,17 +109,17 @@ def _greedy(sampling: Mapping[str, Any]) -> bool:
 
 
 def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
-    """Return the same throws of the dice, with the document's values sent and without."""
-    asked: list[dict[str, Any]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
+    """Compare draws with the same seeds, with the values of the document in the request and without."""
+    requests: list[dict[str, Any]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
     try:
-        first, again = (_all(ctx, asked) for _ in range(2))
+        first, again = (_all(ctx, requests) for _ in range(2))
     except RequestRefused as refused:
         return NotApplicable(Reason(SamplingArrivesReason.NO_SEED, error=refused.reason))
     return judge_seeded(list(zip(first[::2], again[::2], first[1::2], again[1::2], strict=True)))
 
 
-def _all(ctx: Context, asked: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    return [_form(ctx.ask(NUMBER, **fields)) for fields in asked]
+def _all(ctx: Context, requests: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [_form(ctx.ask(NUMBER, **fields)) for fields in requests]
 
 
 def _sent(sampling: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def _sent(sampling: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _many(ctx: Context, prompt: Prompt, times: int, **sent: Any) -> list[tuple[str, str]]:
-    """Answers asked for side by side."""
+    """Return answers to parallel requests."""
     with ThreadPoolExecutor(times) as pool:
         return list(pool.map(lambda _: _form(ctx.ask(prompt, **sent)), range(times)))
 
@@ -135,29 +137,30 @@ def _form(reply: Reply) -> tuple[str, str]:
 
 
 def send(name: str) -> Reason:
-    """Return the change where an engine does not take a value at its start."""
+    """Return the remedy for an engine that ignores a value at its start."""
     return Reason(Remedy.SEND_VALUE, name=name)
 
 
 def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
-    """Rounds of answers that must all be one; ``sent`` are answers to requests that say so themselves.
+    """Judge rounds of answers that must all be one; ``sent`` are answers to requests with greedy values.
 
-    Side by side an engine may come out at the other of two tokens that are nearly as likely: once is chance.
+    In a batch an engine may draw the other of two tokens with nearly the same probability: one difference is
+    chance.
     """
-    asked = sum(map(len, unsent))
+    count = sum(map(len, unsent))
     if any(len(set(answers)) == 1 for answers in unsent):
-        return Pass(Reason(SamplingArrivesReason.ALIKE, count=len(unsent[-1])), trials=asked)
+        return Pass(Reason(SamplingArrivesReason.ALIKE, count=len(unsent[-1])), trials=count)
     if len(set(sent)) > 1:
         return NotApplicable(Reason(SamplingArrivesReason.NEVER_ALIKE))
     different = len({answer for answers in unsent for answer in answers})
     return Fail(
-        Reason(SamplingArrivesReason.DIFFER, different=different, asked=asked),
-        "engine", send("temperature"), trials=asked,
+        Reason(SamplingArrivesReason.DIFFER, different=different, asked=count),
+        "engine", send("temperature"), trials=count,
     )  # fmt: skip
 
 
 def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
-    """For each seed two answers to requests without values, and two with the document's."""
+    """Judge, for each seed, two answers to requests without values, and two with those of the document."""
     steady = [(unsent, sent) for unsent, again, sent, once in thrown if unsent == again and sent == once]
     if len({sent for _, sent in steady}) < 2:
         return NotApplicable(Reason(SamplingArrivesReason.SEED_IGNORED))
@@ -168,18 +171,18 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
             "engine", Reason(Remedy.SEND_SAMPLING),
             trials=len(steady), agreed=differ,
         )  # fmt: skip
-    told = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
-    return Pass(told, trials=len(steady), agreed=len(steady) - differ)
+    reason = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
+    return Pass(reason, trials=len(steady), agreed=len(steady) - differ)
 
 
 def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
-    """Answers that should vary; ``sent`` those to requests with the document's own values."""
+    """Judge answers that should vary; ``sent`` are those to requests with the values of the document."""
     if len(set(unsent)) > 1:
         return Pass(
             Reason(SamplingArrivesReason.VARIED, different=len(set(unsent)), asked=len(unsent)),
             trials=len(unsent),
         )
-    if len(set(sent)) < len(sent) / 2:  # a model that is sure of itself tells nothing
+    if len(set(sent)) < len(sent) / 2:  # a model that is sure of its answer has no verdict
         return NotApplicable(Reason(SamplingArrivesReason.ONE_ANSWER))
     return Fail(
         Reason(SamplingArrivesReason.NOT_VARIED, asked=len(unsent), different=len(set(sent))),
@@ -188,7 +191,7 @@ def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
 
 
 def _penalty(ctx: Context, name: str, value: float) -> Outcome:
-    """Greedy answers without the penalty sent, with the document's, with none."""
+    """Judge greedy answers without the penalty in the request, with that of the document, with none."""
     ways: tuple[dict[str, Any], ...] = ({}, {name: value}, {name: NEUTRAL[name]})
     unsent, sent, none = (_form(ctx.ask(AGAIN, temperature=0, **extra)) for extra in ways)
     return judge_penalty(unsent, sent, none, name)
@@ -197,7 +200,7 @@ def _penalty(ctx: Context, name: str, value: float) -> Outcome:
 def judge_penalty(
     unsent: tuple[str, str], sent: tuple[str, str], none: tuple[str, str], name: str
 ) -> Outcome:
-    """Return three answers; the first should be as the second where the second is not as the third."""
+    """Judge three answers: the first must equal the second where the second differs from the third."""
     if sent == none:
         return NotApplicable(Reason(SamplingArrivesReason.NO_EFFECT, name=name))
     if unsent == sent:

@@ -1,4 +1,6 @@
-"""Parsers and sampling values that the engine says it runs with are the document's."""
+"""The probe of effective settings: parsers and sampling values that the engine reports are those of the
+document.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from importer.validation.reply import Reply
 
 
 class SettingsReason(StrEnum):
-    """What ``settings-read-back`` finds."""
+    """The reasons of ``settings-read-back``."""
 
     NOTHING_SAID = "nothing-said"
     REFUTED = "refuted"
@@ -39,35 +41,33 @@ class SettingsReason(StrEnum):
 NAME = "settings-read-back"
 LESSON = "A parser's name that could not be loaded was printed and forgotten; the engine ran without one."
 KEYS = ("tool_parser", "reasoning_parser")
-# What vLLM samples with where neither the model's files nor the start say otherwise.
+# Defaults of vLLM without values in the model's files or at the start.
 DEFAULTS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0,
             "presence_penalty": 0.0, "frequency_penalty": 0.0}  # fmt: skip
 needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Hold against the document what the log and /health say; an engine that says nothing shows it."""
-    told, promise = ctx.running(), ctx.promise
+    """Compare log and /health with the document; an engine that reports no parser is judged by a call."""
+    effective, promise = ctx.running(), ctx.promise
     reads = promise.tool_parser is not None and _reads(ctx)
-    found = {
-        key: judge_parser(key, said, getattr(promise, key), infers=told.infers, reads=reads)
+    outcomes = {
+        key: judge_parser(key, parser, getattr(promise, key), infers=effective.infers, reads=reads)
         for key in KEYS
-        if (said := getattr(told, key)) is not None
+        if (parser := getattr(effective, key)) is not None
     }
-    if told.sampling is not None:
-        found["sampling"] = judge_sampling(told.sampling, at_start(promise))
+    if effective.sampling is not None:
+        outcomes["sampling"] = judge_sampling(effective.sampling, at_start(promise))
     for key in KEYS:
-        if not isinstance(found.get(key), Fail) and (refuted := _refuted(ctx, key)) is not None:
-            found[key] = refuted
-    if "tool_parser" not in found and promise.tool_parser is not None:
-        found["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
-    return together(found) if found else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
+        if not isinstance(outcomes.get(key), Fail) and (refuted := _refuted(ctx, key)) is not None:
+            outcomes[key] = refuted
+    if "tool_parser" not in outcomes and promise.tool_parser is not None:
+        outcomes["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
+    return together(outcomes) if outcomes else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
 
 
 def _refuted(ctx: Context, key: str) -> Fail | None:
-    """Return the fault of a parser that does not read the template, even where an engine takes another by
-    itself.
-    """
+    """Return the fault of a parser that does not read the template, even where the engine infers another."""
     if ctx.proof is None or not proof_check.same_template(ctx, ctx.proof):
         return None
     named = getattr(ctx.promise, key)
@@ -78,7 +78,7 @@ def _refuted(ctx: Context, key: str) -> Fail | None:
 
 
 def _reads(ctx: Context) -> bool:
-    """Return whether a call has been read as one; a refusal is another probe's matter."""
+    """Return whether a call was parsed; a refusal is left to another probe."""
     try:
         return read_right(ctx.first(WEATHER))
     except ExchangeError:
@@ -86,18 +86,18 @@ def _reads(ctx: Context) -> bool:
 
 
 def read_right(reply: Reply) -> bool:
-    """Return whether there is a call, and no parser is to blame for what it looks like."""
+    """Return whether there is a call without a fault of its parser."""
     judged = judge_call(reply, WEATHER)
     return bool(reply.tool_calls) and judged.attribution != "configuration"
 
 
 def at_start(promise: Expectations) -> dict[str, Any]:
-    """Return sampling values of the document that the client has not to send."""
+    """Return the sampling values of the document that the client need not send."""
     return {k: v for k, v in promise.sampling.items() if k not in promise.client_sampling}
 
 
 def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
-    """Return what an engine that does not tell its parser makes of a call."""
+    """Judge a parser that the engine does not report by an answer with a call."""
     if reads:
         return Pass(Reason(SettingsReason.READS, promised=promised))
     seen = ctx.look(WEATHER)
@@ -110,25 +110,26 @@ def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
     )
 
 
-def judge_parser(key: str, said: str, promised: str | None, *, infers: bool, reads: bool) -> Outcome:
-    """Return a parser as the engine tells it, and as the document does.
+def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool, reads: bool) -> Outcome:
+    """Judge the parser that the engine reports, beside that of the document.
 
-    ``infers``  the engine chose it by itself; ``reads``  it has read a call of the model's.
+    ``infers``  the engine has inferred it.
+    ``reads``   it has read a call of the model.
     """
-    if said == (promised or ""):
-        return Pass(Reason(SettingsReason.PARSER, key=key, parser=said))
+    if reported == (promised or ""):
+        return Pass(Reason(SettingsReason.PARSER, key=key, parser=reported))
     if infers and (promised is None or reads):
-        return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=said))
+        return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=reported))
     remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH_PARSER, key=key)
-    reason = Reason(SettingsReason.OTHER_PARSER, key=key, runs=said, promised=promised)
+    reason = Reason(SettingsReason.OTHER_PARSER, key=key, runs=reported, promised=promised)
     return Fail(reason, "configuration", remedy)
 
 
-def judge_sampling(said: Mapping[str, float], promised: Mapping[str, Any]) -> Outcome:
-    """Return values that rule requests without any, as the engine tells them, and as the document does."""
-    wanted = {k: v for k, v in promised.items() if k in DEFAULTS and isinstance(v, int | float)}
-    for key, value in wanted.items():
-        runs = said.get(key, DEFAULTS[key])
+def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, Any]) -> Outcome:
+    """Judge the default values that the engine reports, beside those of the document."""
+    expected = {k: v for k, v in promised.items() if k in DEFAULTS and isinstance(v, int | float)}
+    for key, value in expected.items():
+        runs = reported.get(key, DEFAULTS[key])
         if abs(_one(key, runs) - _one(key, value)) > 1e-6:
             remedy = Reason(Remedy.START_WITH_VALUE, key=key, value=value)
             return Fail(
@@ -136,12 +137,12 @@ def judge_sampling(said: Mapping[str, float], promised: Mapping[str, Any]) -> Ou
                 "configuration",
                 remedy,
             )
-    told = tuple(Reason(SettingsReason.VALUE, key=key, value=value) for key, value in wanted.items())
-    if not told:
+    reasons = tuple(Reason(SettingsReason.VALUE, key=key, value=value) for key, value in expected.items())
+    if not reasons:
         return NotApplicable(Reason(SettingsReason.NO_VALUE))
-    return Pass(Reason(SettingsReason.VALUES, values=told))
+    return Pass(Reason(SettingsReason.VALUES, values=reasons))
 
 
 def _one(key: str, value: float) -> float:
-    """Return a value; -1 and 0 both mean that ``top_k`` is none."""
+    """Return the value; ``top_k`` has both -1 and 0 for none."""
     return max(value, 0) if key == "top_k" else value

@@ -1,4 +1,4 @@
-"""Questions that every model answers are answered right; where not, what spoils the answers is looked for."""
+"""The probe of simple questions: where most are answered wrong, it looks for the part at fault."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.markup import control_token
 from importer.validation.outcome import Fail, Outcome, Pass, failing
 from importer.validation.probes import tokenizer_whole, turns_rendered
-from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, TALK, Prompt
+from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, TALK, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.tokenized import OWN, changed_prompt
 
 
 class SimpleAnswersReason(StrEnum):
-    """What ``simple-answers`` finds."""
+    """The reasons of ``simple-answers``."""
 
     RIGHT = "right"
     UNBROKEN = "unbroken"
@@ -34,32 +34,32 @@ NAME = "simple-answers"
 LESSON = (
     "Values of another model, a foreign tokenizer, weights that were rounded away: fluent start, then noise."
 )
-ASKED = (SUM, COUNT, NAME_TOLD)
+QUESTIONS = (SUM, COUNT, NAME_RECALL)
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask as clients do; where most answers are wrong, see whether tokenizer and template belong together."""
-    answers = {prompt.name: ctx.first(prompt) for prompt in ASKED}
+    """Judge the answers to three questions; where most are wrong, check template and tokenizer."""
+    answers = {prompt.name: ctx.first(prompt) for prompt in QUESTIONS}
     gap = left_out(answers[COUNT.name])
-    missed = [prompt for prompt in ASKED if not right(answers[prompt.name], prompt)]
-    if 2 * len(missed) <= len(ASKED) and gap is None:
+    missed = [prompt for prompt in QUESTIONS if not right(answers[prompt.name], prompt)]
+    if 2 * len(missed) <= len(QUESTIONS) and gap is None:
         return Pass(
-            Reason(SimpleAnswersReason.RIGHT, right=len(ASKED) - len(missed), asked=len(ASKED)),
-            trials=len(ASKED),
+            Reason(SimpleAnswersReason.RIGHT, right=len(QUESTIONS) - len(missed), asked=len(QUESTIONS)),
+            trials=len(QUESTIONS),
         )
     if any(control_token(reply.written or reply.content) for reply in answers.values()):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
-        told = endless(cut[0], ctx.promise.markers) if cut else None
-        if isinstance(told, Fail):
-            return told
-    found = judge_missed(unknown_marker(ctx), len(missed), len(ASKED), gap)
-    return template_fault(found, ctx) or tokenizer_fault(found, ctx) or found
+        cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
+        if isinstance(cut_failure, Fail):
+            return cut_failure
+    failure = judge_missed(unknown_marker(ctx), len(missed), len(QUESTIONS), gap)
+    return template_fault(failure, ctx) or tokenizer_fault(failure, ctx) or failure
 
 
-def template_fault(found: Fail, ctx: Context) -> Fail | None:
-    """Return the same, where the model is asked in another way than it was imported with."""
+def template_fault(failure: Fail, ctx: Context) -> Fail | None:
+    """Return the failure as a fault of the template, where that is not the one of the import."""
     if ctx.render is None:
         return None
     if without_template(ctx):
@@ -70,11 +70,11 @@ def template_fault(found: Fail, ctx: Context) -> Fail | None:
         note, remedy = broken, turns_rendered.ALIKE
     else:
         return None
-    return failing(found, "configuration", remedy, note)
+    return failing(failure, "configuration", remedy, note)
 
 
 def unbroken(ctx: Context) -> Reason | None:
-    """Return what a new answer begins without, where the template writes a line break before earlier ones.
+    """Return the line break that earlier answers begin with, and a new one does not.
 
     Some models write that break themselves, so it is no fault where answers are right.
     """
@@ -86,8 +86,8 @@ def unbroken(ctx: Context) -> Reason | None:
     return Reason(SimpleAnswersReason.UNBROKEN, rest=rest)
 
 
-def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
-    """Return the same, where the tokenizer changes what the model reads, or what it writes."""
+def tokenizer_fault(failure: Fail, ctx: Context) -> Fail | None:
+    """Return the failure as a fault of the tokenizer, where that changes a prompt or an answer."""
     changed = changed_prompt(ctx)
     whole = tokenizer_whole.run(ctx)
     if isinstance(whole, Fail):
@@ -96,15 +96,16 @@ def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
         note = Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80])
     else:
         return None
-    return failing(found, "configuration", OWN, note)
+    return failing(failure, "configuration", OWN, note)
 
 
-def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = None) -> Fail:
-    """Answers that are wrong; ``marker`` is one of the template's that the tokenizer does not know.
+def judge_missed(marker: str | None, missed: int, questions: int, gap: str | None = None) -> Fail:
+    """Return the failure of wrong answers; ``marker`` is one of the template that the tokenizer does not
+    know.
 
     ``gap`` is a number that was left out in the middle of counting.
     """
-    reason = Reason(SimpleAnswersReason.WRONG, missed=missed, asked=asked)
+    reason = Reason(SimpleAnswersReason.WRONG, missed=missed, asked=questions)
     if gap is not None:
         reason = Reason(SimpleAnswersReason.GAP, gap=gap)
     if marker is not None:
@@ -114,9 +115,7 @@ def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = 
 
 
 def unknown_marker(ctx: Context) -> str | None:
-    """Return a control token in the rendered prompt that the engine counts as several; ``None`` if none
-    is.
-    """
+    """Return a control token of the prompt that the engine counts as several, or ``None``."""
     marker = control_token(ctx.rendered(GREETING) or "")
     if marker is None or ctx.promise.lacks("completions"):
         return None
@@ -133,29 +132,31 @@ def _tokens(ctx: Context, text: str) -> int | None:
 
 
 def left_out(reply: Reply) -> str | None:
-    """Return the first number that an answer which counts to ten leaves out, though it goes on behind it.
+    """Return the first number that an answer to a count to ten leaves out in the middle.
 
-    Who says half of the numbers in order counts in words; dots stand for what need not be said.
+    An answer counts in words if it has half of the numbers in order; dots stand for omitted ones.
     """
     text = reply.content.casefold()
     if reply.finish_reason != "stop" or "..." in text or "…" in text:
         return None
-    said = in_order(text)
-    gaps = [n for n in NUMBERS if n not in said and any(NUMBERS.index(s) > NUMBERS.index(n) for s in said)]
-    return gaps[0] if gaps and 2 * len(said) >= len(NUMBERS) and said[:2] == list(NUMBERS[:2]) else None
+    numbers = in_order(text)
+    gaps = [
+        n for n in NUMBERS if n not in numbers and any(NUMBERS.index(s) > NUMBERS.index(n) for s in numbers)
+    ]
+    return gaps[0] if gaps and 2 * len(numbers) >= len(NUMBERS) and numbers[:2] == list(NUMBERS[:2]) else None
 
 
 def in_order(text: str) -> list[str]:
-    """Return the numbers in words that ``text`` says, each behind the one before."""
-    said, at = [], 0
+    """Return the numbers in words that ``text`` holds, each behind the one before."""
+    numbers, position = [], 0
     for number in NUMBERS:
-        found = re.compile(rf"\b{number}\b").search(text, at)
-        if found is not None:
-            said.append(number)
-            at = found.end()
-    return said
+        match = re.compile(rf"\b{number}\b").search(text, position)
+        if match is not None:
+            numbers.append(number)
+            position = match.end()
+    return numbers
 
 
 def right(reply: Reply, prompt: Prompt) -> bool:
-    """Return whether an answer holds what a right one does."""
+    """Return whether an answer holds an expected word."""
     return any(word in reply.content.casefold() for word in prompt.expects)

@@ -1,4 +1,4 @@
-"""Sixteen questions at once: each gets its own answer, and afterwards one alone is still right."""
+"""The probe of load: of sixteen parallel questions each gets its own answer, and one afterwards is right."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from importer.validation.diagnosis import failed
 from importer.validation.errors import ExchangeError, ServerUnreachable
 from importer.validation.expectations import no_chat
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.prompts import AGAIN, COUNT, NAME_TOLD, SUM, Prompt
+from importer.validation.prompts import AGAIN, COUNT, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply
 
 
 class SixteenReason(StrEnum):
-    """What ``sixteen-at-once`` finds."""
+    """The reasons of ``sixteen-at-once``."""
 
     FAILED = "failed"
     MIXED = "mixed"
@@ -28,29 +28,27 @@ class SixteenReason(StrEnum):
 
 NAME = "sixteen-at-once"
 LESSON = "Entries of another batch's shape crashed every later request, and answers went to the wrong client."
-ALONE = True  # it is about load, and is one
+ALONE = True  # it is a load
 AT_ONCE = 16
-APART = 0.02  # seconds between two: the engine is tried, and not its queue of connections
-ASKED = (SUM, COUNT, NAME_TOLD, AGAIN)
+APART = 0.02  # seconds between two requests: the load is for the engine, not for its queue of connections
+QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
 needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask those questions that the model answers well by itself, four times each and all at once."""
-    known = [prompt for prompt in ASKED if right(ctx.first(prompt), prompt)] or [SUM]
+    """Send the questions that the model answers right by itself, four times each and all at once."""
+    known = [prompt for prompt in QUESTIONS if right(ctx.first(prompt), prompt)] or [SUM]
     prompts = [known[i % len(known)] for i in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(lambda i: _ask(ctx, prompts[i], APART * i), range(AT_ONCE)))
     outcome = judge(prompts, answers, lambda: _ask(ctx, known[0]))
     broken = next((answer for answer in answers if isinstance(answer, ExchangeError)), None)
-    told = failed(broken, ctx) if broken is not None else None
-    return told if isinstance(told, Fail) and told.attribution == "environment" else outcome
+    failure = failed(broken, ctx) if broken is not None else None
+    return failure if isinstance(failure, Fail) and failure.attribution == "environment" else outcome
 
 
 def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeError:
-    """Return one answer, ``later`` seconds from now; a broken connection is tried once more, as clients
-    do.
-    """
+    """Return one answer after ``later`` seconds; a broken connection is retried once, as clients do."""
     time.sleep(later)
     for last in (False, True):
         try:
@@ -67,7 +65,7 @@ def judge(
     answers: Sequence[Reply | ExchangeError],
     again: Callable[[], Reply | ExchangeError],
 ) -> Outcome:
-    """Answers to questions asked at once; ``again`` asks the first one by itself."""
+    """Judge answers to parallel questions; ``again`` repeats the first one by itself."""
     for answer in answers:
         if isinstance(answer, ExchangeError):
             return Fail(
@@ -93,5 +91,5 @@ def judge(
 
 
 def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
-    """Return whether an answer holds what a right one does."""
+    """Return whether an answer holds an expected word."""
     return isinstance(reply, Reply) and any(word in reply.content.casefold() for word in prompt.expects)

@@ -1,4 +1,4 @@
-"""A stop string ends the answer: nothing of it is shown, nothing after it, all that stands before."""
+"""The probe of stop strings: the text before one is whole, nothing of it is shown, nothing follows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.context import Context, asked, together
+from importer.validation.context import Context, ask_both_ways, together
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -19,7 +19,7 @@ from importer.validation.reply import Reply
 
 
 class StopStringsReason(StrEnum):
-    """What ``stop-strings`` finds."""
+    """The reasons of ``stop-strings``."""
 
     NO_MIDDLE = "no-middle"
     SHOWN = "shown"
@@ -38,12 +38,12 @@ WORDS = 4  # an answer of fewer has no middle
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return an engine that ends at strings, not only at tokens."""
+    """Return why the probe does not apply: no chat, or an engine that stops only at tokens."""
     return no_chat(promise) or promise.lacks("stop")
 
 
 def run(ctx: Context) -> Outcome:
-    """Stop in the middle of what the model writes: at a word, and across two."""
+    """Stop in the middle of a known answer: at a word, and across two."""
     prompt, full, places = COUNT, ctx.first(COUNT), middle(ctx.first(COUNT))
     if not places and full.reasoning.strip():  # it counts in its thoughts, too
         prompt, full = COUNT_SILENT, ctx.first(COUNT_SILENT)
@@ -52,24 +52,24 @@ def run(ctx: Context) -> Outcome:
         return endless(full, ctx.promise.markers)
     if not places:
         return Inconclusive(Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), "model")
-    found = _stopped(ctx, prompt, full)
-    if not isinstance(found, Inconclusive):
-        return found
+    outcome = _stopped(ctx, prompt, full)
+    if not isinstance(outcome, Inconclusive):
+        return outcome
     again = ctx.ask(prompt, **STEADY)  # an answer that varies has its stop string elsewhere each time
-    return _stopped(ctx, prompt, again, **STEADY) if middle(again) else found
+    return _stopped(ctx, prompt, again, **STEADY) if middle(again) else outcome
 
 
 def _stopped(ctx: Context, prompt: Prompt, full: Reply, **sent: Any) -> Outcome:
-    """Ask again for ``full``, to end at each of two places in it."""
+    """Repeat the request for ``full`` with a stop string from each of two places in it."""
     places = middle(full) or middle(replace(full, reasoning=""))
-    found = {s: asked(ctx, prompt, partial(judge, full=full, stop=s), stop=[s], **sent) for s in places}
-    return together({repr(stop): outcome for stop, outcome in found.items()})
+    outcomes = {
+        s: ask_both_ways(ctx, prompt, partial(judge, full=full, stop=s), stop=[s], **sent) for s in places
+    }
+    return together({repr(stop): outcome for stop, outcome in outcomes.items()})
 
 
 def middle(full: Reply) -> tuple[str, ...]:
-    """Return a word amid the answer, and a string from inside the word before into it; each occurs only
-    there.
-    """
+    """Return a word in the middle of the answer, and a string across its left border; each occurs once."""
     words = list(re.finditer(r"\w+", full.content))
     text = full.reasoning + full.content
     for left, right in list(pairwise(words))[max(0, len(words) // 2 - 1) :]:
@@ -82,7 +82,7 @@ def middle(full: Reply) -> tuple[str, ...]:
 
 
 def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
-    """Return an answer that was to end before ``stop``, beside the one that had no end set."""
+    """Judge an answer that must end before ``stop``, beside one without a stop string."""
     shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
     if stop in reply.content:
         return Fail(Reason(StopStringsReason.SHOWN), "engine")
@@ -102,12 +102,12 @@ def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
 
 
 def before_raw(full: Reply, stop: str) -> str:
-    """Return what stands before the stop string, white space and all."""
+    """Return the text before the stop string, with white space."""
     return full.content.partition(stop)[0]
 
 
 def stopped_at(reply: Reply) -> object:
-    """Return the stop string that ended the answer, where the engine says it."""
+    """Return the stop string that ended the answer, where the engine reports it."""
     choices = [
         choice for data in reply.raw for choice in data.get("choices") or () if isinstance(choice, dict)
     ]

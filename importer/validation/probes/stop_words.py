@@ -1,4 +1,4 @@
-"""The document's stop words end answers, and stand in none of them."""
+"""The probe of stop words: those of the document end answers, and stand in none of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importer.validation.reply import Reply
 
 
 class StopWordsReason(StrEnum):
-    """What ``stop-words`` finds."""
+    """The reasons of ``stop-words``."""
 
     NOT_SET = "not-set"
     NOT_IN_CALLS = "not-in-calls"
@@ -27,33 +27,33 @@ class StopWordsReason(StrEnum):
 
 NAME = "stop-words"
 LESSON = "A stop word that was meant for another model cut answers in the middle, with finish_reason stop."
-ASKED = (GREETING, SUM, COUNT)
+QUESTIONS = (GREETING, SUM, COUNT)
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a chat, and stop words."""
-    given = words(promise) or promise.stopwords
-    return no_chat(promise) or (None if given else Reason(StopWordsReason.NOT_SET))
+    """Return why the probe does not apply: no chat, or no stop words."""
+    stops = words(promise) or promise.stopwords
+    return no_chat(promise) or (None if stops else Reason(StopWordsReason.NOT_SET))
 
 
 def words(promise: Expectations) -> tuple[str, ...]:
-    """Return what clients send."""
+    """Return the stop words that clients send."""
     sent = promise.client_sampling.get("stop") or ()
     return (sent,) if isinstance(sent, str) else tuple(map(str, sent))
 
 
 def run(ctx: Context) -> Outcome:
-    """Read two calls as the template writes them, then ask without stop words: nothing may hold one."""
-    found = None if no_tools(ctx.promise) else judge_calls(between(ctx), ctx.promise.stopwords)
-    if found is not None or not words(ctx.promise):
-        return found or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
-    return judge([ctx.ask(prompt, stop=None) for prompt in ASKED], words(ctx.promise))
+    """Judge two calls as the template writes them, then answers without stop words: none may hold one."""
+    failure = None if no_tools(ctx.promise) else judge_calls(between(ctx), ctx.promise.stopwords)
+    if failure is not None or not words(ctx.promise):
+        return failure or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
+    return judge([ctx.ask(prompt, stop=None) for prompt in QUESTIONS], words(ctx.promise))
 
 
 def between(ctx: Context) -> str:
-    """Return what the template writes from one call's argument to the next one's, in the same turn."""
-    asked, rendered = TWO_CITIES.messages[-1]["content"], ctx.rendered(BOTH_ANSWERED) or ""
-    behind = rendered.partition(asked)[2]
+    """Return the text of the template between the arguments of two calls in one turn."""
+    question, rendered = TWO_CITIES.messages[-1]["content"], ctx.rendered(BOTH_ANSWERED) or ""
+    behind = rendered.partition(question)[2]
     first, second = (word.capitalize() for word in TWO_CITIES.expects)
     calls = behind.partition(BOTH_ANSWERED.expects[0])[0].partition(first)[2]
     return calls.rpartition(second)[0]
@@ -69,7 +69,7 @@ def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
 
 
 def judge(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
-    """Answers that no stop word has ended."""
+    """Judge answers that no stop word has ended."""
     for reply in replies:
         for place, text in (("answer", reply.content), ("thought", reply.reasoning)):
             word = next((w for w in stops if w in text), None)

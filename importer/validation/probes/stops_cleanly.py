@@ -1,4 +1,4 @@
-"""The engine ends when told to: every process of it gone, its port free, its memory given back."""
+"""The check of the end: all processes of the engine have exited, its port is free, its memory released."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importer.validation.remedy import Remedy
 
 
 class StopsReason(StrEnum):
-    """What ``stops-cleanly`` finds."""
+    """The reasons of ``stops-cleanly``."""
 
     STILL_THERE = "still-there"
     PORT_TAKEN = "port-taken"
@@ -26,31 +26,31 @@ LESSON = "Engines leave workers behind that hold the memory and the port; the ne
 
 
 class StopFacts(Protocol):
-    """What stopping showed: ``seconds`` it took, ``killed`` if it had to be forced.
+    """The end of an engine: ``seconds`` until it, ``killed`` if it was forced.
 
-    It may say how many bytes its processes ``held`` before, and how many are ``left`` in shared memory.
+    Optional: ``held``, bytes of its processes before, and ``left``, bytes in shared memory after.
     """
 
     @property
-    def group_gone(self) -> bool:
-        """No process of its group is left."""
+    def group_ended(self) -> bool:
+        """Return whether no process of its group is left."""
 
     @property
     def port_free(self) -> bool:
-        """Return the port can be bound again."""
+        """Return whether the port can be bound again."""
 
     @property
     def killed(self) -> bool:
-        """It did not end when asked."""
+        """Return whether it ignored the request to end."""
 
     @property
     def seconds(self) -> float:
-        """From the request to the end."""
+        """Return the seconds from the request to the end."""
 
 
 def judge(report: StopFacts) -> Outcome:
-    """Judge the engine's end; run by the runner, after every other probe."""
-    if not report.group_gone:
+    """Judge the engine's end; the runner calls it after every other probe."""
+    if not report.group_ended:
         return Fail(Reason(StopsReason.STILL_THERE), "engine", Reason(Remedy.END_THEM))
     if not report.port_free:
         return Fail(Reason(StopsReason.PORT_TAKEN), "environment", Reason(Remedy.SEE_PORT))

@@ -1,4 +1,4 @@
-"""The streamed answer, put together, is the whole answer."""
+"""The probe of streaming: the streamed answer, put together, is the whole answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class StreamReason(StrEnum):
-    """What ``stream-equals-whole`` finds."""
+    """The reasons of ``stream-equals-whole``."""
 
     NOT_DONE = "not-done"
     ALIKE = "alike"
@@ -29,14 +29,14 @@ NAME = "stream-equals-whole"
 LESSON = (
     "Streaming paths lose calls, braces and reasoning: one parser emptied 27 of 64 splits, with HTTP 200."
 )
-REPEATS = 2  # further whole answers, to tell a difference of the path from a difference of the dice
+REPEATS = 2  # further answers: a difference of the path repeats, one of random draws does not
 needs = no_chat
 
 Form = tuple[object, ...]
 
 
 def run(ctx: Context) -> Outcome:
-    """Compare on a plain question and, where tools are promised, on one that calls a tool."""
+    """Compare a plain question and, with tools, one that calls a tool."""
     prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER]
     outcomes = [_compare(ctx, prompt) for prompt in prompts]
     flawed = [o for o in outcomes if not isinstance(o, Pass)]
@@ -61,18 +61,18 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
     repeats_itself = len({form(w) for w in wholes}) == 1
     if not repeats_itself and {shape(w) for w in wholes} & {shape(s) for s in streams}:
         return Pass(Reason(StreamReason.SAME_PARTS), trials=1 + REPEATS)
-    found = Fail(difference(whole, streamed), "engine", trials=1 + REPEATS)
-    return streaming_fault(ctx, prompt, found)
+    failure = Fail(difference(whole, streamed), "engine", trials=1 + REPEATS)
+    return streaming_fault(ctx, prompt, failure)
 
 
 def form(reply: Reply) -> Form:
-    """Return what must be alike: all of it but ids and white space at the edges."""
+    """Return the parts that must be equal: all but ids and white space at the edges."""
     calls = tuple((c.name, _canonical(c.arguments)) for c in reply.tool_calls)
     return reply.content.strip(), reply.reasoning.strip(), calls, reply.finish_reason
 
 
 def shape(reply: Reply) -> Form:
-    """Return which parts there are, for answers that are sampled."""
+    """Return the parts that an answer has, for a comparison of sampled answers."""
     calls = tuple(c.name for c in reply.tool_calls)
     return bool(reply.content.strip()), bool(reply.reasoning.strip()), calls, reply.finish_reason
 

@@ -1,4 +1,4 @@
-"""An answer asked for by JSON schema is an object of that schema."""
+"""The probe of structured output: an answer to a request with a JSON schema is valid to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from jsonschema import Draft202012Validator
 
 from importer.reasons import Reason
-from importer.validation.context import Context, asked
+from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.markup import unended
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -18,7 +18,7 @@ from importer.validation.reply import Reply
 
 
 class StructuredReason(StrEnum):
-    """What ``structured-output`` finds."""
+    """The reasons of ``structured-output``."""
 
     NOT_JSON = "not-json"
     IN_THOUGHT = "in-thought"
@@ -32,17 +32,17 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": PER
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return an engine that can hold a model to a schema."""
+    """Return why the probe does not apply: no chat, or an engine without schemas."""
     return no_chat(promise) or promise.lacks("structured")
 
 
 def run(ctx: Context) -> Outcome:
-    """Return whole and streamed."""
-    return unended(asked(ctx, PERSON, judge, response_format=FORMAT), PERSON, ctx)
+    """Judge an answer with a schema, whole and streamed."""
+    return unended(ask_both_ways(ctx, PERSON, judge, response_format=FORMAT), PERSON, ctx)
 
 
 def judge(reply: Reply) -> Outcome:
-    """Return an answer that has to be a person."""
+    """Judge an answer that must be a person."""
     if reply.finish_reason == "length":
         return Inconclusive(Reason(CommonReason.AT_LIMIT), "model", ALLOW_TOKENS)
     text = reply.content.strip()

@@ -1,4 +1,4 @@
-"""The system's words reach the prompt, or are refused in so many words."""
+"""The probe of the system's turn: it reaches the prompt, or is refused with a message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class SystemRoleReason(StrEnum):
-    """What ``system-role`` finds."""
+    """The reasons of ``system-role``."""
 
     UNSEEN = "unseen"
     COUNTED = "counted"
@@ -28,7 +28,7 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Count the prompt with few words of the system and with many."""
+    """Compare prompts with a short system's turn and with a long one."""
     try:
         outcome = judge(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
     except RequestRefused as refused:
@@ -39,7 +39,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(short: Reply, longer: Reply) -> Outcome:
-    """Answers to a short and a longer word of the system."""
+    """Judge answers to a short and a long system's turn."""
     if short.usage.prompt is None:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     if same_length(short, longer) or (longer.usage.prompt or 0) < short.usage.prompt:

@@ -1,11 +1,11 @@
-"""``max_tokens`` is kept, and the answer says that it was cut."""
+"""The probe of ``max_tokens``: the limit holds, and the answer reports the cut."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.context import Context, asked
+from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import COUNT
@@ -13,7 +13,7 @@ from importer.validation.reply import Reply
 
 
 class TokenLimitReason(StrEnum):
-    """What ``token-limit`` finds."""
+    """The reasons of ``token-limit``."""
 
     TOO_MANY = "too-many"
     CUT = "cut"
@@ -27,12 +27,12 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Allow a few tokens where many are wanted."""
-    return asked(ctx, COUNT, judge, max_tokens=LIMIT)
+    """Allow a few tokens for an answer that needs many."""
+    return ask_both_ways(ctx, COUNT, judge, max_tokens=LIMIT)
 
 
 def judge(reply: Reply) -> Outcome:
-    """Return an answer that LIMIT tokens do not hold."""
+    """Judge an answer longer than ``LIMIT`` tokens."""
     count, finish = reply.usage.completion, reply.finish_reason
     if count is not None and count > LIMIT:
         return Fail(Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT), "engine")

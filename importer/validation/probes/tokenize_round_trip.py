@@ -1,4 +1,4 @@
-"""Text to tokens and back is the same text."""
+"""The probe of ``/tokenize``: text to tokens and back is the same text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.validation.tokenized import OWN
 
 
 class RoundTripReason(StrEnum):
-    """What ``tokenize-round-trip`` finds."""
+    """The reasons of ``tokenize-round-trip``."""
 
     NO_TOKENS = "no-tokens"
     COUNT_DIFFERS = "count-differs"
@@ -29,26 +29,31 @@ TEXT = "Say hello, Zoë! 你好 🙂"
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return an engine that has it, and is known to: it is no part of the OpenAI API."""
+    """Return why the probe does not apply: no such path, or an unknown server.
+
+    It is no part of the OpenAI API.
+    """
     return promise.unsure("tokenize")
 
 
 def run(ctx: Context) -> Outcome:
-    """There and back."""
+    """Tokenize a text and detokenize its tokens."""
     body = {"model": ctx.model, "prompt": TEXT, "add_special_tokens": False}
-    there = ctx.client.post("/tokenize", body, ctx.log)
-    tokens = there.get("tokens") if isinstance(there, dict) else None
+    tokenized = ctx.client.post("/tokenize", body, ctx.log)
+    tokens = tokenized.get("tokens") if isinstance(tokenized, dict) else None
     if not isinstance(tokens, list) or not tokens:
         return Fail(Reason(RoundTripReason.NO_TOKENS), "engine")
     back = ctx.client.post("/detokenize", {"model": ctx.model, "tokens": tokens}, ctx.log)
-    return judge(there, back)
+    return judge(tokenized, back)
 
 
-def judge(there: dict[str, Any], back: Any) -> Outcome:
-    """Return the tokens of TEXT, and what they were turned back into."""
-    tokens, text = there["tokens"], back.get("prompt") if isinstance(back, dict) else None
-    if there.get("count", len(tokens)) != len(tokens):
-        return Fail(Reason(RoundTripReason.COUNT_DIFFERS, count=there["count"], tokens=len(tokens)), "engine")
+def judge(tokenized: dict[str, Any], back: Any) -> Outcome:
+    """Judge the tokens of ``TEXT``, and the text of the tokens."""
+    tokens, text = tokenized["tokens"], back.get("prompt") if isinstance(back, dict) else None
+    if tokenized.get("count", len(tokens)) != len(tokens):
+        return Fail(
+            Reason(RoundTripReason.COUNT_DIFFERS, count=tokenized["count"], tokens=len(tokens)), "engine"
+        )
     if not isinstance(text, str):
         return Fail(Reason(RoundTripReason.NO_TEXT), "engine")
     if normalize("NFKC", text.strip()) != normalize("NFKC", TEXT):  # some put a space in front

@@ -1,4 +1,4 @@
-"""The tokenizer beside the weights keeps every letter, and its vocabulary is the one that it uses."""
+"""The probe of the tokenizer beside the weights: it keeps every letter, and uses its vocabulary."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from importer.validation.expectations import Expectations, no_chat
 from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM
-from importer.validation.tokenized import OWN, TEXT, asked, letters
+from importer.validation.tokenized import OWN, TEXT, letters, round_trip
 
 
 class TokenizerReason(StrEnum):
-    """What ``tokenizer-whole`` finds."""
+    """The reasons of ``tokenizer-whole``."""
 
     NO_TOKENIZER = "no-tokenizer"
     KEPT = "kept"
@@ -31,44 +31,44 @@ LESSON = (
     "Tokenizers saved again lost accents, capitals, spaces or merges; the model was blamed for its answers."
 )
 UNKNOWN = "<unk>"
-ENOUGH = 20  # words of a vocabulary that say something of it
+ENOUGH = 20  # words of a vocabulary; fewer have no verdict
 LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is more than half
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Whatever is served has one."""
+    """Return ``None``: every model has a tokenizer."""
     return None
 
 
 def run(ctx: Context) -> Outcome:
-    """Texts to tokens and back, without the engine, which may not offer that; then an answer's markers."""
-    found = asked(ctx)
-    if found is None:
+    """Judge texts after tokenization and back, without the engine, then the markers of an answer."""
+    result = round_trip(ctx)
+    if result is None:
         return NotApplicable(Reason(TokenizerReason.NO_TOKENIZER))
-    judged = {"text": judge_text(found.back[0]), "vocabulary": judge_vocabulary(found)}
+    outcomes = {"text": judge_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     if not no_chat(ctx.promise):
         seen = ctx.look(SUM)
-        judged["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
-    return together(judged)
+        outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
+    return together(outcomes)
 
 
 def judge_text(back: str) -> Outcome:
-    """TEXT after it went to tokens and back; spaces may be moved, and some vocabularies lack a letter."""
+    """Judge ``TEXT`` after tokenization and back; spaces may move, and some vocabularies lack a letter."""
     if UNKNOWN in back or letters(back) == letters(TEXT):
         return Pass(Reason(TokenizerReason.KEPT))
     return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), "configuration", OWN)
 
 
-def judge_vocabulary(found: Tokenized) -> Outcome:
-    """Return how many words of the vocabulary a text can yield."""
-    if found.sampled >= ENOUGH and found.reached < LEAST * found.sampled:
-        reason = Reason(TokenizerReason.UNUSED, sampled=found.sampled, reached=found.reached)
+def judge_vocabulary(result: Tokenized) -> Outcome:
+    """Judge the share of the vocabulary that texts can yield."""
+    if result.sampled >= ENOUGH and result.reached < LEAST * result.sampled:
+        reason = Reason(TokenizerReason.UNUSED, sampled=result.sampled, reached=result.reached)
         return Fail(reason, "configuration", OWN)
-    return Pass(Reason(TokenizerReason.USED, reached=found.reached, sampled=found.sampled))
+    return Pass(Reason(TokenizerReason.USED, reached=result.reached, sampled=result.sampled))
 
 
 def judge_markers(written: str) -> Outcome:
-    """Return an answer to which no tool was offered: a thought is not closed with a call's marker."""
+    """Judge an answer without tools: a call's marker must not close a thought."""
     thought = thinking_markup(written)
     behind = written.partition(thought)[2] if thought is not None and "/" not in thought else ""
     crossed = call_markup(behind) if thinking_markup(behind) is None else None

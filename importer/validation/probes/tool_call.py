@@ -1,4 +1,4 @@
-"""A question that needs the tool comes back as a structured call."""
+"""The probe of tool calls: a question that needs the tool is answered with a structured call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask, judge, and ask again where the model declined."""
+    """Judge answers to a question about the weather; repeat where the model declined."""
     outcome = ctx.judged(WEATHER, lambda reply: judge_call(reply, WEATHER))
     unseen = tools_unseen(ctx) if isinstance(outcome, Inconclusive) else None
     return unseen or outcome

@@ -1,4 +1,4 @@
-"""The same call, streamed: structured, complete, and finished as a call."""
+"""The probe of streamed tool calls: structured, complete, and finished as a call."""
 
 from __future__ import annotations
 

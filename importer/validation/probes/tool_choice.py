@@ -1,4 +1,4 @@
-"""``tool_choice`` is kept: a call where one is required, the one that is named, none where none may be."""
+"""The probe of ``tool_choice``: a required call, a named call, and none where none is allowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.reply import Reply
 
 
 class ToolChoiceReason(StrEnum):
-    """What ``tool-choice`` finds."""
+    """The reasons of ``tool-choice``."""
 
     REQUIRED = "required"
     NAMED = "named"
@@ -33,12 +33,12 @@ LESSON = "A named tool was ignored by one version of an engine and heard by anot
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Tools, and an engine whose server knows the field."""
+    """Return why the probe does not apply: no tools, or an engine without the field."""
     return no_tools(promise) or promise.lacks("tool-choice")
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask in three ways; the first that is not kept is told."""
+    """Judge three values; return the first that is ignored."""
     required = unended(judge_forced(ctx.first(REQUIRED), REQUIRED, None), REQUIRED, ctx)
     named = unended(judge_forced(ctx.first(NAMED), NAMED, "get_time"), NAMED, ctx)
     forbidden = judge_forbidden(ctx.first(FORBIDDEN))
@@ -51,25 +51,25 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
-    """Return an answer that has to be a call, of the tool ``name`` if there is one."""
-    asked = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
+    """Judge an answer that must be a call, of the tool ``name`` if there is one."""
+    demand = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
     if not reply.tool_calls:
         if reply.finish_reason == "length":
-            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=asked), "model", ALLOW_TOKENS)
+            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=demand), "model", ALLOW_TOKENS)
         content = reply.content.strip()[:80]
-        return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=asked, content=content), "engine")
+        return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=demand, content=content), "engine")
     called = reply.tool_calls[0].name
     if name is not None and called != name:
-        return Fail(Reason(ToolChoiceReason.OTHER_CALLED, asked=asked, called=called), "engine")
+        return Fail(Reason(ToolChoiceReason.OTHER_CALLED, asked=demand, called=called), "engine")
     outcome = judge_call(reply, prompt)
-    # Engines end a forced call with either word, and what it asks for is the model's own.
+    # Engines end a forced call with either finish_reason, and its arguments are the model's own.
     if isinstance(outcome, Fail) and not outcome.gives(CallReason.NOT_FINISHED):
         return outcome
-    return Pass(Reason(ToolChoiceReason.CALLED, asked=asked, called=called))
+    return Pass(Reason(ToolChoiceReason.CALLED, asked=demand, called=called))
 
 
 def judge_forbidden(reply: Reply) -> Outcome:
-    """Return an answer that must not call."""
+    """Judge an answer that must not call."""
     if reply.tool_calls:
         return Fail(Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name), "engine")
     return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))

@@ -1,4 +1,4 @@
-"""The tool's result goes back, and the answer uses it."""
+"""The probe of tool results: the tool's result reaches the prompt, and the answer uses it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from importer.validation.reply import Reply
 
 
 class ToolResultReason(StrEnum):
-    """What ``tool-result-turn`` finds."""
+    """The reasons of ``tool-result-turn``."""
 
     OTHER_ORDER = "other-order"
     ONE_OF_TWO = "one-of-two"
@@ -33,39 +33,43 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Give the result, see that it reaches the prompt, and that the answer shows it."""
+    """Send the result; judge its place in the prompt and the answer to it."""
     both = judge_rendered(ctx.rendered(BOTH_ANSWERED))
     answered = results_unseen(ctx) or both or ctx.judged(WEATHER_ANSWERED, judge)
     return (_in_another_order(ctx) if isinstance(answered, Pass) else None) or answered
 
 
 def _in_another_order(ctx: Context) -> Fail | None:
-    """Return two results, told to the engine and to the model as the template renders them; once more if
-    unlike.
+    """Return the fault of two results in another order than the template renders them; confirmed by a second
+    try.
     """
-    found = None
+    failure = None
     ways: tuple[dict[str, Any], ...] = ({}, {"max_tokens": ctx.promise.max_tokens})
     for sent in ways:
         alone = ctx.raw(BOTH_ANSWERED, **sent)
         if alone is None:
             return None
         try:
-            told = ctx.ask(BOTH_ANSWERED, **sent).content
+            answer = ctx.ask(BOTH_ANSWERED, **sent).content
         except ExchangeError:
             return None
-        found = judge_order(told, outside(alone))
-        if found is None:
+        failure = judge_order(answer, outside(alone))
+        if failure is None:
             return None
-    return found
+    return failure
 
 
-def judge_order(told: str, alone: str) -> Fail | None:
-    """Return an answer over two results, and what the model writes after the rendered prompt of the same."""
+def judge_order(answer: str, alone: str) -> Fail | None:
+    """Judge an answer over two results, beside the completion of the same rendered prompt."""
     words, cities = BOTH_ANSWERED.expects, TWO_CITIES.expects
-    here, there = (_order(text, words) for text in (told, alone))
-    if len(here) != len(there) or here == there or _order(told, cities) != _order(alone, cities):
+    served, completed = (_order(text, words) for text in (answer, alone))
+    if (
+        len(served) != len(completed)
+        or served == completed
+        or _order(answer, cities) != _order(alone, cities)
+    ):
         return None
-    reason = Reason(ToolResultReason.OTHER_ORDER, here=here[0], there=there[0])
+    reason = Reason(ToolResultReason.OTHER_ORDER, here=served[0], there=completed[0])
     remedy = Reason(Remedy.OTHER_VERSION_ORDER)
     return Fail(reason, "engine", remedy, trials=2)
 
@@ -77,9 +81,7 @@ def _order(text: str, words: Sequence[str]) -> list[str]:
 
 
 def judge_rendered(text: str | None) -> Fail | None:
-    """Return two results, as the template renders them; ``None`` where nobody can tell, or it refuses
-    them.
-    """
+    """Judge two results as the template renders them; ``None`` without a fault or a rendered prompt."""
     lost = [word for word in BOTH_ANSWERED.expects if text and word not in text]
     if not lost or len(lost) == len(BOTH_ANSWERED.expects):
         return None
@@ -91,7 +93,7 @@ def judge_rendered(text: str | None) -> Fail | None:
 
 
 def judge(reply: Reply) -> Outcome:
-    """Return an answer after the tool has spoken."""
+    """Judge an answer after the result of the tool."""
     text = reply.content.strip()
     if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
         return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))

@@ -1,4 +1,4 @@
-"""The tools on offer reach the model's prompt."""
+"""The probe of tools in the prompt: the tools on offer reach it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importer.validation.remedy import Remedy
 
 
 class ToolsInPromptReason(StrEnum):
-    """What ``tools-in-prompt`` finds."""
+    """The reasons of ``tools-in-prompt``."""
 
     SEEN = "seen"
     SHOWN_LATER = "shown-later"
@@ -29,7 +29,7 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Count the prompt's tokens with one tool and with two."""
+    """Compare prompts with one tool and with two."""
     unseen = tools_unseen(ctx)
     if unseen is not None:
         return unseen
@@ -43,7 +43,9 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Outcome:
-    """Prompts with one tool and with two: of a first question, and of one behind calls and their results."""
+    """Judge prompts with one tool and with two: of a first question, and of one behind calls and their
+    results.
+    """
     if None in (one, two, later, later_two) or one == two or later != later_two:
         return Pass(Reason(ToolsInPromptReason.SHOWN_LATER))
     return Fail(

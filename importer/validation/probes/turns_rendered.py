@@ -1,4 +1,4 @@
-"""All that was said stands in the prompt: each turn and call, in order, opened and closed alike."""
+"""The probe of the template: each turn and call stands in the prompt, in order, opened and closed alike."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from importer.validation.remedy import Remedy
 
 
 class TurnsReason(StrEnum):
-    """What ``turns-rendered`` finds."""
+    """The reasons of ``turns-rendered``."""
 
     TOOLS_REFUSED = "tools-refused"
     BREAKS = "breaks"
@@ -69,24 +69,24 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Let the template write conversations that no engine is asked, and read what it writes."""
+    """Judge conversations as the template renders them; no request is sent."""
     if ctx.render is None or not ctx.render.digest:
         return NotApplicable(Reason(CommonReason.NOT_RENDERED))
     rounds = () if no_tools(ctx.promise) else (TALK_WITH_TOOLS, ROUND if _calls_two(ctx) else ROUND_OF_ONE)
-    found = {"tools": _letters_of_tools(ctx.render), "tags": judge_tagged(_told(ctx, TAGGED))}
-    found |= {p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, LONG_TALK, *rounds)}
-    found["system"] = judge_system(_told(ctx, TALK_WITH_SYSTEM))
+    outcomes = {"tools": _letters_of_tools(ctx.render), "tags": judge_tagged(_rendered(ctx, TAGGED))}
+    outcomes |= {p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, LONG_TALK, *rounds)}
+    outcomes["system"] = judge_system(_rendered(ctx, TALK_WITH_SYSTEM))
     if rounds:
-        found["arguments"] = judge_empty(_told(ctx, CALLED), _told(ctx, CALLED_EMPTY))
-    return together(found)
+        outcomes["arguments"] = judge_empty(_rendered(ctx, CALLED), _rendered(ctx, CALLED_EMPTY))
+    return together(outcomes)
 
 
-def _told(ctx: Context, prompt: Prompt) -> str:
+def _rendered(ctx: Context, prompt: Prompt) -> str:
     return ctx.rendered(prompt) or ""
 
 
 def _letters_of_tools(render: Render) -> Outcome:
-    """Return what else a template does to tools and calls, whether they are promised or not."""
+    """Judge letters beyond ASCII in tools and calls, with a tool parser or without."""
     try:
         return judge_letters(render(BEYOND_ASCII) or "", render.knows)
     except TemplateRefusedError:
@@ -94,7 +94,7 @@ def _letters_of_tools(render: Render) -> Outcome:
 
 
 def _calls_two(ctx: Context) -> bool:
-    """Return whether the model makes several calls at once: only then a prompt has to hold them."""
+    """Return whether the model makes several calls at once: only then a prompt must hold them."""
     try:
         return len(ctx.first(TWO_CITIES).tool_calls) > 1
     except ExchangeError:
@@ -102,7 +102,9 @@ def _calls_two(ctx: Context) -> bool:
 
 
 def _written(render: Render, prompt: Prompt) -> Outcome:
-    """Return a conversation in plain texts; where these are lost, in parts, as models that see want it."""
+    """Judge a conversation with plain contents; where these are lost, with parts, as vision models need
+    them.
+    """
     plain = _read(render, prompt)
     if not isinstance(plain, Fail):
         return plain
@@ -111,8 +113,8 @@ def _written(render: Render, prompt: Prompt) -> Outcome:
 
 
 def _in_parts(prompt: Prompt) -> Prompt:
-    made = ({**m, "content": [{"type": "text", "text": m["content"]}]} for m in prompt.messages)
-    return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(made))
+    turns = ({**m, "content": [{"type": "text", "text": m["content"]}]} for m in prompt.messages)
+    return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(turns))
 
 
 def _read(render: Render, prompt: Prompt) -> Outcome:
@@ -123,12 +125,12 @@ def _read(render: Render, prompt: Prompt) -> Outcome:
     whole = judge(text, prompt)
     if not isinstance(whole, Pass):
         return whole
-    found = {"letters": judge_letters(text, render.knows), "ends": whole}
-    found["later"] = judge_clock(text, _later(render, prompt))
+    outcomes = {"letters": judge_letters(text, render.knows), "ends": whole}
+    outcomes["later"] = judge_clock(text, _later(render, prompt))
     if prompt.name.startswith(TALK.name) and not prompt.tools and prompt.messages[0]["role"] == "user":
         opening = replace(prompt, name=f"{prompt.name}-opening", messages=prompt.messages[:1])
-        found["ends"] = judge_ends(text, _later(render, opening, 0) or "", render.stops)
-    return together(found)
+        outcomes["ends"] = judge_ends(text, _later(render, opening, 0) or "", render.stops)
+    return together(outcomes)
 
 
 def _later(render: Render, prompt: Prompt, seconds: float = LATER) -> str | None:
@@ -139,7 +141,7 @@ def _later(render: Render, prompt: Prompt, seconds: float = LATER) -> str | None
 
 
 def judge_refused(refused: TemplateRefusedError) -> Outcome:
-    """Return a conversation that the template does not write."""
+    """Judge the refusal of a conversation by the template."""
     if refused.broke:
         return Fail(
             Reason(TurnsReason.BREAKS, says=str(refused)), "configuration", Reason(Remedy.OTHER_TEMPLATE)
@@ -147,8 +149,8 @@ def judge_refused(refused: TemplateRefusedError) -> Outcome:
     return NotApplicable(Reason(TurnsReason.REFUSED, says=str(refused)))
 
 
-def said(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """Role and words of all that a conversation holds but the system's, which may be moved or left out."""
+def spoken_parts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """Yield role and text of each part of a conversation but the system's, that may be moved or left out."""
     for message in messages:
         words = message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
         for call in message.get("tool_calls") or ():
@@ -160,26 +162,26 @@ def said(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 
 def judge(text: str, prompt: Prompt) -> Outcome:
-    """Return a conversation as the template writes it: all of it, in order.
+    """Judge a conversation as the template renders it: all of it, in order.
 
-    Calls or results of which none is there are other probes' matter: not every model has tools.
+    Calls or results that are all absent are left to other probes: not every model has tools.
     """
-    parts = list(said(prompt.messages))
+    parts = list(spoken_parts(prompt.messages))
     absent = {role for role in (CALL, "tool") if not any(w in text for r, w in parts if r == role)}
-    at = 0
+    position = 0
     for role, words in parts:
         if role in absent:
             continue
-        place = text.find(words, at)
+        place = text.find(words, position)
         if place < 0:
             lost = TurnsReason.MOVED if words in text else TurnsReason.LOST
             return Fail(Reason(lost, role=role, words=words), "configuration", EVERYTHING)
-        at = place + len(words)
+        position = place + len(words)
     return Pass(Reason(TurnsReason.ALL_THERE))
 
 
 def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
-    """Return a question, an answer and a question, and the first question alone; ``stops`` end an answer.
+    """Judge a question, an answer and a question, beside the first question alone; ``stops`` end an answer.
 
     Where one of them ends the question, one ends the answer, too; and an answer begins as a new one does.
     """
@@ -198,15 +200,13 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
 
 
 def beginnings(text: str, opening: str) -> tuple[str, str]:
-    """Return what stands between TALK's question and its answer, and behind the question where none is there
-    yet.
-    """
+    """Return the text between TALK's question and its answer, and behind the question without an answer."""
     question, answer = (message["content"] for message in TALK.messages[:2])
     return text.partition(question)[2].partition(answer)[0], opening.partition(question)[2]
 
 
 def judge_system(text: str) -> Outcome:
-    """Return a conversation with a system's turn: it may be left out, which is another probe's matter."""
+    """Judge a conversation with a system's turn; its absence is left to another probe."""
     words = TALK_WITH_SYSTEM.messages[0]["content"]
     if text.count(words) < 2:
         return Pass(Reason(TurnsReason.SYSTEM_ONCE))
@@ -215,7 +215,7 @@ def judge_system(text: str) -> Outcome:
 
 
 def judge_tagged(text: str) -> Outcome:
-    """Return a question with a tag in it, as the template writes it; the tag itself may be made harmless."""
+    """Judge a question with a tag in it, as the template renders it; the tag itself may be changed."""
     parts = [part.strip() for part in TAGGED.messages[0]["content"].split("</think>")]
     lost = [part for part in parts if part not in text]
     if len(lost) != 1:
@@ -225,7 +225,7 @@ def judge_tagged(text: str) -> Outcome:
 
 
 def judge_empty(called: str, empty: str) -> Outcome:
-    """Conversations with a call that has arguments, and with one that has none; many formats are no JSON."""
+    """Judge conversations with a call with arguments and one without; many formats are no JSON."""
     with_some, with_none = (names_in_json(text) for text in (called, empty))
     if "find_events" not in with_some or not empty or "list_events" in with_none:
         return Pass(Reason(TurnsReason.EMPTY_ALIKE))
@@ -237,24 +237,22 @@ def judge_empty(called: str, empty: str) -> Outcome:
 
 
 def names_in_json(text: str) -> set[str]:
-    """Return what is given as ``name`` in the JSON objects that stand in ``text``, each alone or in
-    another.
-    """
-    found, decoder = set(), json.JSONDecoder()
+    """Return each ``name`` in the JSON objects in ``text``, alone or inside another."""
+    names, decoder = set(), json.JSONDecoder()
     for start in (place.start() for place in re.finditer(r"\{", text)):
         try:
             value, _ = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             continue
         if isinstance(value.get("name"), str):
-            found.add(value["name"])
-    return found
+            names.add(value["name"])
+    return names
 
 
 def judge_beginnings(earlier: str, new: str) -> Outcome:
-    """Return what stands between a question and its answer: an earlier one, and one that is asked for now."""
-    there, here = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
-    if there.startswith(here) or here.startswith(there):
+    """Judge the text between a question and its answer: of an earlier turn, and of the new one."""
+    before, now = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
+    if before.startswith(now) or now.startswith(before):
         return Pass(Reason(TurnsReason.BEGIN_ALIKE))
     return Fail(
         Reason(TurnsReason.BEGIN_DIFFERS, earlier=earlier, new=new),
@@ -263,19 +261,17 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
     )
 
 
-def judge_letters(text: str, meant: Callable[[str], bool]) -> Outcome:
-    """Return a conversation without such signs, as it is written; ``meant`` tells those that the template
-    names.
-    """
-    found = ENTITY.search(text)
-    if found is None or meant(found.group()):
+def judge_letters(text: str, is_named: Callable[[str], bool]) -> Outcome:
+    """Judge a rendered conversation without escapes; ``is_named`` returns whether the template names one."""
+    match = ENTITY.search(text)
+    if match is None or is_named(match.group()):
         return Pass(Reason(TurnsReason.LETTERS_KEPT))
-    escaped = TurnsReason.FOR_A_WEB_PAGE if found.group().startswith("&") else TurnsReason.FOR_ASCII
-    return Fail(Reason(escaped, written=found.group()), "configuration", Reason(Remedy.NO_ESCAPING))
+    escaped = TurnsReason.FOR_A_WEB_PAGE if match.group().startswith("&") else TurnsReason.FOR_ASCII
+    return Fail(Reason(escaped, written=match.group()), "configuration", Reason(Remedy.NO_ESCAPING))
 
 
 def judge_clock(now: str, later: str | None) -> Outcome:
-    """Return the same conversation, and a little later on the same day."""
+    """Judge the same conversation, and one rendered later on the same day."""
     if later is None or later == now:
         return Pass(Reason(TurnsReason.NO_CLOCK))
     return Fail(

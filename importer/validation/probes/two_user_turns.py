@@ -1,4 +1,4 @@
-"""Two turns of the user in a row are answered, or refused cleanly."""
+"""The probe of two turns of the user in a row: they are answered, or refused cleanly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Greet twice."""
+    """Send two greetings in a row."""
     try:
         return ctx.judged(TWO_USERS, lambda reply: plain_chat.judge(reply, ctx.promise.markers))
     except RequestRefused as refused:

@@ -1,4 +1,4 @@
-"""Arguments of every type, nested and not in ASCII, arrive as what they are, encoded once."""
+"""The probe of typed arguments: every type, nested and beyond ASCII, arrives unchanged, encoded once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from importer.validation.prompts import TRIP, TRIP_TOOL
 
 
 class TypedArgumentsReason(StrEnum):
-    """What ``typed-arguments`` finds."""
+    """The reasons of ``typed-arguments``."""
 
     POINTED = "pointed"
 
@@ -27,40 +27,38 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Return whole and streamed; the tool's schema is the judge, which takes 2.0 for a whole number."""
-    found = both_ways(ctx, TRIP, lambda reply: judge_call(reply, TRIP))
-    if not isinstance(found, Pass):
-        return found
+    """Judge the call, whole and streamed, by the tool's schema; it accepts 2.0 for a whole number."""
+    outcome = both_ways(ctx, TRIP, lambda reply: judge_call(reply, TRIP))
+    if not isinstance(outcome, Pass):
+        return outcome
     calls = [call for stream in (False, True) for call in ctx.first(TRIP, stream=stream).tool_calls]
     pointed = [number for call in calls for number in whole_with_point(call.arguments)]
     seen = ctx.look(TRIP) if pointed else None
-    return (judge_pointed(pointed, seen.written) if seen is not None else None) or found
+    return (judge_pointed(pointed, seen.written) if seen is not None else None) or outcome
 
 
 def whole_with_point(arguments: str) -> list[str]:
-    """Yield whole numbers with a point or an exponent, as they are spelled, where the tool wants an
-    integer.
-    """
+    """Return whole numbers spelled with a point or an exponent, where the tool has an integer."""
 
     class Spelled(str):
         """A number with a point or an exponent."""
 
-    def found(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
+    def spellings(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, Spelled) and schema.get("type") == "integer" and float(value).is_integer():
             yield str(value)
         for key, inner in value.items() if isinstance(value, dict) else ():
-            yield from found(inner, schema.get("properties", {}).get(key, {}))
+            yield from spellings(inner, schema.get("properties", {}).get(key, {}))
 
     try:
-        return list(found(json.loads(arguments, parse_float=Spelled), TRIP_TOOL["function"]["parameters"]))
+        return list(
+            spellings(json.loads(arguments, parse_float=Spelled), TRIP_TOOL["function"]["parameters"])
+        )
     except (ValueError, RecursionError):
         return []
 
 
 def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
-    """Return whole numbers that arrived with a point, beside what the model wrote; ``None`` if it wrote them
-    so.
-    """
+    """Return the fault of whole numbers with a point; ``None`` if the model wrote them so."""
     number = next((n for n in pointed if n not in written), None)
     if number is None or not written.strip():
         return None

@@ -1,4 +1,4 @@
-"""The tokens that are counted are the tokens that there are: whole and streamed, prompt and answer."""
+"""The probe of usage: the counted tokens are the tokens of prompt and answer, whole and streamed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.validation.reply import Reply
 
 
 class UsageReason(StrEnum):
-    """What ``usage-counts`` finds."""
+    """The reasons of ``usage-counts``."""
 
     NO_COUNT = "no-count"
     FLAWED = "flawed"
@@ -31,18 +31,18 @@ LESSON = "Streams came without counts, or with others than the whole answer: bil
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return a chat, and an engine that counts alike both ways."""
+    """Return why the probe does not apply: no chat, or an engine with other counts for streams."""
     return no_chat(promise) or promise.lacks("usage")
 
 
 def run(ctx: Context) -> Outcome:
-    """Count one greeting in every way there is."""
+    """Compare the counts of one greeting."""
     whole, streamed = ctx.first(GREETING), ctx.first(GREETING, stream=True)
     return judge(whole, streamed, prompt_tokens(ctx))
 
 
 def prompt_tokens(ctx: Context) -> int | None:
-    """Return how many tokens the tokenizer makes of the prompt, where it can be asked."""
+    """Return the tokens of the prompt by the tokenizer, where the engine has that path."""
     if ctx.promise.offers is None or ctx.promise.lacks("tokenize"):
         return None
     answer = ctx.client.post("/tokenize", {"model": ctx.model, "messages": list(GREETING.messages)}, ctx.log)
@@ -51,7 +51,7 @@ def prompt_tokens(ctx: Context) -> int | None:
 
 
 def judge(whole: Reply, streamed: Reply, counted: int | None = None) -> Outcome:
-    """Return two answers to one prompt, and the tokenizer's count of it."""
+    """Judge two answers to one prompt, and the tokenizer's count of it."""
     if whole.usage.prompt is None and whole.usage.completion is None:
         return NotApplicable(Reason(UsageReason.NO_COUNT))
     for name, reply in (("whole", whole), ("streamed", streamed)):
@@ -71,8 +71,8 @@ def judge(whole: Reply, streamed: Reply, counted: int | None = None) -> Outcome:
         return Fail(
             Reason(UsageReason.TOKENIZER_DIFFERS, prompt=whole.usage.prompt, counted=counted), "engine"
         )
-    told = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
-    return Pass(told, trials=2)
+    reason = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
+    return Pass(reason, trials=2)
 
 
 def _flaw(reply: Reply) -> Reason | None:

@@ -1,0 +1,37 @@
+"""Every key that a reader gives has its place: in the YAML, in our block of it, or in the receipt."""
+
+from __future__ import annotations
+
+import ast
+
+from importer.config_file import schema
+from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS, SAMPLING, TOP_LEVEL
+from tests.product.test_structure import MODULES, room, tree
+
+APART = {"backend", "sampling_modes"}  # decided on their own
+
+
+def keys() -> set[str]:
+    """Return the constant keys of evidence in all readers."""
+    found = set()
+    for module, path in MODULES.items():
+        if room(module) in {"signals", "memory"}:
+            for node in ast.walk(tree(path)):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "Evidence" and len(node.args) > 1:
+                    key = node.args[1]
+                    if isinstance(key, ast.Constant):
+                        found.add(str(key.value))
+    return found
+
+
+def test_every_key_has_a_place() -> None:
+    placed = {*OPTIONS, *FACTS, *REMARKS, *(f"parameters.{key}" for key in SAMPLING), *SAMPLING, *APART}
+    homeless = {key for key in keys() - placed if key.split(".")[0] not in TOP_LEVEL}
+    assert len(keys()) > 10
+    assert not homeless, f"give {homeless} a place in config_file/field_paths.py; docs/adding.md tells where"
+
+
+def test_every_fact_is_in_the_schema_of_our_block() -> None:
+    block = schema.load("document")["properties"]["importer"]["properties"]
+    assert block
+    assert {key for key in FACTS if key not in block} == set()
