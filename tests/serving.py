@@ -120,7 +120,7 @@ class Service:
                 process.wait()
 
     def engines(self) -> list[int]:
-        """Processes that serve a model of this service's cache, their guardians included."""
+        """Processes that serve a model of this service's cache, their supervisors included."""
         found = []
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             try:

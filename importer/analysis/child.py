@@ -47,15 +47,15 @@ def _analyse(question: Question) -> Analysis:
     template, tokens = find.find(snapshot), vocabulary.read(snapshot)
     if question.override is not None:
         template = template_of(question.override, template, tokens, renderer)
-    study = question.study
-    if study is None and template is not None:
-        study = analyze(template, tokens, renderer)
+    analysis = question.study
+    if analysis is None and template is not None:
+        analysis = analyze(template, tokens, renderer)
     facts = collect(
-        snapshot, kind, study, question.platform, ignore_name=question.ignore_name,
+        snapshot, kind, analysis, question.platform, ignore_name=question.ignore_name,
         machine=question.machine, able=capabilities.load,
         template=None if question.override is None else question.override.source,
     )  # fmt: skip
-    return Analysis(kind.kind, template, tokens, study, tuple(facts))
+    return Analysis(kind.kind, template, tokens, analysis, tuple(facts))
 
 
 def bind(bound: EngineQuestion) -> Facts:

@@ -71,7 +71,7 @@ def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str
 
     def begin(file: RepoFile) -> _Begun:
         data, size = part(file, 0, FIRST)
-        with _believed(snapshot, file.path):
+        with _valid_header(snapshot, file.path):
             return _Begun(RepoFile(file.path, size), data, PREFIX + safetensors.length(data, size))
 
     def finish(begun: _Begun) -> bytes:
@@ -85,7 +85,7 @@ def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str
         raise _bad(snapshot, files[0].path, Reason(WeightsReason.TOTAL, limit=TOTAL))
     tensors: dict[str, Tensor] = {}
     for begun, header in zip(started, _batches(finish, started), strict=True):
-        with _believed(snapshot, begun.file.path):
+        with _valid_header(snapshot, begun.file.path):
             more = safetensors.parse(header, begun.file.size)  # one at a time, to limit memory
         twice = tensors.keys() & more.keys()
         if twice:
@@ -147,7 +147,7 @@ def _local(snapshot: Snapshot, root: Path, file: RepoFile, first: int, count: in
 
 
 @contextmanager
-def _believed(snapshot: Snapshot, path: str) -> Iterator[None]:
+def _valid_header(snapshot: Snapshot, path: str) -> Iterator[None]:
     try:
         yield
     except MalformedHeader as error:

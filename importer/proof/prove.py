@@ -91,7 +91,7 @@ def unproved(reason: Reason, target: Target, template: str) -> Proof:
     return Proof(target.backend, str(target.version), template, {}, {}, unasked)
 
 
-def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
+def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
     """Return the proof of all parsers on all samples, the passing ones in pieces too.
 
     ``declared`` is whether ``tokens`` are the repository's own list. Without one, a marker counts as one
@@ -101,11 +101,11 @@ def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Parse
     parsers = worker.list()
     version = worker.version()
     by_field = {
-        "tool_parser": tuple(_without_reasoning(s) for s in study.samples if s.tools),
-        "reasoning_parser": (*(s for s in study.samples if not s.tools), *_off_by_request(study)),
+        "tool_parser": tuple(_without_reasoning(s) for s in analysis.samples if s.tools),
+        "reasoning_parser": (*(s for s in analysis.samples if not s.tools), *_off_by_request(analysis)),
     }
-    ways = [tokens] if declared else [_assumed(study.samples, tokens), tokens]
-    off = (OFF_BY_REQUEST, "plain") if study.thinking.default is False else ()
+    ways = [tokens] if declared else [_assumed(analysis.samples, tokens), tokens]
+    off = (OFF_BY_REQUEST, "plain") if analysis.thinking.default is False else ()
     verdicts = {}
     unasked = {}
     for key, samples in by_field.items():
@@ -117,9 +117,9 @@ def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Parse
     return Proof(
         engine=worker.engine,
         version=version,
-        template=study.digest,
+        template=analysis.digest,
         verdicts=verdicts,
-        written={s.case: s.completion for s in study.samples},
+        written={s.case: s.completion for s in analysis.samples},
         unasked=unasked,
         assumed=not declared,
         inferred=_inferred(worker, ways[0]),
@@ -134,11 +134,11 @@ def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:
     return {"tool_parser": chosen.tool, "reasoning_parser": chosen.reasoning}
 
 
-def _off_by_request(study: TemplateAnalysis) -> Iterator[Sample]:
+def _off_by_request(analysis: TemplateAnalysis) -> Iterator[Sample]:
     """Yield the answer without reasoning again, with the template's variable for it in the request."""
-    for sample in study.samples:
-        if sample.case == OFF_BY_DEFAULT and study.thinking.off:
-            yield replace(sample, case=OFF_BY_REQUEST, kwargs={**sample.kwargs, **study.thinking.off})
+    for sample in analysis.samples:
+        if sample.case == OFF_BY_DEFAULT and analysis.thinking.off:
+            yield replace(sample, case=OFF_BY_REQUEST, kwargs={**sample.kwargs, **analysis.thinking.off})
 
 
 def _without_reasoning(sample: Sample) -> Sample:

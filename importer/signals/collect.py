@@ -44,7 +44,7 @@ class GatherReason(StrEnum):
 def collect(
     snapshot: Snapshot,
     kind: KindFinding,
-    study: TemplateAnalysis | None,
+    analysis: TemplateAnalysis | None,
     platform: str,
     *,
     ignore_name: bool,
@@ -62,10 +62,10 @@ def collect(
         *family.evidence(snapshot, ignore_name),
         *sampling.evidence(snapshot),
         *([] if ignore_name else card.evidence(snapshot)),
-        *stop_words.evidence(snapshot, None if kind.kind == "base" else study),
+        *stop_words.evidence(snapshot, None if kind.kind == "base" else analysis),
         *quantisation.evidence(snapshot),
         *backend.evidence(snapshot, platform, machine, able),
-        *template_markers.evidence(study, template),
+        *template_markers.evidence(analysis, template),
     ]
 
 

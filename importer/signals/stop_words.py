@@ -31,7 +31,7 @@ class StopReason(StrEnum):
     UNNAMED = "unnamed"
 
 
-def evidence(snapshot: Snapshot, study: TemplateAnalysis | None) -> list[Evidence]:
+def evidence(snapshot: Snapshot, analysis: TemplateAnalysis | None) -> list[Evidence]:
     """Return the end tokens, and a stop word where the template's end of turn is not among them."""
     tokens = vocabulary.read(snapshot)
     known = {t.content: t for t in tokens.tokens}
@@ -40,11 +40,11 @@ def evidence(snapshot: Snapshot, study: TemplateAnalysis | None) -> list[Evidenc
     eos = known.get(tokens.named.get("eos_token", ""))
     if eos is not None and eos.id is not None:
         ids = list(dict.fromkeys([*ids, eos.id]))
-    turns = [] if study is None else _turns(study, known)
+    turns = [] if analysis is None else _turns(analysis, known)
     missing = [t for t in turns if t != eos and _is_missing(t, ids, texts)]
     facts = []
-    if study is not None and missing:
-        facts.append(_stop(study, [t.content for t in missing], _shown(ids, texts)))
+    if analysis is not None and missing:
+        facts.append(_stop(analysis, [t.content for t in missing], _shown(ids, texts)))
         ids += [t.id for t in missing if t.id is not None]
     if ids:
         reason = Reason(StopReason.LISTED, file=None if source == TOKENIZER else source, template=bool(facts))
@@ -53,8 +53,10 @@ def evidence(snapshot: Snapshot, study: TemplateAnalysis | None) -> list[Evidenc
     return facts
 
 
-def _stop(study: TemplateAnalysis, words: list[str], listed: tuple[str | Reason, ...]) -> Evidence:
-    reason = Reason(StopReason.END_OF_TURN, ends=bool(study.end_of_turn), words=tuple(words), listed=listed)
+def _stop(analysis: TemplateAnalysis, words: list[str], listed: tuple[str | Reason, ...]) -> Evidence:
+    reason = Reason(
+        StopReason.END_OF_TURN, ends=bool(analysis.end_of_turn), words=tuple(words), listed=listed
+    )
     return Evidence(Rule.END_OF_TURN, "stopwords", words, Source.TEMPLATE, reason, " and ".join(words))
 
 
@@ -89,9 +91,9 @@ def _is_missing(turn: Token, ids: Sequence[int], texts: Mapping[int, str]) -> bo
     return turn.id not in ids and (turn.id is not None or all(i in texts for i in ids))
 
 
-def _turns(study: TemplateAnalysis, known: Mapping[str, Token]) -> list[Token]:
+def _turns(analysis: TemplateAnalysis, known: Mapping[str, Token]) -> list[Token]:
     """Return the special tokens that end a turn, or begin the next, and stand in no completion."""
-    inside = [s.completion for s in study.samples]
-    ends = [study.end_of_turn] if study.end_of_turn else study.next_turns
+    inside = [s.completion for s in analysis.samples]
+    ends = [analysis.end_of_turn] if analysis.end_of_turn else analysis.next_turns
     tokens = [known[end] for end in ends if end in known]
     return [t for t in tokens if t.special and inside and not any(t.content in text for text in inside)]

@@ -26,16 +26,16 @@ class ShownReason(StrEnum):
     THINKS = "thinks"
 
 
-def evidence(study: TemplateAnalysis | None, source: str | None = None) -> list[Evidence]:
+def evidence(analysis: TemplateAnalysis | None, source: str | None = None) -> list[Evidence]:
     """Return evidence by wire format, under vLLM's parser names; a note without a value for unknown formats.
 
     ``source`` names a template that is not the model's own.
     """
-    if study is None:
+    if analysis is None:
         return [_note(key, Reason(ShownReason.NO_TEMPLATE)) for key in ("tool_parser", "reasoning_parser")]
-    sample = next((s for s in study.samples if s.case == "one-call"), None)
+    sample = next((s for s in analysis.samples if s.case == "one-call"), None)
     calls = None if sample is None else format_of(sample.prompt, sample.completion)
-    facts = [_calls(study, sample, calls), _thinking(study, calls)]
+    facts = [_calls(analysis, sample, calls), _thinking(analysis, calls)]
     return [replace(fact, source=source or Source.TEMPLATE) for fact in facts]
 
 
@@ -53,14 +53,14 @@ def _note(key: str, reason: Reason, quote: str = "") -> Evidence:
     return Evidence(Rule.TEMPLATE, key, None, Source.TEMPLATE, reason, quote)
 
 
-def _calls(study: TemplateAnalysis, sample: Sample | None, wire_format: WireFormat | None) -> Evidence:
+def _calls(analysis: TemplateAnalysis, sample: Sample | None, wire_format: WireFormat | None) -> Evidence:
     if sample is None:
-        instructed_format = instructed(study.tools_prompt)
+        instructed_format = instructed(analysis.tools_prompt)
         format_name = None if instructed_format is None else instructed_format.name
-        reason = Reason(ShownReason.NO_CALLS, problem=study.problems.get("one-call"), asked=format_name)
+        reason = Reason(ShownReason.NO_CALLS, problem=analysis.problems.get("one-call"), asked=format_name)
         if instructed_format is None:
             return _note("tool_parser", reason)
-        parser, quote = instructed_format.parsers["vllm"][0], study.tools_prompt[:160]
+        parser, quote = instructed_format.parsers["vllm"][0], analysis.tools_prompt[:160]
         return Evidence(Rule.TEMPLATE_INSTRUCTIONS, "tool_parser", parser, Source.TEMPLATE, reason, quote)
     quote = sample.completion[:160]
     if wire_format is None:
@@ -69,12 +69,12 @@ def _calls(study: TemplateAnalysis, sample: Sample | None, wire_format: WireForm
     return Evidence(Rule.TEMPLATE_FORMAT, "tool_parser", parser, Source.TEMPLATE, reason, quote)
 
 
-def _thinking(study: TemplateAnalysis, calls: WireFormat | None) -> Evidence:
-    thinking, key = study.thinking, "reasoning_parser"
+def _thinking(analysis: TemplateAnalysis, calls: WireFormat | None) -> Evidence:
+    thinking, key = analysis.thinking, "reasoning_parser"
     if thinking.markers is None:
-        if not study.samples:
+        if not analysis.samples:
             return _note(
-                key, Reason(ShownReason.NOT_RENDERED, problem=next(iter(study.problems.values()), None))
+                key, Reason(ShownReason.NOT_RENDERED, problem=next(iter(analysis.problems.values()), None))
             )
         return Evidence(Rule.TEMPLATE_FORMAT, key, None, Source.TEMPLATE, Reason(ShownReason.NO_REASONING))
     quote = " … ".join(thinking.markers)

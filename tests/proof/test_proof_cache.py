@@ -139,7 +139,7 @@ def ask(importer_home: Path) -> Asked:
 
 
 def prove(ask: Callable[[], Proof], **other: Any) -> Proof:
-    given: dict[str, Any] = {"study": STUDY, "tokens": TOKENS, "declared": True, "target": VLLM} | other
+    given: dict[str, Any] = {"analysis": STUDY, "tokens": TOKENS, "declared": True, "target": VLLM} | other
     return cached(**given, ask=ask)
 
 
@@ -151,9 +151,9 @@ def test_the_same_question_is_asked_once(ask: Asked) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"study": replace(STUDY, digest="d2")},
-        {"study": replace(STUDY, samples=())},
-        {"study": replace(STUDY, samples=(replace(STUDY.samples[0], kwargs={"enable_thinking": False}),))},
+        {"analysis": replace(STUDY, digest="d2")},
+        {"analysis": replace(STUDY, samples=())},
+        {"analysis": replace(STUDY, samples=(replace(STUDY.samples[0], kwargs={"enable_thinking": False}),))},
         {"tokens": replace(TOKENS, tokens=(("<call>", False),))},
         {"tokens": replace(TOKENS, eos="</s>")},
         {"tokens": replace(TOKENS, model_type="gpt_oss")},

@@ -125,11 +125,11 @@ def apple(case: DoctorCase, release: str | None = None) -> Result:
     if case.arch != "arm64":
         return Trouble(Reason(DoctorReason.ROSETTA, arch=case.arch), Reason(DoctorRemedy.ARM_PYTHON))
     have = version(release or platform.mac_ver()[0])
-    oldest, here = _built_for(case), ".".join(map(str, have))
+    oldest, current = _built_for(case), ".".join(map(str, have))
     if have >= oldest:
-        return Fine(Reason(DoctorReason.MACOS, version=here))
+        return Fine(Reason(DoctorReason.MACOS, version=current))
     required = ".".join(str(part) for part in oldest)
-    old = Reason(DoctorReason.MACOS_OLD, version=here, wanted=required)
+    old = Reason(DoctorReason.MACOS_OLD, version=current, wanted=required)
     return Trouble(old, Reason(DoctorRemedy.UPDATE_MACOS, wanted=required))
 
 
@@ -149,13 +149,13 @@ def instructions(case: DoctorCase) -> Result:
     flags = flags_of(case)
     if not flags:
         return CheckSkipped(Reason(DoctorReason.INSTRUCTIONS_UNKNOWN))
-    for who, required in baselines(case):
+    for package, required in baselines(case):
         lacking = sorted(required - flags)
         if lacking:
             reason = Reason(
-                DoctorReason.INSTRUCTIONS_LACKING, who=who, wanted=sorted(required), lacking=lacking
+                DoctorReason.INSTRUCTIONS_LACKING, who=package, wanted=sorted(required), lacking=lacking
             )
-            of_numpy = who == "numpy"
+            of_numpy = package == "numpy"
             remedy = DoctorRemedy.OTHER_MACHINE if of_numpy else DoctorRemedy.OTHER_MACHINE_OR_MLX
             return Trouble(reason, Reason(remedy))
     best = [f for f in ("sse4_2", "avx2", "avx512f", "avx512_bf16", "amx_bf16") if f in flags]
@@ -181,7 +181,7 @@ def baselines(case: DoctorCase) -> list[tuple[str, frozenset[str]]]:
     numpy = case.packages().get("numpy")
     if numpy is not None and version(numpy.version) >= NUMPY_V2:
         packages.append(("numpy", X86_V2))
-    return [(who, required) for who, required in packages if required]
+    return [(package, required) for package, required in packages if required]
 
 
 def _vllm(case: DoctorCase) -> frozenset[str]:
