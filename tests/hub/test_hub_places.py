@@ -79,7 +79,7 @@ def test_a_document_leads_nowhere_that_a_reference_does_not(site: Path, key: str
         with pytest.raises(ImporterError) as caught:
             validate.weights_of(stored, None, NOWHERE, fetch=False, progress=lambda _: None)
         assert caught.value.kind == "no-directories", (key, spelt)
-        assert validate._kept(stored, NOWHERE) is None
+        assert validate._weights_on_disk(stored, NOWHERE) is None
     inside = _document(site, key, str(site / "models" / "good"))
     with pytest.raises(ImporterError) as caught:
         validate.weights_of(
