@@ -111,7 +111,7 @@ def _counted(report: Mapping[str, Any]) -> dict[str, int]:
 def device(name: str, progress: Progress, check: Callable[[], None]) -> Iterator[int]:
     """Yield the lock of a device, once no other process of this machine holds it.
 
-    The lock is free when all its holders have exited. A supervisor of an engine inherits it, so that the device
+    The lock is free when all its holders have exited. An engine's supervisor inherits it, so that the device
     is not free before the engine has exited.
     """
     path = places.home() / "devices" / f"{re.sub(r'[^a-z0-9.-]', '-', name.lower())}.lock"
