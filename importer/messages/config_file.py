@@ -101,7 +101,9 @@ DOCUMENT: dict[str, dict[str, Text]] = {
     },
     "HoldingReason": {
         "edited": "it was edited since it was validated",
-        "failed": lambda told: f"its validation failed: {', '.join(told['probes']) or 'no probe applied'}",
+        "failed": lambda fields: (
+            f"its validation failed: {', '.join(fields['probes']) or 'no probe applied'}"
+        ),
         "other-engine": "it ran on {ran}, and the document is for {meant}",
         "other-version": "it ran on {engine} {ran}, and the document is for {meant}",
     },
@@ -115,12 +117,12 @@ DOCUMENT: dict[str, dict[str, Text]] = {
 RECHECK: dict[str, dict[str, Text]] = {
     "RecheckReason": {
         "backend": "it is decided for {backend} now",
-        "no-such-parser": lambda told: (
-            f"{told['engine']} has no {FIELDS[told['field']]} named {told['parser']}"
+        "no-such-parser": lambda fields: (
+            f"{fields['engine']} has no {FIELDS[fields['field']]} named {fields['parser']}"
         ),
-        "new-parser": lambda told: (
-            f"{told['engine']} has the {FIELDS[told['field']]} {told['parser']}, "
-            f"which {told['before']} has not"
+        "new-parser": lambda fields: (
+            f"{fields['engine']} has the {FIELDS[fields['field']]} {fields['parser']}, "
+            f"which {fields['before']} has not"
         ),
         "not-proved": "not proved now",
         "not-read": "{engine} does not read the template with {parser}: {problem}",

@@ -13,34 +13,34 @@ NOUNS = {"tool_parser": ("tool parser", "call tools"), "reasoning_parser": ("rea
 MODES = {"thinking": "with thinking", "non_thinking": "without thinking"}
 
 
-def _forbidden(told: Mapping[str, Any]) -> str:
-    says = f"{told['engine']} forces another format on calls with this parser: it forbids {told['words']}"
-    free = ", ".join(told["free"])
+def _forbidden(fields: Mapping[str, Any]) -> str:
+    says = f"{fields['engine']} forces another format on calls with this parser: it forbids {fields['words']}"
+    free = ", ".join(fields["free"])
     return f"{says}; free of that, and reading the template too: {free}" if free else says
 
 
-def _takes_another(told: Mapping[str, Any]) -> str:
+def _takes_another(fields: Mapping[str, Any]) -> str:
     return (
-        f"{told['engine']} chooses by itself and takes {told['parser'] or 'none'} for this template, "
+        f"{fields['engine']} chooses by itself and takes {fields['parser'] or 'none'} for this template, "
         "so a validation will show what it leaves unread"
     )
 
 
-def _nothing_known(told: Mapping[str, Any]) -> str:
-    noun, verb = NOUNS[told["field"]]
+def _nothing_known(fields: Mapping[str, Any]) -> str:
+    noun, verb = NOUNS[fields["field"]]
     nothing = f"nothing known says how this model would {verb}, so no {noun} is set"
-    return "; ".join((*told["notes"], nothing))
+    return "; ".join((*fields["notes"], nothing))
 
 
-def _sets(told: Mapping[str, Any]) -> str:
+def _sets(fields: Mapping[str, Any]) -> str:
     chosen = "which way this model answers is not known"
-    if told["mode"] is not None:
-        chosen = f"the document's is {MODES[told['mode']]}"
-    return f"{told['source']} has values of their own for each way of answering; {chosen}"
+    if fields["mode"] is not None:
+        chosen = f"the document's is {MODES[fields['mode']]}"
+    return f"{fields['source']} has values of their own for each way of answering; {chosen}"
 
 
-def _templates(told: Mapping[str, Any]) -> str:
-    names = " or ".join(told["templates"])
+def _templates(fields: Mapping[str, Any]) -> str:
+    names = " or ".join(fields["templates"])
     return f"a chat template of ours ({names}) would offer it tools in words of ours"
 
 
@@ -60,7 +60,9 @@ DECIDE: dict[str, dict[str, Text]] = {
         "heard-later": "heard later",
         "user-refuted": "the proof refutes it: {problem}",
         "proof-agrees": "the proof agrees",
-        "not-registered": lambda told: f"{told['engine']} has no {NOUNS[told['field']][0]} of that name",
+        "not-registered": lambda fields: (
+            f"{fields['engine']} has no {NOUNS[fields['field']][0]} of that name"
+        ),
         "known-to-have-none": "{source} knows this family to have none",
         "read-not-trained": "a template that {parsers} can read does not show that the model was trained "
         "for it",
@@ -90,7 +92,7 @@ DECIDE: dict[str, dict[str, Text]] = {
         "thought unless the request says so, so the default is said here",
     },
     "SamplingReason": {
-        "for-other-answers": lambda told: f"{told['reason']}, for answers {MODES[told['mode']]}",
+        "for-other-answers": lambda fields: f"{fields['reason']}, for answers {MODES[fields['mode']]}",
         "both-ways-differ": "it differs with and without thinking, and which way this model answers is not "
         "known",
         "sets-of-both-ways": _sets,
@@ -103,11 +105,11 @@ DECIDE: dict[str, dict[str, Text]] = {
 FIELDS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
 
 
-def _read(told: Mapping[str, Any]) -> str:
-    who = ", ".join(told["parsers"]) or "none"
-    more, vocabulary = " …" if told["more"] else "", ", vocabulary assumed" if told["assumed"] else ""
+def _read(fields: Mapping[str, Any]) -> str:
+    who = ", ".join(fields["parsers"]) or "none"
+    more, vocabulary = " …" if fields["more"] else "", ", vocabulary assumed" if fields["assumed"] else ""
     return (
-        f"{told['count']} of {told['of']} {FIELDS[told['field']]} of {told['engine']} {told['version']} read "
+        f"{fields['count']} of {fields['of']} {FIELDS[fields['field']]} of {fields['engine']} {fields['version']} read "
         f"what the template writes: {who}{more}{vocabulary}"
     )
 
@@ -116,16 +118,16 @@ def _calls(number: int) -> str:
     return {0: "no call", 1: "one call"}.get(number, f"{number} calls")
 
 
-def _splits(told: Mapping[str, Any]) -> str:
-    where = f"cut after token {told['split']}" if told["split"] else "token by token"
-    return f"{told['case']}: {told['different']} of {told['count']} splits differ, first {where}"
+def _splits(fields: Mapping[str, Any]) -> str:
+    where = f"cut after token {fields['split']}" if fields["split"] else "token by token"
+    return f"{fields['case']}: {fields['different']} of {fields['count']} splits differ, first {where}"
 
 
 PROOF: dict[str, dict[str, Text]] = {
     "JudgeReason": {
         "error": "{words}",
         "accident": "{words}",
-        "other-count": lambda told: f"read {_calls(told['read'])} where {_calls(told['stood'])} stood",
+        "other-count": lambda fields: f"read {_calls(fields['read'])} where {_calls(fields['stood'])} stood",
         "no-answer": "did not return the answer as content",
         "no-reasoning": "read no reasoning",
         "other-reasoning": "read the reasoning {got}, not {want}",

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 
-def _whole(told: Mapping[str, Any]) -> str:
-    return f"{told['count']} file{'s' if told['count'] != 1 else ''} of weights, each whole"
+def _whole(fields: Mapping[str, Any]) -> str:
+    return f"{fields['count']} file{'s' if fields['count'] != 1 else ''} of weights, each whole"
 
 
-def _several(told: Mapping[str, Any]) -> str:
-    return " ".join(dict.fromkeys(told["remedies"]))
+def _several(fields: Mapping[str, Any]) -> str:
+    return " ".join(dict.fromkeys(fields["remedies"]))
 
 
 TEXTS: dict[str, dict[str, Text]] = {

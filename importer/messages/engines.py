@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 
-def _death(told: Mapping[str, Any]) -> str:
-    how = "closed its answers" if told["status"] is None else f"ended with status {told['status']}"
-    return f"the worker {how}" + (f": {told['words']}" if told["words"] else "")
+def _death(fields: Mapping[str, Any]) -> str:
+    how = "closed its answers" if fields["status"] is None else f"ended with status {fields['status']}"
+    return f"the worker {how}" + (f": {fields['words']}" if fields["words"] else "")
 
 
 TEXTS: dict[str, dict[str, Text]] = {

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 
-def _source(told: Mapping[str, Any]) -> str:
-    at = f" at {told['revision']}" if told["revision"] else ""
-    return f"{told['name']}: {told['model']}{at}, for {told['engine']}"
+def _source(fields: Mapping[str, Any]) -> str:
+    at = f" at {fields['revision']}" if fields["revision"] else ""
+    return f"{fields['name']}: {fields['model']}{at}, for {fields['engine']}"
 
 
 TEXTS: dict[str, dict[str, Text]] = {

@@ -9,25 +9,25 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 
-def _too_large(told: Mapping[str, Any]) -> str:
-    each = " on each" if told["each"] else ""
-    over = f"{told['over']} more than the {told['budget']} that can be used"
-    parts = ", ".join(told["parts"])
-    return "; ".join((f"it does not fit {told['device']}: {parts}{each}, {over}", *told["ways"]))
+def _too_large(fields: Mapping[str, Any]) -> str:
+    each = " on each" if fields["each"] else ""
+    over = f"{fields['over']} more than the {fields['budget']} that can be used"
+    parts = ", ".join(fields["parts"])
+    return "; ".join((f"it does not fit {fields['device']}: {parts}{each}, {over}", *fields["ways"]))
 
 
 def _several(what: str) -> Text:
-    def says(told: Mapping[str, Any]) -> str:
-        of = "" if told["of"] is None else f" of {told['of']}"
-        return f"{told['cards']}{of} {what}{told['device']}, {told['budget']} of each,"
+    def says(fields: Mapping[str, Any]) -> str:
+        of = "" if fields["of"] is None else f" of {fields['of']}"
+        return f"{fields['cards']}{of} {what}{fields['device']}, {fields['budget']} of each,"
 
     return says
 
 
 def _split(why: str) -> Text:
-    def says(told: Mapping[str, Any]) -> str:
-        of = "" if told["of"] is None else f" of {told['of']}"
-        return f"{told['cards']}{of} {told['device']} together hold the model; {why.format_map(told)}"
+    def says(fields: Mapping[str, Any]) -> str:
+        of = "" if fields["of"] is None else f" of {fields['of']}"
+        return f"{fields['cards']}{of} {fields['device']} together hold the model; {why.format_map(fields)}"
 
     return says
 

@@ -16,35 +16,35 @@ def noun(key: object) -> str:
     return str(key).replace("_", " ")
 
 
-def _leave_out_parser(told: Fields) -> str:
-    what = {"tool_parser": "tool calls", "reasoning_parser": "reasoning"}[told["key"]]
-    return f"Leave {told['key']} out of options: the template renders no {what}."
+def _leave_out_parser(fields: Fields) -> str:
+    what = {"tool_parser": "tool calls", "reasoning_parser": "reasoning"}[fields["key"]]
+    return f"Leave {fields['key']} out of options: the template renders no {what}."
 
 
-def _no_parser_reads(told: Fields) -> str:
-    kind = noun(told["key"])
-    engine = f"{told['engine']} {told['version']}"
+def _no_parser_reads(fields: Fields) -> str:
+    kind = noun(fields["key"])
+    engine = f"{fields['engine']} {fields['version']}"
     return f"No {kind} of {engine} reads what the template writes: use another template, or no {kind}."
 
 
-def _set_parser(told: Fields) -> str:
-    why = f" ({told['why']})" if told.get("why") else ""
-    other = f"; {told['named']} does not{why}" if told["named"] else ""
-    return f"Set {told['key']}:{told['parser']} in options: it reads what the template writes{other}."
+def _set_parser(fields: Fields) -> str:
+    why = f" ({fields['why']})" if fields.get("why") else ""
+    other = f"; {fields['named']} does not{why}" if fields["named"] else ""
+    return f"Set {fields['key']}:{fields['parser']} in options: it reads what the template writes{other}."
 
 
-def _set_parser_type(told: Fields) -> str:
-    infers = f"{told['engine']} {told['version']} infers {told['named'] or 'none'}"
-    why = f"it names {told['claimed']}" if told["claimed"] else infers
-    return f'Set "tool_parser_type": "{told["parser"]}" in tokenizer_config.json; {why}.'
+def _set_parser_type(fields: Fields) -> str:
+    infers = f"{fields['engine']} {fields['version']} infers {fields['named'] or 'none'}"
+    why = f"it names {fields['claimed']}" if fields["claimed"] else infers
+    return f'Set "tool_parser_type": "{fields["parser"]}" in tokenizer_config.json; {why}.'
 
 
-def _start_with_parser(told: Fields) -> str:
-    return f"Start the engine with the document's {noun(told['key'])}."
+def _start_with_parser(fields: Fields) -> str:
+    return f"Start the engine with the document's {noun(fields['key'])}."
 
 
-def _provide(told: Fields) -> str:
-    lacking = str(told["lacking"])
+def _provide(fields: Fields) -> str:
+    lacking = str(fields["lacking"])
     return f"{lacking[:1].upper()}{lacking[1:]}."
 
 

@@ -40,87 +40,87 @@ MODES = {None: "", "thinking": " with thinking", "non_thinking": " without think
 
 def _of_kind(text: str) -> Text:
     """A format string in which ``{of}`` is the kind of model with its article."""
-    return lambda told: text.format_map({**told, "of": KINDS[told["of"]]})
+    return lambda fields: text.format_map({**fields, "of": KINDS[fields["of"]]})
 
 
 def _whose(base: str | None) -> str:
     return "its name" if base is None else f"the model it was made from, {base},"
 
 
-def _parser(told: Mapping[str, Any]) -> str:
-    noun, note = FIELDS[told["field"]], ""
-    if told["bare"]:
+def _parser(fields: Mapping[str, Any]) -> str:
+    noun, note = FIELDS[fields["field"]], ""
+    if fields["bare"]:
         note = " (a bare name is the base model's)"
-    elif told["note"]:
-        note = f" ({told['note']})"
-    says = f"{_whose(told['base'])} says {told['family']}, known to"
-    if told["parser"] is None:
+    elif fields["note"]:
+        note = f" ({fields['note']})"
+    says = f"{_whose(fields['base'])} says {fields['family']}, known to"
+    if fields["parser"] is None:
         return f"{says} have no {noun}{note}"
-    return f"{says} need the {noun} {told['parser']}{note}"
+    return f"{says} need the {noun} {fields['parser']}{note}"
 
 
-def _row(told: Mapping[str, Any]) -> str:
-    way = "" if told["mode"] is None else f" when {told['mode'].replace('_', '-')}"
-    origin = f", from {told['origin']}" if told["origin"] else ""
-    return f"the sampling table has {told['key']} {told['value']} for {told['family']}{way}{origin}"
+def _row(fields: Mapping[str, Any]) -> str:
+    way = "" if fields["mode"] is None else f" when {fields['mode'].replace('_', '-')}"
+    origin = f", from {fields['origin']}" if fields["origin"] else ""
+    return f"the sampling table has {fields['key']} {fields['value']} for {fields['family']}{way}{origin}"
 
 
 def _recommended(start: str) -> Text:
-    return lambda told: f"{start} {told['key']} {told['value']}{MODES[told['mode']]}"
+    return lambda fields: f"{start} {fields['key']} {fields['value']}{MODES[fields['mode']]}"
 
 
 def _unclear(start: str) -> Text:
-    return lambda told: (
-        f"{start} {told['key']} {' and '.join(map(str, told['values']))}{MODES[told['mode']]}, "
+    return lambda fields: (
+        f"{start} {fields['key']} {' and '.join(map(str, fields['values']))}{MODES[fields['mode']]}, "
         "and nothing tells which is meant"
     )
 
 
-def _no_calls(told: Mapping[str, Any]) -> str:
-    problem = f" ({told['problem']})" if told["problem"] else ""
-    asked = f", but asks for them in the format {told['asked']}" if told["asked"] else ""
+def _no_calls(fields: Mapping[str, Any]) -> str:
+    problem = f" ({fields['problem']})" if fields["problem"] else ""
+    asked = f", but asks for them in the format {fields['asked']}" if fields["asked"] else ""
     return f"the template renders no tool calls{problem}{asked}"
 
 
-def _thinks(told: Mapping[str, Any]) -> str:
-    says = f"the template {'opens a block in the prompt' if told['opened'] else THINKING[told['by']]}"
-    if told["switch"]:
-        default = {True: "on", False: "off", None: "unsaid"}[told["default"]]
-        return f"{says}, switched by {told['switch']}, by default {default}"
-    if told["alike"]:
-        return f"{says}, as models that write {told['alike']} calls do"
-    if told["idle"]:
+def _thinks(fields: Mapping[str, Any]) -> str:
+    says = f"the template {'opens a block in the prompt' if fields['opened'] else THINKING[fields['by']]}"
+    if fields["switch"]:
+        default = {True: "on", False: "off", None: "unsaid"}[fields["default"]]
+        return f"{says}, switched by {fields['switch']}, by default {default}"
+    if fields["alike"]:
+        return f"{says}, as models that write {fields['alike']} calls do"
+    if fields["idle"]:
         return f"{says}, but neither opens one nor switches it: nothing shows that this model thinks"
     return says
 
 
-def _ends(told: Mapping[str, Any]) -> str:
+def _ends(fields: Mapping[str, Any]) -> str:
     says = "the tokenizer's eos_token"
-    if told["file"] is not None:
-        says = f"eos_token_id in {told['file']} and {says}"
-    return f"{says}, and the template's end of turn" if told["template"] else says
+    if fields["file"] is not None:
+        says = f"eos_token_id in {fields['file']} and {says}"
+    return f"{says}, and the template's end of turn" if fields["template"] else says
 
 
-def _end_of_turn(told: Mapping[str, Any]) -> str:
-    how = "ends an answer with" if told["ends"] else "goes straight on with"
-    listed = ", ".join(told["listed"]) or "none is listed"
-    return f"the template {how} {' and '.join(told['words'])}, which no list of end tokens has ({listed})"
+def _end_of_turn(fields: Mapping[str, Any]) -> str:
+    how = "ends an answer with" if fields["ends"] else "goes straight on with"
+    listed = ", ".join(fields["listed"]) or "none is listed"
+    return f"the template {how} {' and '.join(fields['words'])}, which no list of end tokens has ({listed})"
 
 
 def _by_itself(what: str) -> Text:
-    return lambda told: (
-        f"{told['engine']} has {what} {'on' if told['on'] else 'off'} by itself for {WAYS[told['way']]}"
+    return lambda fields: (
+        f"{fields['engine']} has {what} {'on' if fields['on'] else 'off'} by itself for {WAYS[fields['way']]}"
     )
 
 
-def _scheme(told: Mapping[str, Any]) -> str:
-    weights = f"weights of {told['bits']} bits" if told["bits"] else "weights of mixed precision"
-    groups = f" in groups of {told['group']}" if told["group"] else ""
-    return f"{weights}{groups}, by {told['file']}"
+def _scheme(fields: Mapping[str, Any]) -> str:
+    weights = f"weights of {fields['bits']} bits" if fields["bits"] else "weights of mixed precision"
+    groups = f" in groups of {fields['group']}" if fields["group"] else ""
+    return f"{weights}{groups}, by {fields['file']}"
 
 
-def _card(told: Mapping[str, Any]) -> str:
-    least = "" if told["least"] is None else f" of compute capability {told['least']:.1f} or more"
+def _card(fields: Mapping[str, Any]) -> str:
+    least = "" if fields["least"] is None else f" of compute capability {fields['least']:.1f} or more"
     return f"it needs an NVIDIA card{least}"
 
 
@@ -172,11 +172,13 @@ TEXTS: dict[str, dict[str, Text]] = {
         "unknown-calls": "the template renders tool calls in a format that is not known by its markers",
         "calls": "the template writes tool calls in the format {format}",
         "no-reasoning": "the template renders no reasoning",
-        "not-rendered": lambda told: f"the template could not be rendered: {told['problem'] or 'unknown'}",
+        "not-rendered": lambda fields: (
+            f"the template could not be rendered: {fields['problem'] or 'unknown'}"
+        ),
         "thinks": _thinks,
     },
     "ModelNameReason": {
-        "family": lambda told: f"{_whose(told['base'])} belongs to the family {told['family']}",
+        "family": lambda fields: f"{_whose(fields['base'])} belongs to the family {fields['family']}",
         "parser": _parser,
         "sampling": _row,
         "model-type": "config.json says {quote}, which is {family}",
@@ -251,8 +253,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "own-type": "{engine} has the model type {model_type} itself, so the code is not needed for it",
         "not-known": "whether {engine} starts without this code is not known; the document's "
         "trust_remote_code: true allows it",
-        "lacking": lambda told: (
-            f"{told['engine']} has no {' and no '.join(told['parts'])} of its own; "
+        "lacking": lambda fields: (
+            f"{fields['engine']} has no {' and no '.join(fields['parts'])} of its own; "
             f"it will not start without this code: {_ALLOWED}"
         ),
         "not-needed": "{engine} has all of it itself, so the code is not needed and not run",

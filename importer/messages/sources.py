@@ -127,10 +127,14 @@ SANDBOX: dict[str, dict[str, Text]] = {
 }
 
 
-def _syntax(told: Mapping[str, Any]) -> str:
+def _syntax(fields: Mapping[str, Any]) -> str:
     """The reader's own words, and what it was in the middle of."""
-    problem = told["problem"] or "it is not YAML"
-    return f"{problem}, {told['context']} that begins on line {told['since']}" if told["since"] else problem
+    problem = fields["problem"] or "it is not YAML"
+    return (
+        f"{problem}, {fields['context']} that begins on line {fields['since']}"
+        if fields["since"]
+        else problem
+    )
 
 
 YAML: dict[str, dict[str, Text]] = {

@@ -101,21 +101,21 @@ def noun(key: object) -> str:
     return str(key).replace("_", " ")
 
 
-def _parser(told: Fields) -> str:
-    return f"{noun(told['key'])} {told['parser'] or 'none'}"
+def _parser(fields: Fields) -> str:
+    return f"{noun(fields['key'])} {fields['parser'] or 'none'}"
 
 
-def _own_choice(told: Fields) -> str:
-    return f"{_parser(told)} by its own choice"
+def _own_choice(fields: Fields) -> str:
+    return f"{_parser(fields)} by its own choice"
 
 
-def _other_parser(told: Fields) -> str:
-    runs = told["runs"] or f"no {noun(told['key'])}"
-    return f"the engine runs with {runs}, the document says {told['promised'] or 'none'}"
+def _other_parser(fields: Fields) -> str:
+    runs = fields["runs"] or f"no {noun(fields['key'])}"
+    return f"the engine runs with {runs}, the document says {fields['promised'] or 'none'}"
 
 
-def _cut(told: Fields) -> str:
-    tokens = "few" if told["tokens"] is None else told["tokens"]
+def _cut(fields: Fields) -> str:
+    tokens = "few" if fields["tokens"] is None else fields["tokens"]
     return f"without max_tokens in the request an answer is cut after {tokens} tokens"
 
 
