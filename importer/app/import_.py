@@ -14,10 +14,10 @@ from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.config_file import merge, schema, template_file
-from importer.config_file.attention import Attention, attention, of_conflicts
+from importer.config_file.attention import Attention, attention
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.config_file.diff import Change, KeyPath, differences, digest
-from importer.config_file.merge import Conflict, Merge, Take
+from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
 from importer.config_file.receipt import Receipt, ReviewEntry, evidence_json
 from importer.config_file.store import Store, StoredDocument

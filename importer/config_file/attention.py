@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from importer.config_file.diff import dotted
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
@@ -18,9 +17,6 @@ from importer.signals.code import KEY as CODE
 from importer.signals.code import CodeReason
 from importer.signals.evidence import is_warning
 from importer.signals.loading import LoadReason
-
-if TYPE_CHECKING:
-    from importer.config_file.merge import Conflict
 
 TRUST = "trust_remote_code"
 TOOLS = "tool_parser"
@@ -76,11 +72,6 @@ def attention(decisions: Decisions) -> tuple[Attention, ...]:
         first.setdefault((one.kind, one.why), one)
     order = list(AttentionReason)
     return tuple(sorted(first.values(), key=lambda one: order.index(one.kind)))
-
-
-def of_conflicts(conflicts: Iterable[Conflict]) -> tuple[Attention, ...]:
-    """Return the values that a person and an import changed differently, also where it was settled."""
-    return tuple(Attention(AttentionReason.CONFLICT, dotted(c.path), c.reason) for c in conflicts)
 
 
 def _marked(decisions: Decisions) -> Iterator[Attention]:

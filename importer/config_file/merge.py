@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from importer.config_file import build, field_paths
+from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.build import read
 from importer.config_file.diff import ABSENT, KeyPath, dotted, keyed, same, shown
 from importer.config_file.yaml_edit.cst import Layout, labels
@@ -52,6 +53,11 @@ class Conflict:
         """Return the path and its values; a side that is not there is left out, for null is a value."""
         sides = {"base": self.base, "mine": self.mine, "theirs": self.theirs}
         return {"path": dotted(self.path)} | {k: v for k, v in sides.items() if v is not ABSENT}
+
+
+def of_conflicts(conflicts: Iterable[Conflict]) -> tuple[Attention, ...]:
+    """Return the values that a person and an import changed differently, also where it was settled."""
+    return tuple(Attention(AttentionReason.CONFLICT, dotted(c.path), c.reason) for c in conflicts)
 
 
 class Merge:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from importer.config_file.attention import AttentionReason, attention, of_conflicts
-from importer.config_file.merge import Conflict
+from importer.config_file.attention import AttentionReason, attention
+from importer.config_file.merge import Conflict, of_conflicts
 from importer.decisions.decision import Chosen, Decision, KnownNone, Undecided
 from importer.decisions.parsers import ParserReason
 from importer.decisions.precedence import by_user

@@ -10,9 +10,9 @@ from fastapi.responses import Response
 
 from importer.app.decide import Studied, finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, merge_plan
-from importer.config_file.attention import of_conflicts
 from importer.config_file.build import to_json, to_text
 from importer.config_file.diff import Change
+from importer.config_file.merge import of_conflicts
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import evidence_json
 from importer.config_file.review import change_json
