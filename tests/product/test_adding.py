@@ -74,7 +74,7 @@ def test_a_family_that_is_not_put_in_its_place_is_refused() -> None:
     data = with_family()
     data["patterns"].remove("acme-anvil")
     (found,) = [f for f in checks.run(subject(data)) if f.fails]
-    assert (found.row, found.says) == ("acme-anvil", "a family without a pattern")
+    assert (found.row, found.message) == ("acme-anvil", "a family without a pattern")
 
 
 def test_a_format(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
     data = with_family()
     assert not [f for f in checks.run(subject(data)) if f.row == "acme-anvil"]
     data["families"]["acme-anvil"]["source"] = "web"
-    told = [f.says for f in checks.run(subject(data)) if f.row == "acme-anvil"]
+    told = [f.message for f in checks.run(subject(data)) if f.row == "acme-anvil"]
     assert told == ["its source says nothing"]
 
 

@@ -115,6 +115,7 @@ def test_the_service_runs_nothing_of_its_folder(tmp_path: Path) -> None:
 def seen(process: subprocess.Popen[bytes]) -> dict[str, tuple[list[str], str]]:
     """Every process below this one while it runs: its words and its variables, as often as they change."""
     found: dict[str, tuple[list[str], str]] = {}
+    own = psutil.Process(process.pid).cmdline()
 
     def look() -> bool:
         if process.poll() is not None:
@@ -124,7 +125,7 @@ def seen(process: subprocess.Popen[bytes]) -> dict[str, tuple[list[str], str]]:
                 words, variables = child.cmdline(), Path(f"/proc/{child.pid}/environ").read_bytes()
             except (psutil.Error, OSError):
                 continue
-            if words and variables:
+            if words and variables and words != own:  # a child is its parent's copy until it begins
                 found[f"{child.pid} {words}"] = (words, variables.decode(errors="replace"))
         return False
 
