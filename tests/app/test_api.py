@@ -23,6 +23,12 @@ EXAMPLES = dict(
 
 
 @pytest.fixture
+def without_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home without engines: no parser of an installed one is asked."""
+    monkeypatch.setenv("IMPORTER_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the demo model where a checkout has it."""
     shutil.copytree(ROOT / "importer" / "demo" / "model", tmp_path / "importer" / "demo" / "model")
@@ -34,6 +40,7 @@ def run(heading: str) -> None:
     exec(compile(EXAMPLES[heading], f"docs/api.md: {heading}", "exec"), {})
 
 
+@pytest.mark.usefixtures("without_engines")
 @pytest.mark.parametrize("heading", [h for h in EXAMPLES if h != "Validate"])
 def test_an_example_runs(checkout: Path, heading: str) -> None:
     run(heading)
@@ -72,6 +79,7 @@ def test_a_program_of_the_examples_is_typed(tmp_path: Path, monkeypatch: pytest.
     assert out.count("[arg-type]") == 2, out
 
 
+@pytest.mark.usefixtures("without_engines")
 def test_a_dry_run_writes_nothing(checkout: Path) -> None:
     planned = import_model("./importer/demo/model", folder="models", dry_run=True)
     assert planned.receipt is None
@@ -79,6 +87,7 @@ def test_a_dry_run_writes_nothing(checkout: Path) -> None:
     assert planned.to_json()["document"] == planned.document
 
 
+@pytest.mark.usefixtures("without_engines")
 def test_an_approval_names_its_person(checkout: Path) -> None:
     written = import_model("./importer/demo/model", folder="models", approved_by="Ada").receipt
     assert written is not None
@@ -86,6 +95,7 @@ def test_an_approval_names_its_person(checkout: Path) -> None:
     assert written.review["by"] == "Ada"
 
 
+@pytest.mark.usefixtures("without_engines")
 def test_a_value_of_the_wrong_type_is_refused_and_nothing_is_written(checkout: Path) -> None:
     with pytest.raises(UsageError) as caught:
         import_model("./importer/demo/model", folder="models", settings={"temperature": "hot"})
@@ -93,6 +103,7 @@ def test_a_value_of_the_wrong_type_is_refused_and_nothing_is_written(checkout: P
     assert not Path("models").exists()
 
 
+@pytest.mark.usefixtures("without_engines")
 def test_an_edit_that_conflicts_is_an_error_until_somebody_decides(checkout: Path) -> None:
     first = import_model("./importer/demo/model", folder="models", settings={"temperature": 0.2})
     text = first.path.read_text(encoding="utf-8")
