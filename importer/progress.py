@@ -1,8 +1,15 @@
-"""A step of long work: its text, and how much of it is done where that can be counted."""
+"""Steps of long work: how they are reported, and a step whose done part can be counted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
+
+Progress = Callable[[str], None]  # called with each step
+
+
+def silent(_step: str) -> None:
+    """Report no step."""
 
 
 class Step(str):

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
 from importer.hub.local import ANYWHERE
+from importer.progress import Progress, silent
 
 if TYPE_CHECKING:
     from importer.app.fill import Filling
@@ -32,12 +33,7 @@ __all__ = [
     "ImportSession", "Imported", "Validated", "export", "fill", "import_model", "recheck", "validate",
 ]  # fmt: skip
 
-Progress = Callable[[str], None]
 FOLDER = "models"  # of the documents, as at the command line
-
-
-def _quiet(_: str) -> None:
-    """Print nothing of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ def import_model(
     approved_by: str | None = None,
     dry_run: bool = False,
     session: ImportSession | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = silent,
 ) -> Imported:
     """Decide on a model and write its document and receipt; nothing is downloaded but small texts.
 
@@ -131,7 +127,7 @@ def import_model(
 
 
 def fill(
-    file: str | Path, *, dry_run: bool = False, offline: bool = False, progress: Progress = _quiet
+    file: str | Path, *, dry_run: bool = False, offline: bool = False, progress: Progress = silent
 ) -> Filling:
     """Add to a hand-written YAML what it leaves out; nothing that it sets is changed.
 
@@ -157,7 +153,7 @@ def validate(
     server: str | None = None,
     api_key: str | None = None,
     model: str | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = silent,
 ) -> Validated:
     """Serve a document on a real engine, probe it, stop the engine; the report is kept in the receipt.
 

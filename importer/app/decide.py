@@ -26,6 +26,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.parallelism import FitRequest
+from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence
@@ -59,9 +60,6 @@ def fit(
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
     return choose(snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested)
-
-
-Progress = Callable[[str], None]
 
 
 class DecidingReason(StrEnum):
@@ -179,7 +177,7 @@ class Studied:
 
 
 def decide_snapshot(
-    snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = lambda _: None
+    snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = silent
 ) -> Decided:
     """Return every decision on a snapshot. Raises ImporterError."""
     studied = study_snapshot(snapshot, request, bench, progress)
@@ -187,7 +185,7 @@ def decide_snapshot(
 
 
 def study_snapshot(
-    snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = lambda _: None
+    snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = silent
 ) -> Studied:
     """Return the evidence of the files, the tables and the template. Raises ImporterError."""
     bench.wake()
@@ -231,9 +229,7 @@ def study_snapshot(
     )
 
 
-def prove_studied(
-    studied: Studied, bench: ImportSession, progress: Progress = lambda _: None
-) -> Proof | None:
+def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = silent) -> Proof | None:
     """Return the proof of the template; ``None`` where there is no engine or no template."""
     from importer.proof.prove import tokens_of
 
@@ -245,7 +241,7 @@ def prove_studied(
     return _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
 
 
-def finalize(studied: Studied, proof: Proof | None, progress: Progress = lambda _: None) -> Decided:
+def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:
     """Return every decision, the proof among its evidence. Raises ImporterError."""
     from importer.memory.parallelism import FitRequest
 

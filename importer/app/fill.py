@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from importer.decisions.decision import Preferences
 from importer.errors import DocumentError
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import Reference
+from importer.progress import Progress, silent
 
 # What a file may leave out, though every document has it.
 FILLED_IN = {"name": "model", "backend": "vllm"}
@@ -68,7 +68,7 @@ def plan(
     request: ImportRequest,
     bench: ImportSession,
     places: AllowedFolders,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Progress = silent,
 ) -> Filling:
     """Decide for the model and the backend that a file names, at the commit that it pins; writes nothing.
 

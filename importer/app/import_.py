@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from importer import config
-from importer.app.decide import Decided, ImportRequest, Progress, decide_snapshot
+from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
@@ -26,6 +26,7 @@ from importer.decisions.decision import Decision
 from importer.errors import DocumentError
 from importer.hub.local import AllowedFolders
 from importer.messages import render
+from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
 from importer.version import __version__
@@ -100,7 +101,7 @@ def plan(
     names: Names,
     bench: ImportSession,
     places: AllowedFolders,
-    progress: Progress = lambda _: None,
+    progress: Progress = silent,
 ) -> Plan:
     """Resolve, gather evidence, decide and build the document; writes nothing. Raises ImporterError."""
     return build_plan(resolve_and_decide(request, bench, places, progress, names), names)
@@ -110,7 +111,7 @@ def resolve_and_decide(
     request: ImportRequest,
     bench: ImportSession,
     places: AllowedFolders,
-    progress: Progress = lambda _: None,
+    progress: Progress = silent,
     names: Names | None = None,
 ) -> Decided:
     """Resolve the reference and decide; safe to run for several requests at once. Raises ImporterError.

@@ -12,7 +12,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
-from importer.progress import Step
+from importer.progress import Progress, Step, silent
 from importer.reasons import Reason
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from importer.proof.result import ParserVerdict, Proof
     from importer.validation.probes import Probe
     from importer.validation.rendering import PromptRendering
-
-Progress = Callable[[str], None]
 
 
 class RunOptions(TypedDict, total=False):
@@ -300,7 +298,7 @@ def _template_at_hand(
     """Return the rendering of prompts for the document's model, where that is on this disk."""
     try:
         snapshot = _snapshot(stored, places, offline=True)
-        weights = weights_of(stored, snapshot, places, fetch=False, progress=lambda _: None)
+        weights = weights_of(stored, snapshot, places, fetch=False, progress=silent)
         return _template(weights, stored.data, stored.chat_template())
     except ImporterError:
         return nullcontext()

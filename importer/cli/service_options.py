@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from importer.service.settings import SourcedSettings
+    from importer.service.settings import Settings, SourcedSettings
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -32,3 +32,14 @@ def settings_of(arguments: argparse.Namespace) -> SourcedSettings:
     from importer.service import settings
 
     return settings.read(vars(arguments), arguments.config)
+
+
+def settings_to_run(arguments: argparse.Namespace) -> Settings | None:
+    """Return the settings of a process; ``None`` after ``--show-config`` has printed them."""
+    from importer.cli import show
+
+    sourced = settings_of(arguments)
+    if not arguments.show_config:
+        return sourced.settings
+    show.line(sourced.to_text().rstrip())
+    return None

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from importer.config_file.diff import digest
-from importer.config_file.yaml_edit.source_map import UnreadableYaml
-from importer.config_file.yaml_edit.source_map import parse_yaml as parse_text
+from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
 from importer.messages import render
 from importer.reasons import Reason
@@ -83,7 +82,7 @@ class Receipt:
     def wrote(self) -> dict[str, Any] | None:
         """Return the data of ``base``, where it can be read."""
         try:
-            return None if self.base is None else parse_text(self.base)
+            return None if self.base is None else parse_yaml(self.base)
         except UnreadableYaml:
             return None
 

@@ -27,9 +27,9 @@ from importer import config, launcher
 from importer.engines.base import Engine, Pip, Step, steps
 from importer.errors import DocumentError, EngineError
 from importer.launcher import Purpose, isolated
+from importer.progress import Progress, silent
 from importer.reasons import Reason
 
-Progress = Callable[[str], None]
 Origin = Literal["managed", "variable", "current"]
 LAYOUT = 1  # of the folder; a change makes every environment new
 STAMP = "installed.json"
@@ -101,7 +101,7 @@ def install(engine: Engine, progress: Progress | None = None) -> Installed:
 
     Raises EngineError("install-failed"), DocumentError("cannot-write").
     """
-    report = progress or _quiet
+    report = progress or silent
     installed = _managed(engine)
     if installed is not None:
         return installed
@@ -119,7 +119,7 @@ def remove(engine: Engine) -> bool:
     if not root.exists():
         return False
     try:
-        with _locked(root, _quiet):
+        with _locked(root, silent):
             (root / STAMP).unlink(missing_ok=True)
             shutil.rmtree(root)
     except OSError as error:
@@ -208,7 +208,7 @@ def _perform(engine: Engine, step: Step, root: Path, report: Progress) -> None:
     python, log = str(_python(root)), root / LOG
     if step.unless is not None:
         try:
-            _run(engine, isolated("-c", step.unless, python=python), log, _quiet)
+            _run(engine, isolated("-c", step.unless, python=python), log, silent)
         except EngineError:
             report(f"{step.pip[0]}ing what does not run: {' '.join(step.pip[1:])[:80]}")
         else:
@@ -291,10 +291,6 @@ def _locked(root: Path, report: Progress) -> Iterator[None]:
             report("waiting for another installer")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _quiet(_step: str) -> None:
-    """Ignore a step."""
 
 
 def missing(python: Path, system: Mapping[str, str]) -> dict[str, str]:

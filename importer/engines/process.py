@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,8 @@ from importer.engines.base import Document, Engine, Launch, dressed
 from importer.engines.ready import LOOPBACK, NeverError, answers, free_port, is_free
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
+from importer.progress import Progress, silent
 
-Progress = Callable[[str], None]
 WEIGHTS = ("*.safetensors", "*.bin")
 MODEL, WORK = "model", "work"  # folders of an engine; the second never has files of a repository
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -113,7 +113,7 @@ def serve(
     after the block, however it is left. Raises EngineError: engine-died, engine-slow, port-taken, no-
     weights; DocumentError("invalid").
     """
-    report = progress or _quiet
+    report = progress or silent
     if not any(file for pattern in WEIGHTS for file in model_dir.glob(pattern)):
         raise EngineError("no-weights", path=model_dir)
     if port is not None and not is_free(port):
@@ -261,7 +261,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _quiet(_step: str) -> None:
-    """Ignore a step."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from importer.hub.snapshot import Snapshot
 from importer.memory import experts, layer_kinds, parameters
-from importer.memory import parameters as towers
 from importer.memory.attention import attention, state
 from importer.memory.config_keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, whole
 from importer.memory.estimate_types import Unknown, UnknownReason
@@ -123,7 +122,7 @@ def describe(
         return Unknown(Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_LAYERS))
     tied = _tied(config, keys)
     blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(layer_kinds.kinds(keys, number)))
-    tower = (*towers.parts(config, hidden), *parameters.encoder(keys, hidden))
+    tower = (*parameters.parts(config, hidden), *parameters.encoder(keys, hidden))
     shared = parameters.shared(keys, tuple(b.caches for b in blocks), hidden)
     shape = Shape(
         blocks=blocks,
@@ -134,7 +133,7 @@ def describe(
         context=_context(config, keys),
         dtype=_dtype(config, keys),
         tower=tower,
-        unseen=not tower and towers.hinted(config),
+        unseen=not tower and parameters.hinted(config),
         experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
         expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
         tied=tied,

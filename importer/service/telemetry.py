@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Connection, func, select
 from starlette.types import Scope
 
-from importer import config as places
+from importer import config
 from importer.service.settings import Settings
 from importer.storage import executors, tables
 from importer.storage.database import Database
@@ -74,7 +74,7 @@ def _ids() -> dict[str, str]:
 
 def without_secrets(text: str) -> str:
     """Return a line without keys, tokens and passwords."""
-    for variable in places.TOKENS:
+    for variable in config.TOKENS:
         if len(value := os.environ.get(variable, "").strip()) >= 8:
             text = text.replace(value, "***")
     return SECRETS.sub(lambda m: f"{m['key'] or m['token'] or m['user']}***", text)

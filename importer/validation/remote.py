@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from importer.errors import EngineError, UsageError
+from importer.progress import Progress, silent
 from importer.proof.result import Proof
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Render
@@ -20,7 +21,7 @@ from importer.validation.expectations import promise_of
 from importer.validation.journal import without
 from importer.validation.outcome import Report
 from importer.validation.probes import PROBES, Probe
-from importer.validation.run import Progress, probe, quiet
+from importer.validation.run import probe
 
 BRIEF = 10.0  # seconds for a request beside the probes
 LOCKED = (401, 403)
@@ -53,7 +54,7 @@ def against(
     bench = Context(promise, model, client, render=render, proof=proof)
     version = _version(brief)
     try:
-        rows = probe(bench, chosen, progress or quiet)
+        rows = probe(bench, chosen, progress or silent)
     finally:
         client.hang_up()
     partial = {"probes": [one.NAME for one in chosen], "against": client.base_url}

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from importer.engines.tokenizer import Ask
-from importer.progress import Step
+from importer.progress import Progress, Step, silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import diagnosis, root_causes
@@ -71,7 +71,6 @@ WARM = 1.0
 SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
-Progress = Callable[[str], None]
 
 
 class CircuitBreaker:
@@ -176,7 +175,7 @@ def validate(
 
     A failed exchange is an outcome. Only a fault of importer itself is raised; the caller stops the engine.
     """
-    report_step = progress or quiet
+    report_step = progress or silent
     started = datetime.now(UTC)
     chosen = PROBES if probes is None else tuple(probes)
     begun = time.monotonic()
@@ -270,7 +269,3 @@ def _engine(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return name and version of the engine as the document records them."""
     recorded = (document.get("importer") or {}).get("engine") or {}
     return {"name": document.get("backend"), "version": None} | dict(recorded)
-
-
-def quiet(_step: str) -> None:
-    """Ignore a step."""

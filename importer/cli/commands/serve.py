@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from importer.cli.service_options import add_settings, settings_of
+from importer.cli.service_options import add_settings, settings_to_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,12 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Answer requests and run jobs until a signal ends it."""
-    from importer.cli import show
+    settings = settings_to_run(arguments)
+    if settings is not None:
+        from importer.service.server import serve
 
-    settings = settings_of(arguments)
-    if arguments.show_config:
-        show.line(settings.to_text().rstrip())
-        return
-    from importer.service.server import serve
-
-    serve(settings.settings)
+        serve(settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from importer.app.decide import ImportRequest, Progress, Studied, finalize, prove_studied, study_snapshot
+from importer.app.decide import ImportRequest, Studied, finalize, prove_studied, study_snapshot
 from importer.app.import_ import build_plan, merge_plan, write
 from importer.app.session import ImportSession
 from importer.config_file.name_allocator import Names
@@ -14,6 +14,7 @@ from importer.hub import parse, resolve
 from importer.hub.endpoint import Pace
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
+from importer.progress import Progress
 from importer.proof.result import Proof
 from importer.service.api.request_models import Import, request_of
 from importer.service.gallery import Gallery

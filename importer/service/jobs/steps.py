@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from importer.app.decide import Progress
 from importer.errors import ImporterError, InternalError
+from importer.progress import Progress
 from importer.service import telemetry
 from importer.service.api.problems import problem
 from importer.service.jobs.live_jobs import LiveJob, Stopped

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from importer import config as places
-from importer.app.decide import Progress
 from importer.app.validate import record, run_document, weights_of
 from importer.config_file.store import StoredDocument
 from importer.engines import get, install
 from importer.hub.local import AllowedFolders
 from importer.hub.weights import readable
+from importer.progress import Progress
 from importer.service.gallery import Checkout, Gallery
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
