@@ -188,6 +188,12 @@ class ParserWorker(Closing):
         answers = self._judged("stream", tokens, samples, asks)
         return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
 
+    def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]:
+        """Return transformers' reading of the samples by the response template in the tokens' settings."""
+        fields = {"samples": [_sample(s) for s in samples], "limit": self._seconds}
+        items = self._plain("parse_response", tokenizer=_tokenizer(tokens), **fields)
+        return tuple(map(_reading, items[0]))
+
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
     ) -> dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]]:

@@ -16,9 +16,10 @@ from importer.chat_template.cases import ONE, OTHER
 from importer.chat_template.markers import SHAPE, Marks, common_prefix
 from importer.chat_template.samples import Sample
 from importer.proof.frames import Frame, Located, frame, general, locate, written_calls
-from importer.proof.wire_regex import NAME, STRING, beside_value, escaped, flexible, json_value, optional
+from importer.proof.wire_regex import ANY_ID, ANY_NUMBER, NAME, STRING, beside_value, escaped, flexible, json_value, optional
 
 Field = dict[str, Any]
+SECTION = "section"  # of a candidate: the marks around all calls, for the field of the answer
 CALL = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
 KEY = r"(?P<key>[\w.\-]+)"
 QUOTES = {'"': STRING, "'": r"'(?:[^'\\]|\\.)*'"}
@@ -184,7 +185,7 @@ def _closed(call: Located) -> int:
 
 def _tagged(calls: Calls) -> Iterator[Field]:
     """Yield fields for a pair of tags around each argument."""
-    one, tags = calls.one, _argument_frame(calls)
+    tags = _argument_frame(calls)
     spelled = _value_lead(calls)
     if spelled is None or spelled.quote or not (tags.close.strip() or tags.separator.strip()):
         return
@@ -198,7 +199,6 @@ def _tagged(calls: Calls) -> Iterator[Field]:
     )  # fmt: skip
     body = {"content": "xml-inline", "content_args": {"tag_pattern": pattern}, "transform": CALL}
     head = f"(?P<name>{NAME})" + flexible(tags.outer_open.rstrip())
-    del one
     yield from _delimited(_with_close(whole, close), head, body)
 
 
@@ -308,20 +308,29 @@ def _with_close(whole: Frame, close: str) -> Frame:
 def _delimited(around: Frame, head: str, body: Field) -> Iterator[Field]:
     """Yield the body with its delimiters: the call's own, else the next call's opening cut in two."""
     opening, close = around.open.lstrip(), around.close.lstrip()
-    if close:
-        behind = "".join(rf"|\s*{flexible(t.strip())}" for t in (around.separator, around.outer_close) if t.strip())
-        after = rf"(?:{behind[1:]})?\s*" if behind else r"\s*"
+    if close and opening:
+        opened = _outer(around) + flexible(opening) + head
         ends = _marked(close) if body["content"] == "json" else flexible(close)
-        if opening:
-            yield {**_opened(_outer(around) + flexible(opening) + head), "close_pattern": ends + after, **body}
-        elif around.outer_open.strip():
-            alternatives = [around.outer_open.strip(), *([around.separator.strip()] if around.separator.strip() else [])]
-            either = "|".join(flexible(t) for t in alternatives)
-            ends = rf"(?:\s*{flexible(around.outer_close.strip())})?" if around.outer_close.strip() else ""
-            yield {**_opened(rf"(?:{either})\s*" + head), "close_pattern": flexible(close) + ends, **body}
-        return
-    if opening:
+        yield {**_opened(opened), "close_pattern": ends + _apart(around), **body, **_silent(around)}
+    elif close and around.outer_open.strip():
+        either = "|".join(flexible(t.strip()) for t in (around.outer_open, around.separator) if t.strip())
+        ends = rf"(?:\s*{flexible(around.outer_close.strip())})?" if around.outer_close.strip() else ""
+        yield {**_opened(rf"(?:{either})\s*" + head), "close_pattern": flexible(close) + ends, **body}
+    elif opening:
         yield from _cut(around, opening, head, body)
+
+
+def _apart(around: Frame) -> str:
+    """Return the expression of what parts two calls; in a stream only one character is sure to be waited for."""
+    text = around.separator.strip()
+    return rf"(?:\s*{escaped(text)})?\s*" if len(text) == 1 else r"\s*"
+
+
+def _silent(around: Frame) -> Field:
+    """Return the marks of the section around calls, that belong to no call and to no answer."""
+    texts = (around.outer_open.strip(), around.separator.strip(), around.outer_close.strip())
+    literal = [t for t in texts if SHAPE.search(t) and not any(c in t for c in (ANY_ID, ANY_NUMBER))]
+    return {SECTION: literal} if literal else {}
 
 
 def _marked(close: str) -> str:
@@ -343,13 +352,13 @@ def _cut(around: Frame, opening: str, head: str, body: Field) -> Iterator[Field]
     middle = (start + stop) // 2
     ends = [opening[:middle].strip(), *([around.outer_close.strip()] if around.outer_close.strip() else [])]
     if middle - start < 2:
-        yield {**_opened(_outer(around) + flexible(opening) + head), **body}
+        yield {**_opened(_outer(around) + flexible(opening) + head), **body, **_silent(around)}
         return
     first = f"(?:{_outer(around)}{flexible(opening[:middle])})?"
     closes = {"close": ends} if not any("\ue000" <= c <= "\ue001" for e in ends for c in e) else {}
     if not closes:
         closes = {"close_pattern": "|".join(flexible(e) for e in ends)}
-    yield {**_opened(first + flexible(opening[middle:]) + head), **closes, **body}
+    yield {**_opened(first + flexible(opening[middle:]) + head), **closes, **body, **_silent(around)}
 
 
 def _ended_by_next(around: Frame, head: str, body: Field) -> Iterator[Field]:
@@ -372,7 +381,10 @@ def _spaced(text: str) -> str:
 
 
 def _outer(around: Frame) -> str:
+    """Return the expression of a section's opening without a marker, such as the bracket of a list."""
     text = around.outer_open.strip()
+    if SHAPE.search(text) and not any(c in text for c in (ANY_ID, ANY_NUMBER)):
+        return ""
     return optional(text)[:-2] + r"\s*)?" if text else ""
 
 

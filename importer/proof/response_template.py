@@ -13,7 +13,7 @@ from typing import Any
 from importer.chat_template.cases import ANSWER, FOLLOW_UP, QUESTION, REASONING, RESULT
 from importer.chat_template.markers import SHAPE, Marks
 from importer.chat_template.samples import Sample, TemplateAnalysis
-from importer.proof.call_fields import learn
+from importer.proof.call_fields import SECTION, learn
 
 ResponseTemplate = Mapping[str, Any]
 SPOKEN = (QUESTION, RESULT, FOLLOW_UP)  # the texts of others that a prompt can end with
@@ -31,18 +31,21 @@ def derive(analysis: TemplateAnalysis, declared: Sequence[str]) -> Iterator[Resp
     anchors = start_anchors(analysis, marks)
     if not anchors:
         return
-    fixed = _thinking(analysis) | _content(analysis)
-    for count, calls in enumerate([*learn(analysis.samples, marks)] or [None]):
-        fields = fixed | ({} if calls is None else {"tool_calls": _at_end(calls, analysis)})
-        if count < LONGEST and set(fields) != {"content"}:
-            anchor = anchors[0] if len(anchors) == 1 else anchors
+    anchor = anchors[0] if len(anchors) == 1 else anchors
+    for calls in [*learn(analysis.samples, marks)][:LONGEST] or [{}]:
+        sections = calls.pop(SECTION, ())
+        fields = _thinking(analysis) | _content(analysis, sections)
+        if calls:
+            fields["tool_calls"] = _at_end(calls, analysis)
+        if set(fields) != {"content"}:
             yield {"start_anchor": anchor, "fields": fields}
 
 
 def start_anchors(analysis: TemplateAnalysis, marks: Marks) -> list[str]:
     """Return the texts directly before the model's own: one, or one for each way that a turn begins."""
     opened = _content(analysis)["content"].get("open")
-    starts = [m.strip() for m in (*(analysis.thinking.markers or ()), opened or "") if m.strip()]
+    opening = analysis.thinking.markers[0] if analysis.thinking.markers else ""
+    starts = [m.strip() for m in (opening, opened or "") if m.strip()]
     heads = dict.fromkeys(_head(s.prompt, starts) for s in analysis.samples)
     texts = [h for h in heads if h.strip()]
     if not texts:
@@ -51,7 +54,7 @@ def start_anchors(analysis: TemplateAnalysis, marks: Marks) -> list[str]:
     for text in texts[1:]:
         shared = marks.suffix(shared, text) if shared != text else shared
     ends = [text for s in analysis.samples for text in [s.prompt[_spoken(s.prompt) :]]]
-    kinds = [shared] if SHAPE.search(shared) else texts
+    kinds = [shared] if len(shared.strip()) > 2 else texts
     return list(dict.fromkeys(_shortest(kind, ends) for kind in kinds))
 
 
@@ -85,14 +88,26 @@ def _thinking(analysis: TemplateAnalysis) -> dict[str, Any]:
     return {"thinking": {"open": opening, "close": closing}} if opening and closing else {}
 
 
-def _content(analysis: TemplateAnalysis) -> dict[str, Any]:
-    """Return the field of the answer: the rest of the text, or what stands between its own markers."""
+def _content(analysis: TemplateAnalysis, sections: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the field of the answer: the rest of the text, or what stands between its own markers.
+
+    ``sections`` are marks around all calls. They end the rest of the text, so that they are in no answer.
+    """
     around = [_after_reasoning(s).partition(ANSWER) for s in analysis.samples if _answers(s)]
-    opens = next((b.strip() for b, _, _ in around if b.strip()), _after_block(analysis))
+    reasoning = analysis.thinking.markers or ()
+    befores = (_without(before, reasoning) for before, _, _ in around)
+    opens = next((b for b in befores if b), _after_block(analysis))
     behind = next((b.strip() for _, _, b in around if b.strip()), "")
-    ends = [e for e in dict.fromkeys((behind, analysis.end_of_turn.strip())) if e]
+    silent = () if opens else sections
+    ends = [e for e in dict.fromkeys((behind, analysis.end_of_turn.strip(), *silent)) if e]
     closes = {"close": ends if len(ends) > 1 else ends[0]} if ends else {}
     return {"content": {**({"open": opens} if opens else {}), **closes}}
+
+
+def _without(text: str, markers: Sequence[str]) -> str:
+    for marker in markers:
+        text = text.replace(marker.strip(), "")
+    return text.strip()
 
 
 def _answers(sample: Sample) -> bool:
