@@ -139,6 +139,7 @@ class ParserWorker(Closing):
         self._arguments = [engine] if plugin is None else [engine, plugin]
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
+        self.parses = engine == "vllm"  # transformers stands beside it
 
     def close(self) -> None:
         """End the worker; the next question starts another."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from importer.chat_template.cases import ANSWER, ONE
 from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis
@@ -44,6 +44,15 @@ class ReadsTemplates(Protocol):
     def stream(
         self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
     ) -> Mapping[ParserQuestion, tuple[Replay, ...]]: ...
+
+
+@runtime_checkable
+class ReadsAsTransformers(Protocol):
+    """A worker that has transformers' own reader as well, where ``parses`` is true."""
+
+    parses: bool
+
+    def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +203,8 @@ def _judged(question: _Question, tokens: Tokens, worker: ReadsTemplates) -> Iter
     replays = worker.stream(tokens, cut, [question.ask])[question.ask]
     for sample, replay in zip(cut, replays, strict=True):
         yield sample.case, _in_pieces(sample, replay)
-    parse = getattr(worker, "parse_response", None)
-    if parse is not None:
-        for sample, reading in zip(sound, parse(tokens, sound), strict=True):
+    if isinstance(worker, ReadsAsTransformers) and worker.parses:
+        for sample, reading in zip(sound, worker.parse_response(tokens, sound), strict=True):
             yield sample.case, _by_transformers(question, sample, reading)
 
 
