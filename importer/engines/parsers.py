@@ -192,8 +192,8 @@ class ParserWorker(Closing):
     def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]:
         """Return transformers' reading of the samples by the response template in the tokens' settings."""
         fields = {"samples": [_sample(s) for s in samples], "limit": self._seconds}
-        items = self._plain("parse_response", tokenizer=_tokenizer(tokens), **fields)
-        return tuple(map(_reading, items[0]))
+        listed: Any = self._plain("parse_response", tokenizer=_tokenizer(tokens), **fields)[0]
+        return tuple(map(_reading, listed))
 
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]

@@ -15,12 +15,11 @@ from typing import Any
 from importer.chat_template.cases import ONE, OTHER
 from importer.chat_template.markers import SHAPE, Marks, common_prefix
 from importer.chat_template.samples import Sample
+from importer.proof.delimiters import Field, delimited, ended_by_next
 from importer.proof.frames import Frame, Located, frame, general, locate, written_calls
-from importer.proof.wire_regex import ANY_ID, ANY_NUMBER, NAME, STRING, beside_value, escaped, flexible, json_value, optional
+from importer.proof.wire_regex import NAME, STRING, beside_value, flexible, json_value
 
-Field = dict[str, Any]
-SECTION = "section"  # of a candidate: the marks around all calls, for the field of the answer
-CALL = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
+CALL: Field = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
 KEY = r"(?P<key>[\w.\-]+)"
 QUOTES = {'"': STRING, "'": r"'(?:[^'\\]|\\.)*'"}
 TEXT = {"city": "Paris"}
@@ -85,21 +84,21 @@ def _json_call(calls: Calls) -> Iterator[Field]:
     if name is None or arguments is None or not before.strip():
         return
     if isinstance(value, list):
-        function = {"name": "{%s}" % name, "arguments": "{%s}" % arguments}
+        function = {"name": f"{{{name}}}", "arguments": f"{{{arguments}}}"}
         body: Field = {"content": "json", "transform": _called(function), "transform_each": True}
         whole = Frame(open=general(before), close=general(behind))
     else:
-        function = {"name": "{content.%s}" % name, "arguments": "{content.%s}" % arguments}
+        function = {"name": f"{{content.{name}}}", "arguments": f"{{content.{arguments}}}"}
         body = {"content": "json", "transform": _called(function)}
-        whole = _frame_of(calls, before, _between(calls, stop), behind)
-    yield from _delimited(whole, "", body)
+        whole = _frame_of(calls, before, _between(calls), behind)
+    yield from delimited(whole, "", body)
 
 
 def _called(function: Field) -> Field:
     return {"type": "function", "function": function}
 
 
-def _between(calls: Calls, stop: int) -> str | None:
+def _between(calls: Calls) -> str | None:
     """Return the text between the JSON values of two calls, where they have one each."""
     if calls.first is None or calls.second is None:
         return None
@@ -163,7 +162,7 @@ def _json_arguments(calls: Calls) -> Iterator[Field]:
         between = between[len(tail) :]
     head = f"(?P<name>{NAME})" + flexible(general(one.text[one.name[1] : at], ONE.name))
     around = _frame_of(calls, one.text[: one.name[0]], between, one.text[stop:])
-    yield from _delimited(around, head, body)
+    yield from delimited(around, head, body)
 
 
 def _dialect(call: Located) -> Field | None:
@@ -199,7 +198,7 @@ def _tagged(calls: Calls) -> Iterator[Field]:
     )  # fmt: skip
     body = {"content": "xml-inline", "content_args": {"tag_pattern": pattern}, "transform": CALL}
     head = f"(?P<name>{NAME})" + flexible(tags.outer_open.rstrip())
-    yield from _delimited(_with_close(whole, close), head, body)
+    yield from delimited(_with_close(whole, close), head, body)
 
 
 def _spelled(calls: Calls) -> Iterator[Field]:
@@ -222,8 +221,8 @@ def _spelled(calls: Calls) -> Iterator[Field]:
         "transform": CALL,
     }
     head = f"(?P<name>{NAME})" + flexible(tags.outer_open.rstrip())
-    yield from _delimited(_with_close(whole, close), head, body)
-    yield from _ended_by_next(_with_close(whole, close), head, body)
+    yield from delimited(_with_close(whole, close), head, body)
+    yield from ended_by_next(_with_close(whole, close), head, body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,90 +302,3 @@ def _behind(text: str, lead: str) -> str | None:
 
 def _with_close(whole: Frame, close: str) -> Frame:
     return Frame(whole.outer_open, whole.open, close, whole.outer_close, whole.separator)
-
-
-def _delimited(around: Frame, head: str, body: Field) -> Iterator[Field]:
-    """Yield the body with its delimiters: the call's own, else the next call's opening cut in two."""
-    opening, close = around.open.lstrip(), around.close.lstrip()
-    if close and opening:
-        opened = _outer(around) + flexible(opening) + head
-        ends = _marked(close) if body["content"] == "json" else flexible(close)
-        yield {**_opened(opened), "close_pattern": ends + _apart(around), **body, **_silent(around)}
-    elif close and around.outer_open.strip():
-        either = "|".join(flexible(t.strip()) for t in (around.outer_open, around.separator) if t.strip())
-        ends = rf"(?:\s*{flexible(around.outer_close.strip())})?" if around.outer_close.strip() else ""
-        yield {**_opened(rf"(?:{either})\s*" + head), "close_pattern": flexible(close) + ends, **body}
-    elif opening:
-        yield from _cut(around, opening, head, body)
-
-
-def _apart(around: Frame) -> str:
-    """Return the expression of what parts two calls; in a stream only one character is sure to be waited for."""
-    text = around.separator.strip()
-    return rf"(?:\s*{escaped(text)})?\s*" if len(text) == 1 else r"\s*"
-
-
-def _silent(around: Frame) -> Field:
-    """Return the marks of the section around calls, that belong to no call and to no answer."""
-    texts = (around.outer_open.strip(), around.separator.strip(), around.outer_close.strip())
-    literal = [t for t in texts if SHAPE.search(t) and not any(c in t for c in (ANY_ID, ANY_NUMBER))]
-    return {SECTION: literal} if literal else {}
-
-
-def _marked(close: str) -> str:
-    """Return the expression of a call's end; text before its marker may be missing, as in a broken call."""
-    marker = SHAPE.search(close)
-    if marker is None or not close[: marker.start()].strip():
-        return flexible(close)
-    return rf"(?:{flexible(close[: marker.start()].rstrip())}\s*)?{flexible(close[marker.start() :])}"
-
-
-def _cut(around: Frame, opening: str, head: str, body: Field) -> Iterator[Field]:
-    """Yield the body where nothing closes a call but the next one: its marker is cut in two.
-
-    The first half closes a call, the second half opens the next; a delimiter that consumes nothing is not in
-    the language of both engines.
-    """
-    marker = SHAPE.search(opening)
-    start, stop = marker.span() if marker else (0, len(opening.rstrip()))
-    middle = (start + stop) // 2
-    ends = [opening[:middle].strip(), *([around.outer_close.strip()] if around.outer_close.strip() else [])]
-    if middle - start < 2:
-        yield {**_opened(_outer(around) + flexible(opening) + head), **body, **_silent(around)}
-        return
-    first = f"(?:{_outer(around)}{flexible(opening[:middle])})?"
-    closes = {"close": ends} if not any("\ue000" <= c <= "\ue001" for e in ends for c in e) else {}
-    if not closes:
-        closes = {"close_pattern": "|".join(flexible(e) for e in ends)}
-    yield {**_opened(first + flexible(opening[middle:]) + head), **closes, **body, **_silent(around)}
-
-
-def _ended_by_next(around: Frame, head: str, body: Field) -> Iterator[Field]:
-    """Yield the body closed only where another call or the section's end follows, else by the text's end."""
-    close, opening = around.close.lstrip(), around.open.lstrip()
-    ends = [t.strip() for t in (around.separator, around.outer_close) if t.strip()]
-    if not close or not opening:
-        return
-    opened = _opened(_outer(around) + flexible(opening) + head)
-    if ends:
-        after = "|".join(flexible(e) for e in ends)
-        yield {**opened, "close_pattern": rf"{_spaced(close)}\s*(?:{after})\s*", **body}
-    else:
-        yield {**opened, **body}
-
-
-def _spaced(text: str) -> str:
-    """Return the expression of brackets with any white space between them."""
-    return r"\s*".join(escaped(c) for c in text if not c.isspace())
-
-
-def _outer(around: Frame) -> str:
-    """Return the expression of a section's opening without a marker, such as the bracket of a list."""
-    text = around.outer_open.strip()
-    if SHAPE.search(text) and not any(c in text for c in (ANY_ID, ANY_NUMBER)):
-        return ""
-    return optional(text)[:-2] + r"\s*)?" if text else ""
-
-
-def _opened(pattern: str) -> Field:
-    return {"open_pattern": pattern}

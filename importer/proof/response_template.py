@@ -13,7 +13,8 @@ from typing import Any
 from importer.chat_template.cases import ANSWER, FOLLOW_UP, QUESTION, REASONING, RESULT
 from importer.chat_template.markers import SHAPE, Marks
 from importer.chat_template.samples import Sample, TemplateAnalysis
-from importer.proof.call_fields import SECTION, learn
+from importer.proof.call_fields import learn
+from importer.proof.delimiters import SECTION
 
 ResponseTemplate = Mapping[str, Any]
 SPOKEN = (QUESTION, RESULT, FOLLOW_UP)  # the texts of others that a prompt can end with

@@ -160,7 +160,11 @@ def _behind_reasoning(sample: Sample) -> Sample:
     """Return the sample for the tool parser: reasoning belongs to the prompt."""
     lead = sample.completion[: sample.lead]
     return replace(
-        sample, prompt=sample.prompt + lead, completion=sample.completion[sample.lead :], lead=0, reasoning=None
+        sample,
+        prompt=sample.prompt + lead,
+        completion=sample.completion[sample.lead :],
+        lead=0,
+        reasoning=None,
     )
 
 
@@ -175,7 +179,9 @@ def variants(samples: Sequence[Sample]) -> Iterator[Sample]:
         yield replace(one, case="renamed", completion=text, calls=(call,), tools=tools)
     for base in (one, parallel):
         if base is not None and "Paris" in base.completion:
-            calls = tuple(SampleCall(c.name, {**c.arguments, "city": BRACKETS}) if c == ONE else c for c in base.calls)
+            calls = tuple(
+                SampleCall(c.name, {**c.arguments, "city": BRACKETS}) if c == ONE else c for c in base.calls
+            )
             text = base.completion.replace("Paris", BRACKETS)
             yield replace(base, case=f"{base.case}-brackets", completion=text, calls=calls)
     if prose is not None and ANSWER in prose.completion:
@@ -187,13 +193,17 @@ def _renamed(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**tool, "function": {**function, "name": RENAMED}} if function["name"] == ONE.name else tool
 
 
-def _judged(question: _Question, tokens: Tokens, worker: ReadsTemplates) -> Iterator[tuple[str, Reason | None]]:
+def _judged(
+    question: _Question, tokens: Tokens, worker: ReadsTemplates
+) -> Iterator[tuple[str, Reason | None]]:
     """Yield each case with the reason of its failure: whole, in pieces, by transformers."""
     samples = question.samples
     if not samples:
         return
     sound = []
-    for sample, reading in zip(samples, worker.read(tokens, samples, [question.ask])[question.ask], strict=True):
+    for sample, reading in zip(
+        samples, worker.read(tokens, samples, [question.ask])[question.ask], strict=True
+    ):
         reason = question.judge(sample, reading)
         yield sample.case, reason
         sound += [sample] if reason is None else []

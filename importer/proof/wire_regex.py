@@ -1,4 +1,4 @@
-"""Regular expressions of learnt text, in the syntax that Python's and Rust's engines share.
+r"""Regular expressions of learnt text, in the syntax that Python's and Rust's engines share.
 
 vLLM's Rust frontend compiles a response template with Rust's ``regex``: no look-around, no group twice, and
 a delimiter must begin with literal text. ``\\<`` is an anchor there, so only characters with a meaning in

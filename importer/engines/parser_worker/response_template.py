@@ -26,7 +26,9 @@ def _parsed(template: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str,
     listed = [call for group in calls for call in (group if isinstance(group, list) else [group])]
     functions = [call["function"] for call in listed]
     return reading(
-        [(f["name"], _text(f["arguments"])) for f in functions], message.get("thinking"), message.get("content")
+        [(f["name"], _text(f["arguments"])) for f in functions],
+        message.get("thinking"),
+        message.get("content"),
     )
 
 
