@@ -62,6 +62,9 @@ def fit(
     return choose(snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested)
 
 
+_LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
+
+
 class DecidingReason(StrEnum):
     """Why nothing can be decided with the template that was given."""
 
@@ -217,8 +220,8 @@ def study_snapshot(
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
-    if by_itself is not None:  # the engine's own code writes another format
-        evidence = [e for e in evidence if e.key != "tool_parser" or e.rule is not Rule.TEMPLATE_FORMAT]
+    if by_itself is not None:  # the engine's own code may write another format
+        evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence]
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
     return Studied(
         request,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,6 +35,7 @@ from importer.chat_template.samples import (
 from importer.chat_template.vocabulary import Vocabulary
 from importer.reasons import Reason
 
+TOOLS_NAMED = re.compile(r"\btools?\b")
 SPOKEN = Turn("assistant", ANSWER)
 REASONED = Turn("assistant", ANSWER, reasoning=REASONING)
 
@@ -205,4 +207,5 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
         },
         form=style,
         settings=settings,
+        tools_named=TOOLS_NAMED.search(template.text) is not None,
     )

@@ -108,6 +108,7 @@ class TemplateAnalysis:
     """The analysis of a template by rendering.
 
     ``tools_rendered``  whether offered tools are visible in the prompt.
+    ``tools_named``     whether the template's text names tools at all; some want them in a field of a turn.
     ``calls_rendered``  whether calls are visible in history.
     ``end_of_turn``     the marker that ends an answer.
     ``next_turns``      without such a marker: the markers that begin the possible next turns.
@@ -130,3 +131,4 @@ class TemplateAnalysis:
     form: Mapping[str, Any] = field(default_factory=dict)
     tools_prompt: str = ""
     settings: tuple[SettingSamples, ...] = ()
+    tools_named: bool = False

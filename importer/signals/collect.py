@@ -27,7 +27,7 @@ from importer.signals import (
     template_markers,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import Evidence
 from importer.signals.family import own_name
 from importer.signals.kind import KindFinding
 from importer.signals.parser_markers import translate
@@ -93,7 +93,7 @@ def for_engine(
     return [
         *(f for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
-        *declared_parsers.model_type_match(snapshot, parsers, thinks=any(_shows_thinking(f) for f in facts)),
+        *declared_parsers.model_type_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
         *context.evidence(snapshot, able),
@@ -103,10 +103,6 @@ def for_engine(
         *mistral_files.evidence(snapshot, able),
         *code.evidence(snapshot, able),
     ]
-
-
-def _shows_thinking(fact: Evidence) -> bool:
-    return fact.key == "reasoning_parser" and fact.rule is Rule.TEMPLATE_FORMAT and fact.value is not None
 
 
 def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:

@@ -65,14 +65,19 @@ class KinReason(StrEnum):
 
 
 def model_type_match(
-    snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool
+    snapshot: Snapshot,
+    parsers: Mapping[str, Mapping[str, str]],
+    shown: Sequence[Evidence],
+    *,
+    ignore_name: bool,
 ) -> list[Evidence]:
     """Return a tool parser of exactly the type's name, and a reasoning parser of its name or its line.
 
-    ``parsers`` is the target engine's registry: field to names and their classes. ``thinks`` is whether the
-    template shows reasoning; one model type has thinking and other models.
+    ``parsers`` is the target engine's registry: field to names and their classes. ``shown`` may rule out
+    reasoning; one model type has thinking and other models.
     """
     facts = []
+    thinks = _possible("reasoning_parser", shown, _named(snapshot, ignore_name))
     tools = parsers.get("tool_parser", {})
     for model_type in model_types(snapshot):
         tool = exact(model_type, tools)
@@ -100,16 +105,22 @@ def name_match(
     unversioned name is like it.
     """
     found = []
-    named = () if ignore_name else (own_name(snapshot),)
+    named = _named(snapshot, ignore_name)
+    bare = any(fact.reason.kind is ShownReason.NO_TEMPLATE for fact in facts)
     for key in ("tool_parser", "reasoning_parser"):
         if not _possible(key, facts, named):
             continue
-        for name in dict.fromkeys((*model_types(snapshot), *named)):
+        # A repository's name alone does not show a chat model: its base model is named so too.
+        for name in dict.fromkeys((*model_types(snapshot), *(() if bare else named))):
             for liked in closest(name, parsers.get(key, {})):
                 if liked.likeness is not Likeness.EARLIER or liked.version:
                     reason = Reason(KinReason.LIKE, name=name, parser=liked.parser)
                     found.append(Evidence(Rule.NAME_LIKE, key, liked.parser, Source.NAME, reason, name))
     return found
+
+
+def _named(snapshot: Snapshot, ignore_name: bool) -> tuple[str, ...]:
+    return () if ignore_name else (own_name(snapshot),)
 
 
 def _possible(key: str, facts: Sequence[Evidence], named: Sequence[str]) -> bool:

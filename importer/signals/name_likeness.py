@@ -7,7 +7,7 @@ Engines name parsers after models. No list is needed for that: ``qwen3`` is like
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -36,11 +36,29 @@ class Liked:
     version: tuple[int, ...]
 
 
-def closest(model: str, parsers: Iterable[str]) -> list[Liked]:
-    """Return the parsers that are most like the model's name or type: all of the best likeness."""
+def closest(model: str, parsers: Mapping[str, str]) -> list[Liked]:
+    """Return the parsers that are most like the model's name or type: all of the best likeness.
+
+    ``parsers`` are names and their classes. A class with another name of more words, ``qwen3_coder`` beside
+    ``qwen3_xml``, is for the models with these words: it stands back where the model lacks them.
+    """
     found = [liked for name in parsers if (liked := likeness(model, name)) is not None]
     best = max((_turn(liked) for liked in found), default=None)
-    return [liked for liked in found if _turn(liked) == best]
+    first = [liked for liked in found if _turn(liked) == best]
+    general = [liked for liked in first if not _for_others(model, liked.parser, parsers)]
+    return general or first
+
+
+def _for_others(model: str, parser: str, parsers: Mapping[str, str]) -> bool:
+    """Return whether the class has a name that goes on behind this one's words, and is not like the model."""
+    stem = _words(parser)
+    names = (name for name, cls in parsers.items() if cls == parsers[parser])
+    longer = (name for name in names if len(words := _words(name)) > len(stem) and words[: len(stem)] == stem)
+    return any(likeness(model, name) is None for name in longer)
+
+
+def _words(parser: str) -> list[str]:
+    return [word for word in re.split(r"[_-]", parser.lower()) if word not in ENCODINGS]
 
 
 def _turn(liked: Liked) -> tuple[int, bool, tuple[int, ...]]:
@@ -49,7 +67,7 @@ def _turn(liked: Liked) -> tuple[int, bool, tuple[int, ...]]:
 
 def likeness(model: str, parser: str) -> Liked | None:
     """Return the likeness of one parser; ``None`` for a name without the parser's words."""
-    wanted = [*_parts(w for w in re.split(r"[_-]", parser.lower()) if w not in ENCODINGS)]
+    wanted = [*_parts(_words(parser))]
     versioned = any(not run.isalpha() for run, _ in wanted)
     if not wanted or not wanted[0][0].isalpha() or (len(wanted[0][0]) < SHORT and not versioned):
         return None

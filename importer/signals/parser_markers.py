@@ -56,12 +56,16 @@ def warm() -> None:
 def fitting(engine: str, kind: Kind, needed: Collection[str], text: str) -> list[str]:
     """Return the parsers that know every marker of ``needed``, the best match first.
 
-    The best match has the fewest markers that do not stand in ``text``, the rendered conversation. Of equal
-    ones the class with the most names comes first: it serves the most families.
+    A reasoning parser knows the turns and calls of its family: the best match has the fewest markers that
+    do not stand in ``text``, the rendered conversation. A tool parser serves any family: the class
+    with the most names comes first.
     """
     known = load(engine, kind).values() if needed else ()
     fit = [p for p in known if all(_knows(p.markers, marker) for marker in needed)]
-    return [p.name for p in sorted(fit, key=lambda p: (p.strangers(text), -p.names))]
+    ranks = ((p.strangers(text), -p.names, p.name) for p in fit)
+    if kind == "tool":
+        ranks = ((-p.names, p.strangers(text), p.name) for p in fit)
+    return [name for *_, name in sorted(ranks)]
 
 
 def _knows(markers: Collection[str], marker: str) -> bool:

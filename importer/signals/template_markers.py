@@ -72,7 +72,7 @@ def _calls(analysis: TemplateAnalysis, sample: Sample | None, calls: WireFormat 
         parser = _instructed(analysis.tools_prompt)
         reason = Reason(
             ShownReason.NO_CALLS, problem=analysis.problems.get("one-call"), asked=parser,
-            shown=analysis.tools_rendered,
+            shown=analysis.tools_rendered or analysis.tools_named,
         )  # fmt: skip
         if parser is None:
             return _note("tool_parser", reason)
