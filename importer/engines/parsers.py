@@ -33,6 +33,7 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_CONFIGURE_LOGGING": "0",
     "DO_NOT_TRACK": "1",
+    "MALLOC_ARENA_MAX": "2",  # or each thread reserves 64 MiB of the address space, that the worker bounds
 }
 
 

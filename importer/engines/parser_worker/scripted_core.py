@@ -43,10 +43,12 @@ VARIABLES = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
+    "MALLOC_ARENA_MAX": "2",  # or each thread reserves 64 MiB of the address space, that is bounded
     "NO_COLOR": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
 SHOWN = 300  # characters of an error
+CONTEXT = zmq.Context()  # one for all: each has threads of its own
 
 
 class FrontendError(Exception):
@@ -175,8 +177,7 @@ class Frontend:
 
     def _serve(self, inputs: int, outputs: int, closed: socket.socket) -> None:
         """Answer the requests of the server until this side is closed."""
-        with zmq.Context() as context, closed:
-            asked, answered = context.socket(zmq.DEALER), context.socket(zmq.PUSH)
+        with closed, CONTEXT.socket(zmq.DEALER) as asked, CONTEXT.socket(zmq.PUSH) as answered:
             for link in (asked, answered):
                 link.setsockopt(zmq.LINGER, 0)
             asked.setsockopt(zmq.IDENTITY, IDENTITY)
@@ -193,8 +194,6 @@ class Frontend:
                 kind, *frames = asked.recv_multipart()
                 if kind == ADD:
                     self._answer(msgspec.msgpack.decode(frames[0]), answered)
-            asked.close()
-            answered.close()
 
     def _answer(self, request: Sequence[Any], answered: Any) -> None:
         """Send the pieces of the request's script, the last one with the end of the answer."""

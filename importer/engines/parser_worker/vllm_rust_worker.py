@@ -22,9 +22,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
-from .grammar import forbidden
+from .grammar import compiler, forbidden
 from .replay import in_two, replay
 from .scripted_core import Frontend, FrontendError
 from .serving import from_stream, from_whole
@@ -34,16 +34,19 @@ from .wire import Operation, attempt, failure
 Pair = Mapping[str, "str | None"]
 # The prompt is a text already: the template passes it on.
 TEMPLATE = "{{ messages[0]['content'] }}"
+END = "<|importer-end|>"  # where the repository names no end of a turn: the server drops the last token
 NO_NAME = "importer-lists-the-parsers"
 KINDS = {"tool": "--tool-call-parser", "reasoning": "--reasoning-parser"}
 LISTED = re.compile(r"choose from: ([^)]*)\)")
 LIST_SECONDS = 20.0
 TOGETHER = 4  # requests at a time of one server
 AHEAD = 4  # servers that start while another one answers
+KEPT = 24  # servers that stay for the next question
 
 
 def operations() -> Mapping[str, Operation]:
     """Return the operations of this worker."""
+    compiler()  # its library takes seconds to load, a server only milliseconds
     return {
         "hello": hello,
         "list": list_parsers,
@@ -84,25 +87,67 @@ def judged(request: Mapping[str, Any], streamed: bool) -> Iterator[Any]:
     """Yield one item per pair of parsers: its readings of the samples, whole or also streamed."""
     forget()
     samples, limit = request["samples"], request["limit"]
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer = written(request, Path(folder))
-        waiting = [partial(_started, folder, pair, limit) for pair in request["asks"]]
-        with ThreadPoolExecutor(AHEAD) as starting, ThreadPoolExecutor(TOGETHER) as asking:
-            for started in starting.map(lambda start: start(), waiting):
-                if isinstance(started, Exception):
-                    yield [{"error": failure(started)}] * len(samples)
-                    continue
-                with started as frontend:
-                    judge = partial(_judge, frontend, tokenizer, asking, streamed)
-                    yield [attempt(limit * 4, partial(judge, sample)) for sample in samples]
+    model, asks = Model.of(request), request["asks"]
+    with ThreadPoolExecutor(AHEAD) as starting, ThreadPoolExecutor(TOGETHER) as asking:
+        for pair, started in zip(asks, starting.map(partial(model.server, limit), asks), strict=True):
+            if isinstance(started, Exception):
+                yield [{"error": failure(started)}] * len(samples)
+                continue
+            judge = partial(_judge, started, model.tokenizer, asking, streamed)
+            yield [attempt(limit * 4, partial(judge, sample)) for sample in samples]
+            if len(asks) > KEPT:
+                model.end(pair)
 
 
-def _started(folder: str, pair: Pair, limit: float) -> Frontend | Exception:
-    """Return a running server with the pair, or its error."""
-    try:
-        return Frontend(binary(), folder, pair["tool"], pair["reasoning"], limit)
-    except (FrontendError, OSError) as error:
-        return error
+class Model:
+    """The folder of a model, and its running servers, for the questions about one template.
+
+    The servers of a few parsers stay: those that read the template are asked again, for their streams.
+    """
+
+    last: ClassVar[Model | None] = None
+
+    def __init__(self, request: Mapping[str, Any]) -> None:
+        """Write the folder for the tokenizer and the texts of the request."""
+        self.description = request["tokenizer"]
+        self.texts = _texts(request)
+        self._folder = tempfile.TemporaryDirectory()
+        self._servers: dict[tuple[str | None, str | None], Frontend] = {}
+        self.tokenizer = written(request, Path(self._folder.name))
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> Model:
+        """Return the last model where its tokenizer serves these texts too, else a new one."""
+        last = cls.last
+        if last is None or last.description != request["tokenizer"] or not _texts(request) <= last.texts:
+            if last is not None:
+                last.close()
+            cls.last = last = cls(request)
+        return last
+
+    def server(self, limit: float, pair: Pair) -> Frontend | Exception:
+        """Return the running server with the pair, or its error."""
+        key = pair["tool"], pair["reasoning"]
+        if key not in self._servers:
+            try:
+                self._servers[key] = Frontend(binary(), self._folder.name, *key, limit)
+            except (FrontendError, OSError) as error:
+                return error
+        return self._servers[key]
+
+    def end(self, pair: Pair) -> None:
+        """End the server with the pair."""
+        self._servers.pop((pair["tool"], pair["reasoning"])).close()
+
+    def close(self) -> None:
+        """End the servers and remove the folder."""
+        for server in self._servers.values():
+            server.close()
+        self._folder.cleanup()
+
+
+def _texts(request: Mapping[str, Any]) -> set[str]:
+    return {text for sample in request["samples"] for text in (sample["prompt"], sample["completion"])}
 
 
 def written(request: Mapping[str, Any], folder: Path) -> Any:
@@ -111,7 +156,6 @@ def written(request: Mapping[str, Any], folder: Path) -> Any:
     The tokenizer is the repository's where it is on this disk, else a synthetic one.
     """
     description = request["tokenizer"]
-    texts = [text for sample in request["samples"] for text in (sample["prompt"], sample["completion"])]
     tokenizer = None
     if description["directory"]:
         from transformers import AutoTokenizer
@@ -119,7 +163,9 @@ def written(request: Mapping[str, Any], folder: Path) -> Any:
         with suppress(Exception):  # a tokenizer with code of its own is not loaded
             tokenizer = AutoTokenizer.from_pretrained(description["directory"], trust_remote_code=False)
     if tokenizer is None:
-        tokenizer = synthetic(description, texts)
+        tokenizer = synthetic(description, sorted(_texts(request)))
+    if tokenizer.eos_token_id is None:
+        tokenizer.add_special_tokens({"eos_token": END})
     tokenizer.chat_template = None
     tokenizer.save_pretrained(folder)
     path = folder / "tokenizer_config.json"
@@ -141,9 +187,7 @@ def _judge(
     sample: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the reading of one sample; in a stream also those of all its splits, several at a time."""
-    ids = encode(tokenizer, sample["completion"])
-    end = tokenizer.eos_token_id
-    ids = ids if end is None else [*ids, end]
+    ids = [*encode(tokenizer, sample["completion"]), tokenizer.eos_token_id]
     steps = list(range(1, len(ids)))
 
     def ask(cuts: Sequence[int], stream: bool) -> dict[str, Any]:
