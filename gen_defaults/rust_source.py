@@ -18,7 +18,9 @@ FILES: Mapping[str, tuple[Kind, ...]] = {
     "reasoning": ("reasoning",),
     "unified": ("tool", "reasoning"),  # one parser for both; the server starts with both or none
 }
-PATHS = {f"{PLACE}/unified.rs": "unified"} | {f"{PLACE}/{name}/mod.rs": name for name in ("tool", "reasoning")}
+PATHS = {f"{PLACE}/unified.rs": "unified"} | {
+    f"{PLACE}/{name}/mod.rs": name for name in ("tool", "reasoning")
+}
 TESTS = re.compile(r"#\[cfg\(test\)\]")
 COMMENT = re.compile(r"//[^\n]*")
 CONSTANT = re.compile(r'pub const (\w+): &str = "([^"\\]+)";')

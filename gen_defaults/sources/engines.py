@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.index import SDIST, Index, IndexFailure, Release, order
 from gen_defaults import rust_source
+from gen_defaults.index import SDIST, Index, IndexFailure, Release, order
 from gen_defaults.inference import Rule
 from gen_defaults.parser_tables import TABLES, Rows, Tables
 from gen_defaults.place import load

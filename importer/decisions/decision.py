@@ -50,10 +50,11 @@ class Undecided:
     status: Literal["unknown"] = "unknown"
 
 
-# The servers of vLLM: the one in Python, and from 0.33 on one in Rust, with other parsers and another renderer.
+# The servers of vLLM: one in Python, and from 0.33 on one in Rust with other parsers and another renderer.
 Frontend = Literal["python", "rust"]
 PYTHON: Frontend = "python"
 RUST: Frontend = "rust"
+FRONTENDS = (PYTHON, RUST)
 Decision = Chosen | KnownNone | Undecided
 Decisions = Mapping[str, Decision]
 

@@ -19,6 +19,7 @@ from importer.decisions.decision import (
     Target,
     Undecided,
 )
+from importer.decisions.frontends import elsewhere
 from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
@@ -167,7 +168,7 @@ def _loadable(
     usable = [e for e in claims if e.value is not None and target.has(key, str(e.value))]
     unknown = Reason(ParserReason.NOT_REGISTERED, engine=_engine(target), field=key)
     lacking = tuple(
-        RejectedCandidate(e.value, e.source, unknown)
+        RejectedCandidate(e.value, e.source, elsewhere(target, key, str(e.value)) or unknown)
         for e in claims
         if e.value is not None and not target.has(key, str(e.value))
     )

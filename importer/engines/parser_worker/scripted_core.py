@@ -29,8 +29,8 @@ READY: Mapping[str, Any] = {
     "max_model_len": 1 << 20, "num_gpu_blocks": 1 << 16, "block_size": 16, "dp_stats_address": None,
     "dtype": "bfloat16", "vllm_version": "", "world_size": 1, "data_parallel_size": 1,
     "tensor_parallel_size": 1, "pipeline_parallel_size": 1, "decode_context_parallel_size": 1,
-    "data_parallel_rank": 0, "max_num_seqs": 256, "max_num_batched_tokens": 1 << 20, "instance_id": "importer",
-    "supports_lora": False, "max_loras": 0,
+    "data_parallel_rank": 0, "max_num_seqs": 256, "max_num_batched_tokens": 1 << 20,
+    "instance_id": "importer", "supports_lora": False, "max_loras": 0,
 }  # fmt: skip
 IDENTITY = (0).to_bytes(2, "little")  # of the engine with rank 0
 ADD = b"\x00"
