@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from gen_defaults.inference import Rule
 from gen_defaults.parser_tables import Kind, Row, Rows
 from gen_defaults.syntax import Sources
 
@@ -26,12 +27,34 @@ COMMENT = re.compile(r"//[^\n]*")
 CONSTANT = re.compile(r'pub const (\w+): &str = "([^"\\]+)";')
 CALL = re.compile(r"\.register_(?:parser|creator)\b")
 OWN = re.compile(r"self\s*\.register_creator\b")  # the body of register_parser itself
+PATTERN = re.compile(r"\.register_pattern\(\s*\"([^\"\\]+)\",\s*names::(\w+)\s*\)")
+PATTERNS = re.compile(r"\.register_pattern\b")
 REGISTERED = re.compile(r"\.register_parser::<(\w+)>\(\s*(?:names::(\w+)|\"([^\"\\]+)\")\s*\)")
 
 
 def is_needed(path: str) -> bool:
     """Return whether the file has registrations."""
     return path in PATHS
+
+
+def guesses(sources: Sources) -> list[Rule]:
+    """Return the substrings of a model's id that select a parser, in the order in which they are tried.
+
+    Those of parsers for both kinds come first. Raises ValueError for one in another form.
+    """
+    found: list[Rule] = []
+    for path, file in PATHS.items():
+        text = _code(sources.get(path, ""))
+        names = dict(CONSTANT.findall(text))
+        patterns = PATTERN.findall(text)
+        if len(patterns) != len(PATTERNS.findall(text)):
+            raise ValueError(f"{path}: a pattern is registered otherwise")
+        found += [
+            {"kind": kind, "in_id": pattern.lower(), "parser": names[constant]}
+            for pattern, constant in patterns
+            for kind in FILES[file]
+        ]
+    return found
 
 
 def rows(sources: Sources) -> Rows:
@@ -46,7 +69,7 @@ def rows(sources: Sources) -> Rows:
 
 def _registered(source: str, path: str) -> Iterator[tuple[str, str]]:
     """Yield name and type of each registration outside of tests and comments."""
-    text = COMMENT.sub("", TESTS.split(source)[0])
+    text = _code(source)
     names = dict(CONSTANT.findall(text))
     calls = len(CALL.findall(text)) - len(OWN.findall(text))
     registrations = REGISTERED.findall(text)
@@ -56,3 +79,8 @@ def _registered(source: str, path: str) -> Iterator[tuple[str, str]]:
         if constant and constant not in names:
             raise ValueError(f"{path}: the name {constant} is no constant of this file")
         yield literal or names[constant], cls
+
+
+def _code(source: str) -> str:
+    """Return the source without tests and comments."""
+    return COMMENT.sub("", TESTS.split(source)[0])

@@ -27,7 +27,7 @@ PREFIXES = {
 }
 
 
-READ = {**TABLES, "vllm-rust": Tables("vllm", rust_source.is_needed, rust_source.rows)}
+READ = {**TABLES, "vllm-rust": Tables("vllm", rust_source.is_needed, rust_source.rows, rust_source.guesses)}
 IN_SDIST = {"vllm-rust": "rust"}  # the last folder that is needed: the archive is only read up to its end
 
 

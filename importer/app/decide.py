@@ -204,7 +204,7 @@ def study_snapshot(
     """Return the evidence of the files, the tables and the template. Raises ImporterError."""
     bench.wake()
     from importer.analysis import EngineQuestion, Question
-    from importer.app.target import bind, machine_for, platform_for, with_template
+    from importer.app.target import bind, for_model, machine_for, platform_for, with_template
     from importer.proof.prove import own_renderer, rendered_by
     from importer.signals import tables
 
@@ -226,6 +226,7 @@ def study_snapshot(
         kind=None if request.device is None else machine.kind,
     )
     target = bound.target if request.template is None else with_template(bound.target, request.template)
+    target = for_model(target, snapshot)
     check_parsers(request.preferences, target)
     engine_facts = bench.bind(
         EngineQuestion(snapshot, facts, target.backend, target.parsers, target.able, machine)

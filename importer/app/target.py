@@ -15,9 +15,13 @@ from importer.engines import capabilities, machine, registries
 from importer.engines.install import Installed
 from importer.engines.vllm import has_gpu
 from importer.errors import Setting, UsageError
+from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, named, size
 from importer.reasons import Reason
+from importer.signals.architecture import model_types
 from importer.signals.engine_capabilities import Machine
+
+HARMONY = "gpt_oss"  # vllm-rs 0.33: ``chat/src/backend/hf.rs``
 
 
 class TargetReason(StrEnum):
@@ -54,9 +58,9 @@ def bind(
     """
     from importer.engines import runs
 
+    check_frontend(backend, frontend)
     known = registries.versions(backend)
     if not known:
-        check_frontend(backend, frontend)
         return BoundTarget(Target(backend, version, able=capabilities.load(backend, version)))
     builds = _builds(backend, kind, frontend) if runs(backend) else ()
     installed = [found for build in builds if (found := _installed(build)) is not None]
@@ -79,6 +83,16 @@ def bind(
         **_of_frontend(backend, registry, frontend),
     )
     return BoundTarget(target, None if provider is None else provider.python)
+
+
+def for_model(target: Target, snapshot: Snapshot) -> Target:
+    """Return the target with what vLLM's Rust frontend does by itself for this model."""
+    if target.frontend != RUST:
+        return target
+    guessed = registries.load(target.backend, target.version, RUST).guess(
+        "reasoning", snapshot.model_id or str(snapshot.directory)
+    )
+    return replace(target, guessed=guessed, built_in=HARMONY in model_types(snapshot))
 
 
 def check_frontend(backend: str, frontend: Frontend | None) -> None:
@@ -113,8 +127,6 @@ def _names(registry: registries.Registry) -> dict[str, dict[str, str]]:
 def _of_frontend(backend: str, registry: registries.Registry, frontend: Frontend | None) -> dict[str, Any]:
     """Return the members of a target that follow from its frontend; none for a version with one only."""
     if not registries.frontends(backend, registry.version):
-        if frontend is not None:
-            check_frontend(backend, frontend)
         return {}
     chosen = frontend or PYTHON
     other = registries.load(backend, registry.version, PYTHON if chosen == RUST else RUST)

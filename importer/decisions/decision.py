@@ -75,6 +75,8 @@ class Target:
     ``frontend``  the server of this version of vLLM; ``None`` where there is only one.
     ``elsewhere`` the parsers of its other frontend, like ``parsers``.
     ``joint``     parsers that read calls and reasoning in one: the frontend starts with both or none.
+    ``guessed``   the reasoning parser that the frontend takes by the model's id where the document has none.
+    ``built_in``  whether the frontend reads this model by code of its own, and rejects every parser by name.
     ``proved_by`` the version whose parsers take part in the proof, where it is another one.
     """
 
@@ -90,6 +92,8 @@ class Target:
     elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     joint: frozenset[str] = frozenset()
     proved_by: str | None = None
+    guessed: str | None = None
+    built_in: bool = False
 
     def has(self, key: str, name: str) -> bool:
         """Return whether this engine version can load the parser."""

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from importer.decisions.decision import PYTHON, RUST, Chosen, Decision, RejectedCandidate, Target, Undecided
+from importer.decisions.decision import (
+    PYTHON,
+    RUST,
+    Chosen,
+    Decision,
+    KnownNone,
+    RejectedCandidate,
+    Target,
+    Undecided,
+)
 from importer.reasons import Reason
 from importer.signals.evidence import Source, warning
 
@@ -16,7 +25,9 @@ TOOL, REASONING = "tool_parser", "reasoning_parser"
 class FrontendReason(StrEnum):
     """Reasons for parsers that follow from the frontend, and from the version that proved them."""
 
+    BUILT_IN = "built-in"
     ELSEWHERE = "elsewhere"
+    GUESSED = "guessed"
     ONE_FOR_BOTH = "one-for-both"
     NOT_ONE_FOR_BOTH = "not-one-for-both"
     OTHER_VERSION = "other-version"
@@ -40,10 +51,29 @@ def settle(decisions: Mapping[str, Decision], target: Target) -> dict[str, Decis
     A parser that reads calls and reasoning in one is named for both. A key without a parser warns of a parser
     that the other frontend has. A proof by another version is noted.
     """
+    if target.built_in:
+        return {key: _built_in(decision, target) for key, decision in decisions.items()}
     settled = dict(decisions)
     if target.joint:
         settled |= _together(settled[TOOL], settled[REASONING], target)
-    return {key: _noted(decision, target) for key, decision in settled.items()}
+    noted = {key: _noted(decision, target) for key, decision in settled.items()}
+    if target.guessed is not None and noted[REASONING].value is None:
+        guessed = Reason(FrontendReason.GUESSED, engine=_engine(target), parser=target.guessed)
+        noted[REASONING] = replace(noted[REASONING], why=(*noted[REASONING].why, warning(guessed)))
+    return noted
+
+
+def _built_in(decision: Decision, target: Target) -> Decision:
+    """Return no parser, with those that were chosen or rejected; the user's own stays, with a warning."""
+    reason = Reason(FrontendReason.BUILT_IN, engine=_engine(target))
+    if decision.status == "user":
+        return replace(decision, why=(*decision.why, warning(reason)))
+    lost = () if decision.value is None else (RejectedCandidate(decision.value, Source.PROOF, reason),)
+    return KnownNone((reason,), (*lost, *decision.overruled))
+
+
+def _engine(target: Target) -> str:
+    return f"{target.backend} {target.version}"
 
 
 def _together(tool: Decision, reasoning: Decision, target: Target) -> dict[str, Decision]:

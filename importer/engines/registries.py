@@ -9,7 +9,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -56,17 +56,26 @@ class RegistryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The parsers of one version. ``source`` names the released file and its sha256."""
+    """The parsers of one version. ``source`` names the released file and its sha256.
+
+    ``guesses``  by kind, the parts of a model's id that vLLM's Rust frontend takes a parser by, in its order.
+    """
 
     engine: str
     version: str
     source: Mapping[str, str]
     entries: Mapping[Kind, Mapping[str, RegistryEntry]]
+    guesses: Mapping[Kind, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     @property
     def joint(self) -> frozenset[str]:
         """Return the names that are one parser for both kinds, and started for both or none."""
         return frozenset(n for names in self.entries.values() for n, e in names.items() if e.module == JOINT)
+
+    def guess(self, kind: Kind, model: str) -> str | None:
+        """Return the parser that the engine takes by the model's id where it is told none."""
+        name = model.lower()
+        return next((parser for part, parser in self.guesses.get(kind, ()) if part in name), None)
 
     def names(self, kind: Kind) -> tuple[str, ...]:
         """Return every name, sorted."""
@@ -154,7 +163,11 @@ def parsed(data: Mapping[str, Any]) -> Registry:
         "tool": _entries(data["tool"]),
         "reasoning": _entries(data["reasoning"]),
     }
-    return Registry(data["engine"], data["version"], data["source"], entries)
+    rules = [rule for rule in data.get("inference", ()) if "in_id" in rule]
+    guesses: dict[Kind, tuple[tuple[str, str], ...]] = {
+        kind: tuple((r["in_id"], r["parser"]) for r in rules if r["kind"] == kind) for kind in entries
+    }
+    return Registry(data["engine"], data["version"], data["source"], entries, guesses)
 
 
 @cache

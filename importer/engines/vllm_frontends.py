@@ -21,6 +21,7 @@ SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")  # the module of the comman
 # ``cmd/src/cli/unsupported.rs`` of 0.33.0: of the options that a document may set, those that end the start.
 LACKS = ("data_parallel_hybrid_lb", "mm_processor_kwargs")
 FLAGS = {"tool_parser": "--tool-call-parser", "reasoning_parser": "--reasoning-parser"}
+BUILT_IN = "built-in"
 NONE = "none"  # without a name it takes a parser by substrings of the model's id
 
 
@@ -43,8 +44,11 @@ def checked(document: Document, version: tuple[int, ...]) -> None:
 
 def parsers(document: Document) -> Iterator[str]:
     """Yield the flags for the parsers, ``none`` included: the default is a guess by the model's name."""
+    unsaid = (document.get("importer") or {}).get("no_parser") or {}
     for key, flag in FLAGS.items():
         name = field_paths.parser(document, key)
+        if name is None and unsaid.get(key) == BUILT_IN:  # it rejects even "none" for such a model
+            continue
         yield f"{flag}={NONE if name is None else word(document, key, name)}"
 
 

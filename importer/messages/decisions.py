@@ -83,7 +83,10 @@ DECIDE: dict[str, dict[str, Text]] = {
         "takes-another": _takes_another,
     },
     "FrontendReason": {
+        "built-in": "the Rust frontend of {engine} reads this model by code of its own, and rejects every parser",
         "elsewhere": _elsewhere,
+        "guessed": "the Rust frontend of {engine} takes {parser} by the model's name; "
+        "vllm serve drops the option against it",
         "one-for-both": "{parser} reads calls and reasoning in one, and {engine} starts with it for both",
         "not-one-for-both": "{parser} reads calls and reasoning in one, and {tool_parser} reads the calls",
         "other-version": "proved by the parsers of {proved}; the document is for {version}",
