@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
         )
         return 1
     served = Served()
-    with CachedSession() as bench, ParserWorker("vllm", python) as worker:
+    with CachedSession() as bench, ParserWorker("vllm", python, frontend=options.frontend) as worker:
         files = Files(options.folder, bench)
         for truth in truths:
             if files.has(truth.model_id):
@@ -163,5 +163,6 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gen_defaults response-templates", description=__doc__)
     parser.add_argument("folder", type=Path, help="holds parser_truth.csv and repos; see docs/tables.md")
     parser.add_argument("--python", type=Path, help="Python of an environment with vLLM; default: installed")
+    parser.add_argument("--frontend", choices=("python", "rust"), default="python", help="vLLM's frontend")
     parser.add_argument("--lacks", nargs="*", default=(), metavar="FIELD:NAME", help="parsers of interest")
     return parser.parse_args(arguments)

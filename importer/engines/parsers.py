@@ -154,7 +154,7 @@ class ParserWorker(Closing):
         self._arguments = [script] if plugin is None or frontend == RUST else [script, plugin]
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
-        self.parses = engine == "vllm"  # transformers stands beside it
+        self.parses = engine == "vllm" and frontend != RUST  # transformers stands beside it
 
     def close(self) -> None:
         """End the worker; the next question starts another."""
