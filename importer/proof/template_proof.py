@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from importer.chat_template.cases import ANSWER, ONE
@@ -32,6 +33,15 @@ STREAMED = {
     "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain", "code",
 }  # fmt: skip
 KINDS = {"tool_calls": "tool_parser", "thinking": "reasoning_parser"}
+
+
+class TemplateReason(StrEnum):
+    """Results of a derivation, and what its parser lacks."""
+
+    PROVED = "proved"
+    LIMITS = "limits"
+    NOT_DERIVED = "not-derived"
+    INCOMPLETE = "incomplete"
 
 
 class ReadsTemplates(Protocol):
