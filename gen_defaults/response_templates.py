@@ -25,6 +25,7 @@ from importer.proof.prove import tokens_of
 from importer.proof.template_proof import TemplateProof, prove_template
 
 CALLS = ("parallel", "one-call")
+TAIL = 120  # characters of a prompt
 
 
 @dataclass(slots=True)
@@ -48,8 +49,8 @@ class Served:
 
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
     by_model: dict[str, dict[str, bool | None]] = field(default_factory=dict)
-    proofs: dict[tuple[str, str], TemplateProof | None] = field(default_factory=dict)
-    undecided: dict[str, list[str]] = field(default_factory=lambda: {f: [] for f in FIELDS})
+    proofs: dict[str, TemplateProof | None] = field(default_factory=dict)
+    undecided: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, model_id: str, analysis: TemplateAnalysis, proof: TemplateProof | None) -> None:
         """Count one model."""
@@ -84,26 +85,34 @@ def main(arguments: list[str]) -> int:
         files = Files(options.folder, bench)
         for truth in truths:
             if files.has(truth.model_id):
-                _measure(truth, files, worker, served)
+                _measure(truth, files, worker, served, decides=options.undecided)
     sys.stdout.write("".join(f"{line}\n" for line in report(served, truths, options.lacks)))
     return 0
 
 
-def _measure(truth: Truth, files: Files, worker: ParserWorker, served: Served) -> None:
+def _measure(truth: Truth, files: Files, worker: ParserWorker, served: Served, *, decides: bool) -> None:
+    """Count one model; with ``decides`` its decisions as well, for which all parsers are proved."""
     try:
-        studied, decisions = files.decided(truth.model_id)
+        studied = files.studied(truth.model_id)
+        decisions = files.decided(truth.model_id)[1] if decides else {}
     except ImporterError:
         return
-    for name in FIELDS:
-        if isinstance(decisions[name], Undecided):
+    for name, decision in decisions.items():
+        if name in FIELDS and isinstance(decision, Undecided):
             served.undecided[name].append(truth.model_id)
     if studied.study is None or studied.template is None or not _shown(studied.study):
         return
     tokens, _ = tokens_of(studied.snapshot, studied.template, studied.tokens)
-    key = (studied.study.digest, repr(tokens.tokens))
+    key = _format(studied.study)
     if key not in served.proofs:
         served.proofs[key] = prove_template(studied.study, tokens, [worker])
     served.add(truth.model_id, studied.study, served.proofs[key])
+
+
+def _format(analysis: TemplateAnalysis) -> str:
+    """Return what a derivation is made of: outputs, the ends of prompts, and the marks of reasoning."""
+    texts = [(s.case, s.prompt[-TAIL:], s.completion) for s in analysis.samples]
+    return repr((texts, analysis.thinking, analysis.end_of_turn))
 
 
 def _shown(analysis: TemplateAnalysis) -> bool:
@@ -128,7 +137,7 @@ def report(served: Served, truths: Sequence[Truth], lacking: Sequence[str]) -> I
     formats, models = [*served.rows.values()], sum(len(r.models) for r in served.rows.values())
     good = [r for r in formats if r.served]
     yield f"formats served: {len(good)}/{len(formats)}, models {sum(len(r.models) for r in good)}/{models}"
-    for name in FIELDS:
+    for name in FIELDS if served.undecided else ():
         without = [m for m in served.undecided[name] if served.by_model.get(m, {}).get(name) is not None]
         now = sum(bool(served.by_model[m][name]) for m in without)
         yield f"{name} undecided today with a rendered format: {len(without)}, served {now}"
@@ -164,5 +173,6 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="holds parser_truth.csv and repos; see docs/tables.md")
     parser.add_argument("--python", type=Path, help="Python of an environment with vLLM; default: installed")
     parser.add_argument("--frontend", choices=("python", "rust"), default="python", help="vLLM's frontend")
+    parser.add_argument("--undecided", action="store_true", help="also decide, and count models without one")
     parser.add_argument("--lacks", nargs="*", default=(), metavar="FIELD:NAME", help="parsers of interest")
     return parser.parse_args(arguments)

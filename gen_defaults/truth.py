@@ -233,9 +233,13 @@ class Files:
 
     def decided(self, model_id: str) -> tuple[Studied, Mapping[str, Decision]]:
         """Return the evidence and the decisions on a model; raises ImporterError."""
-        request = ImportRequest(model_id, preferences=Preferences({"backend": BACKEND}))
-        studied = study_snapshot(self._snapshot(model_id), request, self._bench)
+        studied = self.studied(model_id)
         return studied, finalize(studied, prove_studied(studied, self._bench)).decisions
+
+    def studied(self, model_id: str) -> Studied:
+        """Return the evidence of a model's files; raises ImporterError."""
+        request = ImportRequest(model_id, preferences=Preferences({"backend": BACKEND}))
+        return study_snapshot(self._snapshot(model_id), request, self._bench)
 
     def _decide(self, model_id: str) -> Prediction:
         request = ImportRequest(
