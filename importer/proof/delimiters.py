@@ -78,8 +78,9 @@ def ended_by_next(around: Frame, head: str, body: Field) -> Iterator[Field]:
     if ends:
         after = "|".join(flexible(e) for e in ends)
         yield {**opened, "close_pattern": rf"{_spaced(close)}\s*(?:{after})\s*", **body}
-    else:
-        yield {**opened, **body}
+    else:  # white space parts two calls, or nothing does; it never stands between brackets of one value
+        apart = r"\s+" if around.separator else ""
+        yield {**opened, **({"close_pattern": _spaced(close) + apart} if apart else {}), **body}
 
 
 def _spaced(text: str) -> str:

@@ -33,6 +33,8 @@ UNKNOWN = {
 {%- endfor %}{{- '</do>' }}""",
     # Nothing closes a call but the next one.
     "open-ended": """{{- '[[PLEASE]]' + c.function.name + '[[WITH]]' + (c.function.arguments | tojson) }}""",
+    # JSON without any mark, calls on lines of their own.
+    "bare": """{{- '{"fn": "' + c.function.name + '", "with": ' + (c.function.arguments | tojson) + '}' }}""",
 }
 
 
