@@ -57,9 +57,19 @@ class ImportSession(Closing):
         return facts
 
     def prove(
-        self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
+        self,
+        study: TemplateAnalysis,
+        tokens: Tokens,
+        declared: bool,
+        target: Target,
+        python: Path,
+        *,
+        derives: bool = False,
     ) -> Proof:
-        """Return the proof of the engine's parsers, from the cache where this template was proved before."""
+        """Return the proof of the engine's parsers, from the cache where this template was proved before.
+
+        ``derives`` derives a response template even where a parser reads the calls.
+        """
         from importer.engines.parsers import ParserWorker
         from importer.proof.cache import cached
         from importer.proof.prove import prove
@@ -73,6 +83,6 @@ class ImportSession(Closing):
                         target.backend, python, plugin=target.plugin, frontend=target.frontend
                     )
                     self._workers[key] = self._stack.enter_context(worker)
-                return prove(study, tokens, declared, self._workers[key])
+                return prove(study, tokens, declared, self._workers[key], derives=derives)
 
-        return cached(study, tokens, declared, target, ask)
+        return cached(study, tokens, declared, target, ask, derives=derives)

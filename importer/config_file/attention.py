@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import Decision, Decisions
+from importer.decisions.derived import DerivedReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
 from importer.memory.choose import FitReason
@@ -30,6 +31,7 @@ class AttentionReason(StrEnum):
     NEEDS_CODE = "needs-code"
     FOREIGN_CODE = "foreign-code"
     PARSER = "parser"
+    LIMITED_TOOLS = "limited-tools"
     NO_TOOLS = "no-tools"
     CONFLICT = "conflict"
     OTHER = "other"
@@ -41,6 +43,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
+    DerivedReason: AttentionReason.LIMITED_TOOLS,
 }
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 

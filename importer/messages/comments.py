@@ -22,6 +22,7 @@ HEADS: Mapping[str, str] = {
     "needs-code": "the engine may need the repository's own code",
     "foreign-code": "code of other repositories is named",
     "parser": "the engine and the {key} disagree",
+    "limited-tools": "the {key} rejects some requests with tools",
     "no-tools": "no tools reach the prompt",
     "conflict": "an edit and an import changed one value",
     "other": "see {key}",
@@ -157,6 +158,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         "read": "{engine} {version}",
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
+    },
+    "DerivedReason": {
+        "derived": "derived template",
+        "with-tools": "{engine}",
     },
     "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
     "PinReason": {"default-unsaid": "the default of the template"},

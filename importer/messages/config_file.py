@@ -96,6 +96,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "needs-code": "{reason}",
         "foreign-code": "{reason}",
         "parser": "{reason}",
+        "limited-tools": "{reason}",
         "no-tools": _no_tools,
         "conflict": "{reason}",
         "other": "{reason}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from importer.chat_template.find import Template
@@ -12,10 +12,11 @@ from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
-from importer.proof.completeness import ranked
-from importer.proof.result import NO_CALLS, NO_THINKING, Proof, ProofReason
+from importer.proof.completeness import complete, ranked
+from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, ParserVerdict, Proof, ProofReason
+from importer.proof.template_proof import PARSER, prove_template, with_template
 from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
@@ -89,11 +90,19 @@ def unproved(reason: Reason, target: Target, template: str) -> Proof:
     return Proof(target.backend, str(target.version), template, {}, {}, unasked, frontend=target.frontend)
 
 
-def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
+def prove(
+    analysis: TemplateAnalysis,
+    tokens: Tokens,
+    declared: bool,
+    worker: ParserWorker,
+    *,
+    derives: bool = False,
+) -> Proof:
     """Return the proof of all parsers on all samples, the passing ones in pieces too.
 
     ``declared`` is whether ``tokens`` are the repository's own list. Without one, a marker counts as one
-    token and as plain text in turn, and a parser passes with either.
+    token and as plain text in turn, and a parser passes with either. Where no parser reads the calls, ``hf``
+    is judged with a response template of the analysis; with ``derives`` always.
     Raises EngineError("worker-failed").
     """
     parsers = worker.list()
@@ -111,7 +120,8 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
     preferred = _preferred(analysis, worker.engine)
     ways = [tokens] if declared else [_assumed(analysis.samples, tokens), tokens]
     off = (OFF_BY_REQUEST, "plain") if analysis.thinking.default is False else ()
-    verdicts = {}
+    verdicts: dict[str, tuple[ParserVerdict, ...]] = {}
+    asked: dict[str, list[Question]] = {}
     unasked = {}
     for key, samples in by_field.items():
         if not any(s.case in NEEDED[key] for s in samples):
@@ -120,7 +130,16 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         question = Question(key, samples, NEEDED[key] + (off if key == "reasoning_parser" else ()))
         questions = [question, *(replace(question, samples=s, setting=k) for k, s in settings[key])]
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
+        asked[key] = questions
         verdicts[key] = ranked(ask_parsers(questions, ways, of_kind, worker), preferred[key])
+    derived = _derived(analysis, tokens, parsers, worker) if derives or _unread(verdicts) else None
+    for key, questions in asked.items():
+        if derived is not None and key in derived.fields:
+            of_kind = [p for p in parsers if p.kind == KINDS[key] and p.name == PARSER]
+            templated = [with_template(way, derived.template) for way in ways]
+            others = [v for v in verdicts[key] if v.parser != PARSER]
+            more = ask_parsers(questions, templated, of_kind, worker)
+            verdicts[key] = ranked([*others, *more], preferred[key])
     return Proof(
         engine=worker.engine,
         version=version,
@@ -132,7 +151,30 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         inferred=_inferred(worker, ways[0]),
         tools_rendered=analysis.tools_rendered,
         frontend=worker.frontend,
+        derived=derived,
     )
+
+
+def _unread(verdicts: Mapping[str, Sequence[ParserVerdict]]) -> bool:
+    """Return whether no parser reads the calls; without calls, whether none reads the reasoning.
+
+    A liberal parser reads anything that looks like a call, so it does not count.
+    """
+    of_field = verdicts.get("tool_parser") or verdicts.get("reasoning_parser") or ()
+    liberal = {v.parser for v in of_field if v.liberal}
+    return bool(of_field) and not any(name not in liberal for name in complete(of_field))
+
+
+def _derived(
+    analysis: TemplateAnalysis, tokens: Tokens, parsers: Sequence[EngineParser], worker: ParserWorker
+) -> DerivedTemplate | None:
+    """Return the template for the parser ``hf``; ``None`` without this parser, or without a complete one."""
+    if not any(p.name == PARSER for p in parsers):
+        return None
+    proof = prove_template(analysis, tokens, [worker])
+    if proof is None or not proof.complete:
+        return None
+    return DerivedTemplate(proof.template, proof.fields, proof.passed)
 
 
 def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, list[str]]:

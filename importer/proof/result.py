@@ -163,6 +163,29 @@ class ParserVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class DerivedTemplate:
+    """A response template with which the parser ``hf`` reads every case.
+
+    ``template``  the value of ``response_template`` in a tokenizer's configuration.
+    ``fields``    the keys of the document that it serves.
+    ``cases``     the names of the cases that it reads.
+    """
+
+    template: Mapping[str, Any]
+    fields: tuple[str, ...]
+    cases: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the template as receipts hold it."""
+        return {"template": dict(self.template), "fields": list(self.fields), "cases": list(self.cases)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DerivedTemplate:
+        """Return the template from the result of ``to_json``."""
+        return cls(data["template"], tuple(data["fields"]), tuple(data["cases"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """Every parser of one engine on one template.
 
@@ -172,6 +195,7 @@ class Proof:
     ``inferred``  the parsers that an engine infers by itself: field to parser or ``None``.
     ``tools_rendered``  whether offered tools reach the prompt.
     ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
+    ``derived``   the template with which ``hf`` was judged; ``None`` where another parser reads the calls.
     """
 
     engine: str
@@ -184,6 +208,7 @@ class Proof:
     inferred: Mapping[str, str | None] = field(default_factory=dict)
     tools_rendered: bool = True
     frontend: str | None = None
+    derived: DerivedTemplate | None = None
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -216,6 +241,7 @@ class Proof:
                 "equal": equals(verdicts),
                 "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
                 "tools_rendered": self.tools_rendered,
+                "derived": [] if self.derived is None else list(self.derived.fields),
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
             engine = f"{self.engine} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
@@ -252,6 +278,7 @@ class Proof:
             "reasons": {"unasked": {key: reason.to_json() for key, reason in self.unasked.items()}},
             "inferred": dict(self.inferred),
             "tools_rendered": self.tools_rendered,
+            "derived": None if self.derived is None else self.derived.to_json(),
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
         }
@@ -274,6 +301,7 @@ class Proof:
             data["inferred"],
             data.get("tools_rendered", True),
             data.get("frontend"),
+            None if data.get("derived") is None else DerivedTemplate.from_json(data["derived"]),
         )
 
     def explain(self) -> Iterator[str]:
