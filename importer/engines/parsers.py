@@ -188,6 +188,18 @@ class ParserWorker(Closing):
         answers = self._judged("stream", tokens, samples, asks)
         return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
 
+    def render(
+        self, tokens: Tokens, conversations: Sequence[Mapping[str, Any]], formats: Sequence[str]
+    ) -> tuple[Sequence[Mapping[str, Any] | Reason], ...]:
+        """Return for each form of contents the prompts of the server: ``text`` and the ``format`` that
+        applied, or the reason of a refusal.
+
+        A conversation has ``messages``, ``tools`` and ``kwargs``. MLX servers have one form.
+        """
+        fields = {"conversations": [*conversations], "formats": [*formats], "limit": self._seconds}
+        items = self._plain("render", tokenizer=_tokenizer(tokens), **fields)
+        return tuple([_failure(one["error"]) if "error" in one else one for one in item] for item in items)
+
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
     ) -> dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]]:
@@ -218,7 +230,7 @@ class ParserWorker(Closing):
             raise self._failed(Reason(WorkerReason.LOST_AGAIN, times=MAX_STARTS))
         return answers
 
-    def _plain(self, operation: str, **fields: Any) -> Sequence[Mapping[str, Any]]:
+    def _plain(self, operation: str, **fields: Any) -> Sequence[Any]:
         warm = self._conversation is not None
         try:
             return [*self._ask(operation, GRACE_SECONDS + self._seconds, **fields)]

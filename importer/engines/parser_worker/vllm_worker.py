@@ -28,6 +28,7 @@ from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
 from .grammar import forbidden
 from .replay import Assembled, in_two, reading, replay
+from .vllm_render import rendered
 from .vocabulary import Watched, common_suffix, encode, forget, synthetic
 from .wire import Operation, attempt
 
@@ -59,6 +60,7 @@ def operations(plugin: str | None = None) -> Mapping[str, Operation]:
         "list": list_parsers,
         "read": lambda request: judged(request, whole),
         "stream": lambda request: judged(request, in_pieces),
+        "render": lambda request: rendered(request, tokenizer_for(request)),
     }
 
 
@@ -120,7 +122,8 @@ def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> A
     if own is not None:
         return own
     tokens = [*description["tokens"], *({"content": text, "special": False} for text in supposed)]
-    texts = [text for sample in request["samples"] for text in (sample["prompt"], sample["completion"])]
+    samples = request.get("samples", ())
+    texts = [text for sample in samples for text in (sample["prompt"], sample["completion"])]
     number = harmony_number() if description["model_type"] == HARMONY else None
     tokenizer = synthetic(description | {"tokens": tokens}, texts, number)
     tokenizer.init_kwargs.update(description["settings"])
