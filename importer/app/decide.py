@@ -27,7 +27,7 @@ from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.parallelism import FitRequest
 from importer.progress import Progress, silent
-from importer.proof import Proof
+from importer.proof import Proof, prompt_evidence
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence
 
@@ -238,7 +238,14 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
         return None
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
-    return _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
+    proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
+    if studied.by_itself is not None:
+        return proof
+    progress(f"comparing {target.backend}'s prompts")
+    prompts = bench.prompts(
+        studied.template, studied.tokens, studied.study, described[0], target, studied.python
+    )
+    return replace(proof, prompts=prompts)
 
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:
@@ -246,7 +253,9 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     from importer.memory.parallelism import FitRequest
 
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
+    prompts = () if proof is None else proof.prompts
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
+    evidence += prompt_evidence.evidence(prompts, target)
     preferences = request.full_preferences
     thinking = study.thinking if study is not None and study.samples else None
     pins = None if proof is None else proof.pins
@@ -259,6 +268,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     )  # fmt: skip
     evidence += choice.evidence
     decisions = decide(evidence, preferences, target, thinking, pins)
+    decisions = prompt_evidence.downgraded(decisions, prompts, target)
     override_text = None if request.template is None or studied.template is None else studied.template.text
     return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text)
 

@@ -14,8 +14,11 @@ from importer.sandbox import OverLimit, Sandbox
 from importer.sandbox.closing import Closing
 
 if TYPE_CHECKING:
+    from importer.chat_template.find import Template
     from importer.chat_template.samples import TemplateAnalysis
+    from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.parsers import ParserWorker, Tokens
+    from importer.proof.prompt_result import FrontendPrompts
 
 
 class ImportSession(Closing):
@@ -60,17 +63,54 @@ class ImportSession(Closing):
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
     ) -> Proof:
         """Return the proof of the engine's parsers, from the cache where this template was proved before."""
-        from importer.engines.parsers import ParserWorker
         from importer.proof.cache import cached
         from importer.proof.prove import prove
 
-        key = target.backend, target.plugin
-
         def ask() -> Proof:
             with self._proving:
-                if key not in self._workers:
-                    worker = ParserWorker(target.backend, python, plugin=target.plugin)
-                    self._workers[key] = self._stack.enter_context(worker)
-                return prove(study, tokens, declared, self._workers[key])
+                return prove(study, tokens, declared, self._worker(target, python))
 
         return cached(study, tokens, declared, target, ask)
+
+    def prompts(
+        self,
+        template: Template,
+        words: Vocabulary,
+        study: TemplateAnalysis,
+        tokens: Tokens,
+        target: Target,
+        python: Path,
+    ) -> tuple[FrontendPrompts, ...]:
+        """Return the prompts of the engine's frontends beside ours, from the cache where they are known.
+
+        Raises SandboxError.
+        """
+        from importer.chat_template.render import Renderer
+        from importer.engines.renderers import RENDERING, EngineRenderer, WorkerRenderer
+        from importer.engines.renderers.rust import RustRenderer, program
+        from importer.proof.cache import cached_prompts
+        from importer.proof.prompts import Ours, compare, rendering_tokens
+
+        if target.backend not in RENDERING:
+            return ()
+        tokens = rendering_tokens(tokens, template, words)
+        path = program(python) if target.backend == "vllm" else None
+
+        def ask() -> tuple[FrontendPrompts, ...]:
+            ours = Ours(template, words, Renderer(self.sandbox), study)
+            with self._proving:
+                engines: list[EngineRenderer] = [WorkerRenderer(self._worker(target, python))]
+                engines += [] if path is None else [RustRenderer(path)]
+                return tuple(compare(ours, tokens, engine) for engine in engines)
+
+        return cached_prompts(study, tokens, target, [] if path is None else [path], ask)
+
+    def _worker(self, target: Target, python: Path) -> ParserWorker:
+        """Return the warm worker of an engine; only one thread may use it at a time."""
+        from importer.engines.parsers import ParserWorker
+
+        key = target.backend, target.plugin
+        if key not in self._workers:
+            worker = ParserWorker(target.backend, python, plugin=target.plugin)
+            self._workers[key] = self._stack.enter_context(worker)
+        return self._workers[key]

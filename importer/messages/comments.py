@@ -21,6 +21,7 @@ HEADS: Mapping[str, str] = {
     "will-not-start": "the engine does not start with this model",
     "needs-code": "the engine may need the repository's own code",
     "foreign-code": "code of other repositories is named",
+    "prompts": "the engine loses text of some prompts",
     "parser": "the engine and the {key} disagree",
     "no-tools": "no tools reach the prompt",
     "conflict": "an edit and an import changed one value",

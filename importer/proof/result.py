@@ -9,6 +9,7 @@ from typing import Any
 
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
+from importer.proof.prompt_result import FrontendPrompts
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.wire_formats import liberal
@@ -153,6 +154,7 @@ class Proof:
     ``assumed``   whether the repository declares no vocabulary, so markers counted as tokens and as text.
     ``written``   the rendered completions, by case.
     ``inferred``  the parsers that an engine infers by itself: field to parser or ``None``.
+    ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
     """
 
     engine: str
@@ -163,6 +165,7 @@ class Proof:
     unasked: Mapping[str, Reason] = field(default_factory=dict)
     assumed: bool = False
     inferred: Mapping[str, str | None] = field(default_factory=dict)
+    prompts: tuple[FrontendPrompts, ...] = ()
 
     def reads(self, key: str) -> list[str]:
         """Return the parsers that read the template, the best first."""
@@ -219,6 +222,7 @@ class Proof:
             "inferred": dict(self.inferred),
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
+            "prompts": [one.to_json() for one in self.prompts],
         }
 
     @classmethod
@@ -237,6 +241,7 @@ class Proof:
             {key: _unasked(data, key, text) for key, text in data["unasked"].items()},
             data["assumed"],
             data["inferred"],
+            tuple(map(FrontendPrompts.from_json, data.get("prompts", ()))),
         )
 
     def explain(self) -> Iterator[str]:
@@ -255,6 +260,8 @@ class Proof:
                     yield f"    the engine forbids {v.forbidden}"
         for key, reason in self.unasked.items():
             yield f"  {key}: not asked: {render(reason)}"
+        for one in self.prompts:
+            yield from one.explain()
 
 
 def _unasked(data: Mapping[str, Any], key: str, text: str) -> Reason:

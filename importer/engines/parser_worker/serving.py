@@ -53,13 +53,14 @@ class Server:
     def operations(self) -> Mapping[str, Operation]:
         """Return the operations of its worker."""
         logging.disable(logging.CRITICAL)
-        return {
+        known: dict[str, Operation] = {
             "hello": self._hello,
             "list": self._list,
             "infer": self._infer,
             "read": partial(self._judged, streamed=False),
             "stream": partial(self._judged, streamed=True),
-        } | ({} if self.render is None else {"render": self._render})
+        }
+        return known if self.render is None else known | {"render": self._render}
 
     def _hello(self, _request: Mapping[str, Any]) -> Iterator[Any]:
         yield {"engine": self.name, "version": self.version}

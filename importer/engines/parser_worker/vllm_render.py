@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.renderers import chat_utils
+from vllm.renderers import chat_utils, hf
 from vllm.renderers.hf import resolve_chat_template_content_format, safe_apply_chat_template
 
 from .wire import attempt
@@ -20,7 +20,7 @@ from .wire import attempt
 PLACEHOLDER = "<##IMAGE##>"  # stands for the token of the model's own class, that is not loaded
 
 
-class Tracker(chat_utils.MultiModalItemTracker):
+class Tracker(chat_utils.MultiModalItemTracker):  # type: ignore[misc]  # mypy does not see the engine
     """Counts media and loads none."""
 
     def add(self, modality: str, _item: Any) -> str:
@@ -36,7 +36,7 @@ class Tracker(chat_utils.MultiModalItemTracker):
         return None, None
 
 
-class Parser(chat_utils.MultiModalContentParser):
+class Parser(chat_utils.MultiModalContentParser):  # type: ignore[misc]
     """Parses parts; an image adds its placeholder alone."""
 
     def parse_image(self, _url: Any, _uuid: Any = None) -> None:
@@ -47,6 +47,7 @@ class Parser(chat_utils.MultiModalContentParser):
 def rendered(request: Mapping[str, Any], tokenizer: Any) -> Iterator[Any]:
     """Yield one item per form of contents: the form that applies, and the prompts of all conversations."""
     model = _model(request["tokenizer"])
+    getattr(hf, "_CONTENT_FORMATS", {}).clear()  # by name, and every template here has the same
     tokenizer.name_or_path = tokenizer.name_or_path or "model"
     chat_utils_tracker = chat_utils.MultiModalItemTracker
     chat_utils.MultiModalItemTracker = Tracker
@@ -84,7 +85,5 @@ def _prompt(one: Mapping[str, Any], form: str, tokenizer: Any, model: Any) -> di
         None, params.chat_template_kwargs.get("tools"), form, tokenizer, model_config=model
     )
     conversation, *_ = chat_utils.parse_chat_messages(request.messages, model, content_format=resolved)
-    text = safe_apply_chat_template(
-        model, tokenizer, conversation, **params.get_apply_chat_template_kwargs()
-    )
+    text = safe_apply_chat_template(model, tokenizer, conversation, **params.get_apply_chat_template_kwargs())
     return {"text": text, "format": resolved}

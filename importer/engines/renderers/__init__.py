@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.reasons import Reason
 
+RENDERING = ("vllm", "mlx", "mlx-vlm")  # engines whose worker renders prompts
 FORMATS = ("auto", "string", "openai")  # vLLM's --chat-template-content-format
 
 
@@ -56,9 +57,7 @@ class EngineRenderer(Protocol):
     def version(self) -> str:
         """Return the version that the frontend reports."""
 
-    def render(
-        self, tokens: Tokens, conversations: Sequence[Conversation]
-    ) -> Mapping[str, Sequence[Answer]]:
+    def render(self, tokens: Tokens, conversations: Sequence[Conversation]) -> Mapping[str, Sequence[Answer]]:
         """Return for each form of contents one answer per conversation; raises EngineError."""
 
 
@@ -82,9 +81,7 @@ class WorkerRenderer:
         """Return the version of the engine."""
         return self._worker.version()
 
-    def render(
-        self, tokens: Tokens, conversations: Sequence[Conversation]
-    ) -> Mapping[str, Sequence[Answer]]:
+    def render(self, tokens: Tokens, conversations: Sequence[Conversation]) -> Mapping[str, Sequence[Answer]]:
         """Return the prompts of the worker; raises EngineError("worker-failed")."""
         sent = [
             {"messages": [*c.messages], "tools": [*c.tools], "kwargs": dict(c.kwargs)} for c in conversations

@@ -64,9 +64,7 @@ class RustRenderer:
             raise _failed(error.strerror or str(error)) from None
         return done.output.split()[-1] if done.output.split() else ""
 
-    def render(
-        self, tokens: Tokens, conversations: Sequence[Conversation]
-    ) -> Mapping[str, Sequence[Answer]]:
+    def render(self, tokens: Tokens, conversations: Sequence[Conversation]) -> Mapping[str, Sequence[Answer]]:
         """Return the prompts; raises EngineError("worker-failed") where the program does not start."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-render-")))
@@ -107,7 +105,7 @@ class _Server(Closing):
         self._wait()
         body = {
             "model": "model",
-            "messages": [*conversation.messages],
+            "messages": [_once(message) for message in conversation.messages],
             "chat_template_kwargs": dict(conversation.kwargs),
         } | ({"tools": [*conversation.tools], "tool_choice": "none"} if conversation.tools else {})
         try:
@@ -171,16 +169,18 @@ def _write(folder: Path, tokens: Tokens) -> None:
     """Write the files that the program reads of a model."""
     vocabulary = {character: n for n, character in enumerate(sorted(_characters().values()))}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-    tokenizer = {
+    tokenizer: dict[str, Any] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
         "pre_tokenizer": level, "post_processor": None, "decoder": level,
         "model": {"type": "BPE", "vocab": vocabulary, "merges": [], "ignore_merges": True},
     }  # fmt: skip
     settings: dict[str, Any] = {k: v for k, v in tokens.settings.items() if k not in LEFT_OUT}
     named = {f"{key}_token": text for key in ("bos", "eos") if (text := getattr(tokens, key)) is not None}
-    template = tokens.chat_template
+    template: Any = tokens.chat_template
     if isinstance(template, Mapping):
-        settings["chat_template"] = [{"name": n, "template": t} for n, t in template.items()]
+        listed = isinstance(tokens.settings.get("chat_template"), list)  # else files, of which it reads one
+        named_set = [{"name": n, "template": t} for n, t in template.items()]
+        settings["chat_template"] = named_set if listed else template["default"]
     elif template is not None:
         settings["chat_template"] = template
     for name, data in {
@@ -189,6 +189,11 @@ def _write(folder: Path, tokens: Tokens) -> None:
         "config.json": {"model_type": tokens.model_type or "", "vocab_size": 256},
     }.items():
         (folder / name).write_text(json.dumps(data), encoding="utf-8")
+
+
+def _once(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message with one of the two names of reasoning: the program refuses both."""
+    return {k: v for k, v in message.items() if k != "reasoning_content" or "reasoning" not in message}
 
 
 def _message(data: Any) -> str:

@@ -1,0 +1,201 @@
+"""The prompts of an engine beside those of transformers: conversation by conversation, for each form of
+contents that the engine can be started with.
+
+Ours is the chat template in the sandbox. A template is rendered with each form of messages that templates ask
+for; the renderings that lose the least are what the template means. An engine's prompt that equals one of
+them is equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from importer.chat_template.find import Template
+from importer.chat_template.render import CLOCK, Rendered, RenderJob, Renders, Result
+from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
+from importer.decisions.prompts import FrontendReason
+from importer.engines.parsers import Tokens
+from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
+from importer.errors import EngineError
+from importer.proof.conversations import CONVERSATIONS, SHAPES, PromptCase, cases, leaves, shaped
+from importer.proof.differences import difference, wholeness
+from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptReason
+from importer.reasons import Reason
+
+IMAGES = ("image", "<|vision", "[IMG]")
+VLLM, RUST = "vllm", "vllm-rust"
+SEEING = (VLLM, "mlx-vlm")  # mlx-lm refuses images; the Rust frontend needs the processor of a real model
+HARMONY = "gpt_oss"  # the model_type for which both frontends of vLLM take harmony in place of the template
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The prompts that a template means for one conversation, the most likely first; or its refusal."""
+
+    texts: tuple[str, ...]
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A template that is rendered by ourselves, with the variables of the repository's vocabulary."""
+
+    template: Template
+    vocabulary: Vocabulary
+    renderer: Renders
+    analysis: TemplateAnalysis
+
+    def references(
+        self, asked: Sequence[PromptCase], variables: Mapping[str, Any] | None = None, *, sort: bool = False
+    ) -> dict[PromptCase, Reference]:
+        """Return the reference of each case; ``sort`` orders the keys of tools."""
+        found: dict[PromptCase, Reference] = {}
+        for offered in (False, True):
+            some = [case for case in asked if bool(CONVERSATIONS[case].tools) is offered]
+            text = self.template.text if offered else self.template.plain or self.template.text
+            jobs = [self._job(case, shape, variables or {}, sort) for case in some for shape in SHAPES]
+            if jobs:
+                results = self.renderer.render(text, jobs, self.vocabulary.variables).results
+                for number, case in enumerate(some):
+                    own = results[number * len(SHAPES) : (number + 1) * len(SHAPES)]
+                    found[case] = _reference(case, own)
+        return found
+
+    def _job(self, case: PromptCase, shape: Any, variables: Mapping[str, Any], sort: bool) -> RenderJob:
+        conversation = CONVERSATIONS[case]
+        tools = [_sorted(tool) if sort else tool for tool in conversation.tools]
+        return RenderJob(
+            shaped(conversation, shape), tools or None, add_generation_prompt=True, kwargs=variables,
+            later=(datetime.now(UTC) - CLOCK).total_seconds(),
+        )  # fmt: skip
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _reference(case: PromptCase, results: Sequence[Result]) -> Reference:
+    """Return the renderings that lose the least, in the order of the shapes."""
+    texts = [result.text for result in results if isinstance(result, Rendered)]
+    if not texts:
+        return Reference((), refused=True)
+    parts = leaves(CONVERSATIONS[case])
+    ranked = {text: wholeness(text, parts) for text in texts}
+    best = min(ranked.values())
+    return Reference(tuple(text for text, rank in ranked.items() if rank == best))
+
+
+def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPrompts:
+    """Return the differences of an engine's prompts in each form of contents.
+
+    A frontend that renders the model by its own code, or does not start with the template, gives a reason.
+    Raises SandboxError.
+    """
+    shows = sees(ours.template)
+    asked = cases(images=shows and engine.frontend in SEEING)
+    try:
+        version = engine.version()
+        if tokens.model_type == HARMONY and engine.frontend in (VLLM, RUST):
+            failed = Reason(FrontendReason.OWN_CODE, model_type=tokens.model_type)
+            return FrontendPrompts(engine.frontend, version, failed=failed)
+        by_form = engine.render(tokens, [CONVERSATIONS[case] for case in asked])
+    except EngineError as error:
+        failed = Reason(FrontendReason.NOT_STARTED, problem=error.message)
+        return FrontendPrompts(engine.frontend, "", failed=failed)
+    judge = _Judge(ours, asked)
+    outcomes = {
+        form: judge.outcome(dict(zip(asked, answers, strict=True))) for form, answers in by_form.items()
+    }
+    unseen = shows and PromptCase.IMAGE not in asked
+    return FrontendPrompts(engine.frontend, version, outcomes, unseen=unseen)
+
+
+class _Judge:
+    """Judges the answers of one engine; further references are rendered where the first ones differ."""
+
+    def __init__(self, ours: Ours, asked: Sequence[PromptCase]) -> None:
+        self._ours, self._asked = ours, asked
+        self._known: dict[tuple[str, bool], dict[PromptCase, Reference]] = {}
+
+    def outcome(self, answers: Mapping[PromptCase, Answer]) -> FormatOutcome:
+        """Return the outcome of one form of contents."""
+        findings = tuple(f for case, a in answers.items() if (f := self._finding(case, a)) is not None)
+        format_ = next((a.format for a in answers.values() if not isinstance(a, EngineRefused)), None)
+        return FormatOutcome(len(answers), findings, format_)
+
+    def _finding(self, case: PromptCase, answer: Answer) -> Reason | None:
+        reference = self._references({})[case]
+        if isinstance(answer, EngineRefused):
+            if reference.refused:
+                return None
+            return Reason(PromptReason.REFUSED, case=case, place="prompt", words=answer.reason)
+        if reference.refused:
+            return Reason(PromptReason.ONLY_ENGINE, case=case, place="prompt")
+        if answer.text in reference.texts:
+            return None
+        if case is PromptCase.IMAGE:
+            return self._image(case, answer.text, reference)
+        return self._varied(case, answer.text) or self._nearest(case, answer.text, reference)
+
+    def _varied(self, case: PromptCase, text: str) -> Reason | None:
+        """Return the finding where a switch, or another order of keys, explains the whole difference."""
+        for variables in ({}, *self._switches()):
+            for sort in (False, True):
+                if text in self._references(variables, sort=sort)[case].texts:
+                    if variables:
+                        name, value = next(iter(variables.items()))
+                        return Reason(
+                            PromptReason.SWITCHED, case=case, place="prompt", variable=name, value=value
+                        )
+                    return Reason(PromptReason.KEY_ORDER, case=case, place="tools")
+        return None
+
+    def _nearest(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
+        """Return the lightest finding over all that the template may mean."""
+        parts = leaves(CONVERSATIONS[case])
+        texts = list(reference.texts)
+        for variables in self._switches():
+            for sort in (False, True):
+                texts += self._references(variables, sort=sort)[case].texts
+        found = [f for one in texts if (f := difference(case, one, text, parts)) is not None]
+        order = [*PromptReason]
+        return max(found, key=lambda f: order.index(PromptReason(f.kind)), default=None)
+
+    def _image(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
+        """Return what is lost beside an image; its own token is the engine's, so texts are not equal."""
+        parts = leaves(CONVERSATIONS[case])
+        found = difference(case, reference.texts[0], text, parts)
+        lost = found is not None and found.kind in (PromptReason.DROPPED, PromptReason.PARTS_PRINTED)
+        return found if lost else None
+
+    def _switches(self) -> list[Mapping[str, Any]]:
+        thinking = self._ours.analysis.thinking
+        return [variables for variables in (thinking.on, thinking.off) if variables]
+
+    def _references(self, variables: Mapping[str, Any], *, sort: bool = False) -> dict[PromptCase, Reference]:
+        key = repr(sorted(variables.items())), sort
+        if key not in self._known:
+            self._known[key] = self._ours.references(self._asked, variables, sort=sort)
+        return self._known[key]
+
+
+def sees(template: Template) -> bool:
+    """Return whether the template names images."""
+    return any(word in template.text for word in IMAGES)
+
+
+def rendering_tokens(tokens: Tokens, template: Template, vocabulary: Vocabulary) -> Tokens:
+    """Return the tokens with the template's set and named tokens, as our own rendering has them."""
+    texts: Any = template.text
+    if template.plain:
+        texts = {"default": template.plain, "tool_use": template.text}
+    named = vocabulary.variables
+    return replace(
+        tokens, chat_template=texts, bos=named["bos_token"] or None, eos=named["eos_token"] or None
+    )
