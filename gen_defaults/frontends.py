@@ -26,7 +26,7 @@ from importer.engines.renderers import EngineRenderer, WorkerRenderer
 from importer.engines.renderers.rust import RustRenderer, program
 from importer.errors import ImporterError
 from importer.hub import local
-from importer.proof.prompt_result import AUTO, FrontendPrompts, PromptReason
+from importer.proof.prompt_result import AUTO, FrontendPrompts, PromptDifference
 from importer.proof.prompts import Ours, compare, rendering_tokens
 from importer.proof.prove import MODES, tokens_of
 from importer.signals.architecture import architectures
@@ -57,7 +57,7 @@ class Count:
 
 def gravest(findings: Sequence[Any]) -> str:
     """Return the gravest kind, ``equal`` where there is none."""
-    order = [*PromptReason]
+    order = [*PromptDifference]
     return min((f.kind for f in findings), key=order.index, default="equal")
 
 
@@ -130,7 +130,7 @@ def _line(name: str, prompts: FrontendPrompts, seconds: float) -> Mapping[str, A
 
 def table(counts: Mapping[str, Count]) -> str:
     """Return the table of frontends, and the time of one template."""
-    kinds = ["equal", *PromptReason]
+    kinds = ["equal", *PromptDifference]
     lines = [
         "| frontend | repositories | "
         + " | ".join(kinds)

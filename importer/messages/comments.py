@@ -159,6 +159,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
     },
+    "FrontendReason": {"format": "{engine}", "other-prompt": "prompts differ"},
     "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
     "PinReason": {"thought-unsaid": "off by default"},
     "SamplingReason": {

@@ -27,7 +27,7 @@ def _lost(fields: Mapping[str, Any]) -> str:
 
 
 TEXTS: dict[str, dict[str, Text]] = {
-    "PromptReason": {
+    "PromptDifference": {
         "refused": "case {case}: refused with {words}",
         "dropped": _excerpts("{place} is absent from the prompt"),
         "parts-printed": _excerpts("the parts of {place} are printed as data"),

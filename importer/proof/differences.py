@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer.proof.conversations import Field, Leaf
-from importer.proof.prompt_result import PromptReason
+from importer.proof.prompt_result import PromptDifference
 from importer.reasons import Reason
 
 PART = re.compile(r"""["']type["']\s*:\s*["'](?:text|image)["']""")
@@ -79,13 +79,13 @@ def difference(case: str, ours: str, theirs: str, leaves: Sequence[Leaf]) -> Rea
     there = place_at(ours, at, leaves)
     lost = _lost(ours, theirs, there, leaves)
     if lost is not None:
-        return Reason(PromptReason.DROPPED, place=lost, **fields)
+        return Reason(PromptDifference.DROPPED, place=lost, **fields)
     if len(PART.findall(theirs)) > len(PART.findall(ours)):
-        return Reason(PromptReason.PARTS_PRINTED, place=there, **fields)
+        return Reason(PromptDifference.PARTS_PRINTED, place=there, **fields)
     for kind, alike in ALIKE.items():
         if alike(ours) == alike(theirs):
             return Reason(kind, place=there, **fields)
-    return Reason(PromptReason.OTHER, place=there, **fields)
+    return Reason(PromptDifference.OTHER, place=there, **fields)
 
 
 def _lost(ours: str, theirs: str, there: str, leaves: Sequence[Leaf]) -> str | None:
@@ -138,10 +138,10 @@ def _words_in_order_of_letters(text: str) -> list[str]:
 
 
 # What two texts have in common where they differ in one respect alone.
-ALIKE: Mapping[PromptReason, Callable[[str], object]] = {
-    PromptReason.WHITESPACE: _spaceless,
-    PromptReason.VALUE_FORM: _formless,
-    PromptReason.KEY_ORDER: _words_in_order_of_letters,
+ALIKE: Mapping[PromptDifference, Callable[[str], object]] = {
+    PromptDifference.WHITESPACE: _spaceless,
+    PromptDifference.VALUE_FORM: _formless,
+    PromptDifference.KEY_ORDER: _words_in_order_of_letters,
 }
 
 

@@ -13,7 +13,7 @@ from importer.proof.prompt_result import (
     LOSSES,
     FormatOutcome,
     FrontendPrompts,
-    PromptReason,
+    PromptDifference,
 )
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, warning
@@ -25,7 +25,7 @@ BEFORE: Mapping[str, tuple[PromptCase, ...]] = {
     "tool_parser": (PromptCase.TOOLS, PromptCase.CALL, PromptCase.RESULTS, PromptCase.NESTED),
     "reasoning_parser": (PromptCase.PLAIN, PromptCase.SYSTEM, PromptCase.TURNS),
 }
-GRAVE = (*LOSSES, PromptReason.OTHER)
+GRAVE = (*LOSSES, PromptDifference.OTHER)
 
 
 def serving(prompts: Sequence[FrontendPrompts], target: Target) -> FrontendPrompts | None:
@@ -61,8 +61,8 @@ def _failed(reason: Reason) -> Reason:
 
 
 def _differing(outcome: FormatOutcome, engine: str) -> Reason:
-    order = [*PromptReason]
-    first = min(outcome.findings, key=lambda f: order.index(PromptReason(f.kind)))
+    order = [*PromptDifference]
+    first = min(outcome.findings, key=lambda f: order.index(PromptDifference(f.kind)))
     if not outcome.losses:
         return Reason(FrontendReason.DIFFER, engine=engine, equal=outcome.equal, of=outcome.of, first=first)
     return warning(
@@ -83,5 +83,5 @@ def downgraded(
         if served is None or grave is None or not isinstance(decision, Chosen) or decision.status != "proved":
             continue
         why = Reason(FrontendReason.OTHER_PROMPT, engine=served.frontend, first=grave)
-        changed[key] = replace(decision, status="declared", why=(*decision.why, why))
+        changed[key] = replace(decision, status="declared", why=(why, *decision.why))
     return changed

@@ -15,7 +15,7 @@ from importer.reasons import Reason
 AUTO = "auto"
 
 
-class PromptReason(StrEnum):
+class PromptDifference(StrEnum):
     """How an engine's prompt differs from that of transformers, the gravest first.
 
     Each has ``case`` and ``place``; most have excerpts from the first different character: ``ours`` and
@@ -34,9 +34,9 @@ class PromptReason(StrEnum):
 
 
 KINDS: Mapping[str, type[StrEnum]] = {
-    kinds.__name__: kinds for kinds in (PromptReason, FrontendReason, ParserFailure, Accident)
+    kinds.__name__: kinds for kinds in (PromptDifference, FrontendReason, ParserFailure, Accident)
 }
-LOSSES = (PromptReason.REFUSED, PromptReason.DROPPED, PromptReason.PARTS_PRINTED)
+LOSSES = (PromptDifference.REFUSED, PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
 from importer.errors import EngineError
 from importer.proof.conversations import CONVERSATIONS, SHAPES, PromptCase, cases, leaves, shaped
 from importer.proof.differences import difference, wholeness
-from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptReason
+from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
 from importer.reasons import Reason
 
 IMAGES = ("image", "<|vision", "[IMG]")
@@ -134,9 +134,9 @@ class _Judge:
         if isinstance(answer, EngineRefused):
             if reference.refused:
                 return None
-            return Reason(PromptReason.REFUSED, case=case, place="prompt", words=answer.reason)
+            return Reason(PromptDifference.REFUSED, case=case, place="prompt", words=answer.reason)
         if reference.refused:
-            return Reason(PromptReason.ONLY_ENGINE, case=case, place="prompt")
+            return Reason(PromptDifference.ONLY_ENGINE, case=case, place="prompt")
         if answer.text in reference.texts:
             return None
         if case is PromptCase.IMAGE:
@@ -151,9 +151,9 @@ class _Judge:
                     if variables:
                         name, value = next(iter(variables.items()))
                         return Reason(
-                            PromptReason.SWITCHED, case=case, place="prompt", variable=name, value=value
+                            PromptDifference.SWITCHED, case=case, place="prompt", variable=name, value=value
                         )
-                    return Reason(PromptReason.KEY_ORDER, case=case, place="tools")
+                    return Reason(PromptDifference.KEY_ORDER, case=case, place="tools")
         return None
 
     def _nearest(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
@@ -164,14 +164,14 @@ class _Judge:
             for sort in (False, True):
                 texts += self._references(variables, sort=sort)[case].texts
         found = [f for one in texts if (f := difference(case, one, text, parts)) is not None]
-        order = [*PromptReason]
-        return max(found, key=lambda f: order.index(PromptReason(f.kind)), default=None)
+        order = [*PromptDifference]
+        return max(found, key=lambda f: order.index(PromptDifference(f.kind)), default=None)
 
     def _image(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
         """Return what is lost beside an image; its own token is the engine's, so texts are not equal."""
         parts = leaves(CONVERSATIONS[case])
         found = difference(case, reference.texts[0], text, parts)
-        lost = found is not None and found.kind in (PromptReason.DROPPED, PromptReason.PARTS_PRINTED)
+        lost = found is not None and found.kind in (PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED)
         return found if lost else None
 
     def _switches(self) -> list[Mapping[str, Any]]:

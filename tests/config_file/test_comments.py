@@ -41,6 +41,7 @@ UNDECIDING = {
             "as-trained file-holds made-from no-tensor not-held not-of-this-type "
             "not-on-processors quantised-later tensor-holds"
         ),
+        "FrontendReason": "differ lost not-started own-code",
         "FitReason": "no-length not-known quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
         "GenerationReason": "all-tokens new-tokens not-done unusable",

@@ -21,6 +21,7 @@ from typing import Any
 from importer import config, launcher
 from importer.engines.deaths import ParserFailure
 from importer.engines.parsers import Tokens
+from importer.engines.ready import free_port
 from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
 from importer.launcher import Purpose
@@ -77,9 +78,7 @@ class _Server(Closing):
     """One running program, with one form of contents."""
 
     def __init__(self, path: Path, folder: Path, form: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+        self._port = free_port()
         argv = [
             str(path), "render", str(folder), f"--port={self._port}", "--tool-call-parser=none",
             "--reasoning-parser=none", "--served-model-name=model", f"--chat-template-content-format={form}",
