@@ -31,6 +31,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "refused": "case {case}: refused with {words}",
         "dropped": _excerpts("{place} is absent from the prompt"),
         "parts-printed": _excerpts("the parts of {place} are printed as data"),
+        "moved": _excerpts("the image does not stand between the texts of {place}"),
         "other": _excerpts("the prompt differs at {place}"),
         "value-form": _excerpts("a value at {place} is printed in another form"),
         "switched": "case {case}: the engine sets {variable} to {value} by itself",

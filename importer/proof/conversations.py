@@ -144,7 +144,7 @@ CONVERSATIONS: Mapping[PromptCase, Conversation] = {
         ],
         TOOLS,
     ),
-    PromptCase.IMAGE: Conversation([_user([IMAGE, *_text("Which boat is this?")])]),
+    PromptCase.IMAGE: Conversation([_user([*_text("Seen at noon:"), IMAGE, *_text("Which boat is this?")])]),
 }
 
 

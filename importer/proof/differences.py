@@ -100,6 +100,12 @@ def _lost(ours: str, theirs: str, there: str, leaves: Sequence[Leaf]) -> str | N
     return None
 
 
+def moved(ours: str, theirs: str, before: str, after: str) -> bool:
+    """Return whether our text has something between two texts, and the other has white space alone."""
+    between = [text.partition(before)[2].partition(after)[0].strip() for text in (ours, theirs)]
+    return bool(between[0]) and not between[1]
+
+
 def place(leaf: Leaf | None) -> str:
     """Return the place of a value: ``tools``, or role and field as ``tool.content``."""
     if leaf is None:

@@ -25,6 +25,7 @@ class PromptDifference(StrEnum):
     REFUSED = "refused"  # the engine answers with an error
     DROPPED = "dropped"  # a value is absent
     PARTS_PRINTED = "parts-printed"  # parts are printed as data around their text
+    MOVED = "moved"  # an image stands elsewhere than between the texts around it
     OTHER = "other"
     VALUE_FORM = "value-form"  # a value as Python prints it and as JSON
     SWITCHED = "switched"  # the engine sets a variable of the template by itself
@@ -36,7 +37,10 @@ class PromptDifference(StrEnum):
 KINDS: Mapping[str, type[StrEnum]] = {
     kinds.__name__: kinds for kinds in (PromptDifference, FrontendReason, ParserFailure, Accident)
 }
-LOSSES = (PromptDifference.REFUSED, PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED)
+LOSSES = (
+    PromptDifference.REFUSED, PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED,
+    PromptDifference.MOVED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

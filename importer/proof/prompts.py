@@ -22,8 +22,8 @@ from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
 from importer.errors import EngineError
 from importer.proof.conversations import CONVERSATIONS, SHAPES, PromptCase, cases, leaves, shaped
-from importer.proof.differences import difference, wholeness
-from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
+from importer.proof.differences import EXCERPT, difference, moved, place, wholeness
+from importer.proof.prompt_result import LOSSES, FormatOutcome, FrontendPrompts, PromptDifference
 from importer.reasons import Reason
 
 IMAGES = ("image", "<|vision", "[IMG]")
@@ -171,8 +171,13 @@ class _Judge:
         """Return what is lost beside an image; its own token is the engine's, so texts are not equal."""
         parts = leaves(CONVERSATIONS[case])
         found = difference(case, reference.texts[0], text, parts)
-        lost = found is not None and found.kind in (PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED)
-        return found if lost else None
+        if found is not None and found.kind in LOSSES:
+            return found
+        before, after = (leaf.value for leaf in parts)
+        if moved(reference.texts[0], text, before, after):
+            excerpts = {"ours": reference.texts[0][:EXCERPT], "theirs": text[:EXCERPT]}
+            return Reason(PromptDifference.MOVED, case=case, place=place(parts[0]), **excerpts)
+        return None
 
     def _switches(self) -> list[Mapping[str, Any]]:
         thinking = self._ours.analysis.thinking

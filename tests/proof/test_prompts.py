@@ -23,7 +23,7 @@ from importer.engines.renderers import Answer, Conversation, EnginePrompt, Engin
 from importer.errors import EngineError
 from importer.messages import render
 from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves, shaped
-from importer.proof.differences import difference
+from importer.proof.differences import difference, moved
 from importer.proof.prompt_evidence import FORMAT, KEY, downgraded, evidence
 from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
 from importer.proof.prompts import Ours, compare
@@ -160,6 +160,11 @@ def test_a_template_of_parts_gets_the_form_that_keeps_its_text(renderer: Rendere
     assert isinstance(decided, Chosen)
     assert (decided.value, decided.status) == ("openai", "proved")
     assert decide([fact], Preferences({FORMAT: "string"}), TARGET)[FORMAT].value == "string"
+
+
+@pytest.mark.parametrize(("theirs", "elsewhere"), [("noon <image> boat", False), ("<image> noon\nboat", True)])
+def test_an_image_that_left_its_place_is_found(theirs: str, elsewhere: bool) -> None:
+    assert moved("noon [IMG] boat", theirs, "noon", "boat") is elsewhere
 
 
 def test_a_form_is_not_changed_where_images_were_not_rendered(renderer: Renderer) -> None:
