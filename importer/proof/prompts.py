@@ -196,11 +196,15 @@ def sees(template: Template) -> bool:
 
 
 def rendering_tokens(tokens: Tokens, template: Template, vocabulary: Vocabulary) -> Tokens:
-    """Return the tokens with the template's set and named tokens, as our own rendering has them."""
+    """Return the tokens with the template's set and named tokens, as our own rendering has them.
+
+    A tokenizer on disk stays unread: it has the template of the repository, not one in its place.
+    """
     texts: Any = template.text
     if template.plain:
         texts = {"default": template.plain, "tool_use": template.text}
     named = vocabulary.variables
     return replace(
-        tokens, chat_template=texts, bos=named["bos_token"] or None, eos=named["eos_token"] or None
-    )
+        tokens, directory=None, chat_template=texts, bos=named["bos_token"] or None,
+        eos=named["eos_token"] or None,
+    )  # fmt: skip

@@ -162,7 +162,9 @@ def test_a_template_of_parts_gets_the_form_that_keeps_its_text(renderer: Rendere
     assert decide([fact], Preferences({FORMAT: "string"}), TARGET)[FORMAT].value == "string"
 
 
-@pytest.mark.parametrize(("theirs", "elsewhere"), [("noon <image> boat", False), ("<image> noon\nboat", True)])
+@pytest.mark.parametrize(
+    ("theirs", "elsewhere"), [("noon <image> boat", False), ("<image> noon\nboat", True)]
+)
 def test_an_image_that_left_its_place_is_found(theirs: str, elsewhere: bool) -> None:
     assert moved("noon [IMG] boat", theirs, "noon", "boat") is elsewhere
 

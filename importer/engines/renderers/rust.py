@@ -37,14 +37,17 @@ LEFT_OUT = {"added_tokens_decoder", "auto_map", "chat_template", "tokenizer_file
 
 
 def program(python: Path | None = None) -> Path | None:
-    """Return the program: of the user's variable, of the managed folder, or beside vLLM of ``python``."""
+    """Return the program: of the user's variable, beside vLLM of ``python`` or of the managed environment
+    for cards, or in a managed folder of its own.
+    """
     named = os.environ.get(VARIABLE)
     if named:
         places = [Path(named).expanduser()]
     else:
-        places = [config.home() / "engines" / PROGRAM / PROGRAM]
-        if python is not None:
-            places += sorted(python.parent.parent.glob(f"lib/python3*/site-packages/vllm/{PROGRAM}"))
+        engines = config.home() / "engines"
+        roots = [*([] if python is None else [python.parent.parent]), engines / "vllm-cuda" / "venv"]
+        places = [p for root in roots for p in root.glob(f"lib/python3*/site-packages/vllm/{PROGRAM}")]
+        places.append(engines / PROGRAM / PROGRAM)
     return next((path.absolute() for path in places if os.access(path, os.X_OK) and path.is_file()), None)
 
 
