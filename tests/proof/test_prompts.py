@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
 from importer.messages import render
+from importer.proof.cache import cached_prompts
 from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves, shaped
 from importer.proof.differences import difference, moved
 from importer.proof.prompt_evidence import FORMAT, KEY, downgraded, evidence
@@ -261,3 +263,23 @@ def test_equal_texts_have_no_difference_and_every_leaf_is_unique() -> None:
         values = [json.dumps(x.value) for x in leaves(conversation) if x.field != "name" and x.message]
         assert len(values) == len(set(values))
     assert difference("plain", "a", "a", ()) is None
+
+
+def test_prompts_are_kept_unless_a_frontend_did_not_start(importer_home: Path, renderer: Renderer) -> None:
+    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary()
+    analysis = analyze(template, words, renderer)
+    program = importer_home.parent / "vllm-rs"
+    program.write_text("1")
+    broken = FrontendPrompts("vllm", "0.32.0", failed=Reason(FrontendReason.NOT_STARTED, problem="no"))
+    for made, count in ((broken, 2), (PROMPTS, 1)):
+        asked: list[int] = []
+
+        def ask(made: FrontendPrompts = made, asked: list[int] = asked) -> tuple[FrontendPrompts, ...]:
+            asked.append(1)
+            return (made,)
+
+        for _ in range(2):
+            assert cached_prompts(analysis, Tokens(), TARGET, [program], ask) == (made,)
+        assert len(asked) == count
+    program.write_text("another")
+    assert cached_prompts(analysis, Tokens(), TARGET, [program], lambda: ()) == ()
