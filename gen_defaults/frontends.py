@@ -29,6 +29,7 @@ from importer.hub import local
 from importer.proof.prompt_result import AUTO, FrontendPrompts, PromptDifference
 from importer.proof.prompts import Ours, compare, rendering_tokens
 from importer.proof.prove import MODES, tokens_of
+from importer.signals import modalities
 from importer.signals.architecture import architectures
 
 WORKERS = {"vllm": "vllm-cpu", "mlx": "mlx", "mlx-vlm": "mlx-vlm"}
@@ -112,7 +113,7 @@ def _repository(
         return
     analysis = analyze(template, words, renderer)
     tokens = rendering_tokens(tokens_of(snapshot, template, words)[0], template, words)
-    ours = Ours(template, words, renderer, analysis)
+    ours = Ours(template, words, renderer, analysis, "image" in modalities.read(snapshot))
     for engine in engines:
         start = time.perf_counter()
         yield compare(ours, tokens, engine), time.perf_counter() - start

@@ -242,8 +242,9 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     if studied.by_itself is not None:
         return proof
     progress(f"comparing {target.backend}'s prompts")
+    images = any(e.key == "modalities" and "image" in (e.value or ()) for e in studied.evidence)
     prompts = bench.prompts(
-        studied.template, studied.tokens, studied.study, described[0], target, studied.python
+        studied.template, studied.tokens, studied.study, described[0], target, studied.python, images=images
     )
     return replace(proof, prompts=prompts)
 

@@ -80,10 +80,12 @@ class ImportSession(Closing):
         tokens: Tokens,
         target: Target,
         python: Path,
+        *,
+        images: bool,
     ) -> tuple[FrontendPrompts, ...]:
         """Return the prompts of the engine's frontends beside ours, from the cache where they are known.
 
-        Raises SandboxError.
+        ``images`` is whether the model sees images. Raises SandboxError.
         """
         from importer.chat_template.render import Renderer
         from importer.engines.renderers import RENDERING, EngineRenderer, WorkerRenderer
@@ -97,13 +99,13 @@ class ImportSession(Closing):
         path = program(python) if target.backend == "vllm" else None
 
         def ask() -> tuple[FrontendPrompts, ...]:
-            ours = Ours(template, words, Renderer(self.sandbox), study)
+            ours = Ours(template, words, Renderer(self.sandbox), study, images)
             with self._proving:
                 engines: list[EngineRenderer] = [WorkerRenderer(self._worker(target, python))]
                 engines += [] if path is None else [RustRenderer(path)]
                 return tuple(compare(ours, tokens, engine) for engine in engines)
 
-        return cached_prompts(study, tokens, target, [] if path is None else [path], ask)
+        return cached_prompts(study, tokens, target, [] if path is None else [path], images, ask)
 
     def _worker(self, target: Target, python: Path) -> ParserWorker:
         """Return the warm worker of an engine; only one thread may use it at a time."""

@@ -51,13 +51,14 @@ def cached_prompts(
     tokens: Tokens,
     target: Target,
     programs: Sequence[Path],
+    images: bool,
     ask: Callable[[], tuple[FrontendPrompts, ...]],
 ) -> tuple[FrontendPrompts, ...]:
     """Return the cached prompts, else the result of ``ask``, cached unless a frontend did not start.
 
-    ``programs`` are the frontends that are files of their own.
+    ``programs`` are the frontends that are files of their own; ``images`` is whether the model sees.
     """
-    digest = hashlib.sha256(_key(analysis, tokens, True, target).encode())
+    digest = hashlib.sha256(f"{_key(analysis, tokens, True, target)} {images}".encode())
     for program in programs:
         status = program.stat()
         digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())

@@ -42,12 +42,16 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """A template that is rendered by ourselves, with the variables of the repository's vocabulary."""
+    """A template that is rendered by ourselves, with the variables of the repository's vocabulary.
+
+    ``images`` is whether the model is known to see images.
+    """
 
     template: Template
     vocabulary: Vocabulary
     renderer: Renders
     analysis: TemplateAnalysis
+    images: bool = False
 
     def references(
         self, asked: Sequence[PromptCase], variables: Mapping[str, Any] | None = None, *, sort: bool = False
@@ -97,8 +101,8 @@ def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPromp
     A frontend that renders the model by its own code, or does not start with the template, gives a reason.
     Raises SandboxError.
     """
-    shows = sees(ours.template)
-    asked = cases(images=shows and engine.frontend in SEEING)
+    shows = names_images(ours.template)
+    asked = cases(images=shows and ours.images and engine.frontend in SEEING)
     try:
         version = engine.version()
         if tokens.model_type == HARMONY and engine.frontend in (VLLM, RUST):
@@ -190,7 +194,7 @@ class _Judge:
         return self._known[key]
 
 
-def sees(template: Template) -> bool:
+def names_images(template: Template) -> bool:
     """Return whether the template names images."""
     return any(word in template.text for word in IMAGES)
 

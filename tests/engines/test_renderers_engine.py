@@ -40,6 +40,13 @@ USER_PARTS = """
 {%- endif %}
 {%- for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}
 {%- endfor %}"""
+IMAGES = """
+{%- for m in messages %}
+{{- '<' + m.role + '>' }}
+{%- if m.content is string %}{{- m.content }}{% else %}
+{%- for part in m.content %}{{- part.text if part.type == 'text' else '<image>' }}{% endfor %}
+{%- endif %}
+{%- endfor %}"""
 TEXT_ARGUMENTS = texts.OFFER + texts.TURNS.replace(
     "CALL", "{{- '<call>' + c.function.name + ' ' + c.function.arguments + '</call>' }}"
 )
@@ -78,10 +85,13 @@ def mlx_vlm(mlx_vlm_engine: Installed) -> Iterator[WorkerRenderer]:
         yield WorkerRenderer(worker)
 
 
-def prompts(engine: EngineRenderer, renderer: Renderer, text: str) -> FrontendPrompts:
+def prompts(
+    engine: EngineRenderer, renderer: Renderer, text: str, *, images: bool = False
+) -> FrontendPrompts:
     template = Template(text, "chat_template.jinja")
     tokens = rendering_tokens(Tokens(chat_template=text, model_type="qwen3"), template, WORDS)
-    return compare(Ours(template, WORDS, renderer, analyze(template, WORDS, renderer)), tokens, engine)
+    ours = Ours(template, WORDS, renderer, analyze(template, WORDS, renderer), images)
+    return compare(ours, tokens, engine)
 
 
 def kinds(found: FrontendPrompts, form: str = "auto") -> set[str]:
@@ -122,6 +132,17 @@ def test_vllm_loses_contents_in_parts_and_openai_keeps_them(
     assert (found.outcomes["auto"].applied, found.best) == ("string", "openai")
     assert len(found.outcomes["auto"].losses) == 11
     assert {f.fields["place"] for f in found.chosen.losses} == {"tool.content"}  # text in every form
+
+
+def test_an_image_keeps_its_place_in_parts_alone(python: WorkerRenderer, renderer: Renderer) -> None:
+    """As text, vLLM puts the images of a turn before its words."""
+    found = prompts(python, renderer, IMAGES, images=True)
+    assert found.outcomes["auto"].of == 12
+    (moved,) = (f for f in found.outcomes["string"].findings if f.fields["case"] == "image")
+    assert (moved.kind.value, moved.fields["place"]) == ("moved", "user.content")
+    assert "moved" not in kinds(found, "openai")
+    unseen = prompts(python, renderer, IMAGES)
+    assert (unseen.unseen, unseen.best) == (True, "auto")
 
 
 def test_each_template_is_detected_by_itself(python: WorkerRenderer, renderer: Renderer) -> None:

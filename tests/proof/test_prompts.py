@@ -279,7 +279,7 @@ def test_prompts_are_kept_unless_a_frontend_did_not_start(importer_home: Path, r
             return (made,)
 
         for _ in range(2):
-            assert cached_prompts(analysis, Tokens(), TARGET, [program], ask) == (made,)
+            assert cached_prompts(analysis, Tokens(), TARGET, [program], False, ask) == (made,)
         assert len(asked) == count
     program.write_text("another")
-    assert cached_prompts(analysis, Tokens(), TARGET, [program], lambda: ()) == ()
+    assert cached_prompts(analysis, Tokens(), TARGET, [program], False, lambda: ()) == ()
