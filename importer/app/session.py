@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, EngineQuestion, Facts, Question, too_costly
-from importer.decisions.decision import Target
+from importer.decisions.decision import PYTHON, Frontend, Target
 from importer.proof.result import Proof
 from importer.sandbox import OverLimit, Sandbox
 from importer.sandbox.closing import Closing
@@ -35,7 +35,7 @@ class ImportSession(Closing):
         if sandbox is None:
             self._stack.enter_context(self.sandbox)
         self._proving = Lock()
-        self._workers: dict[tuple[str, str | None], ParserWorker] = {}
+        self._workers: dict[tuple[str, str | None, str | None, Path], ParserWorker] = {}
 
     def close(self) -> None:
         """End the sandbox's children and the parser workers."""
@@ -68,7 +68,8 @@ class ImportSession(Closing):
 
         def ask() -> Proof:
             with self._proving:
-                return prove(study, tokens, declared, self._worker(target, python))
+                worker = self._worker(target.backend, python, target.plugin, target.frontend)
+                return prove(study, tokens, declared, worker)
 
         return cached(study, tokens, declared, target, ask)
 
@@ -96,23 +97,27 @@ class ImportSession(Closing):
         if target.backend not in RENDERING:
             return ()
         tokens = rendering_tokens(tokens, template, words)
-        path = program(python) if target.backend == "vllm" else None
+        path = None if target.frontend is None else program(python)
 
         def ask() -> tuple[FrontendPrompts, ...]:
             ours = Ours(template, words, Renderer(self.sandbox), study, images)
             with self._proving:
-                engines: list[EngineRenderer] = [WorkerRenderer(self._worker(target, python))]
+                own = None if target.frontend is None else PYTHON
+                worker = self._worker(target.backend, python, target.plugin, own)
+                engines: list[EngineRenderer] = [WorkerRenderer(worker)]
                 engines += [] if path is None else [RustRenderer(path)]
                 return tuple(compare(ours, tokens, engine) for engine in engines)
 
         return cached_prompts(study, tokens, target, [] if path is None else [path], images, ask)
 
-    def _worker(self, target: Target, python: Path) -> ParserWorker:
+    def _worker(
+        self, backend: str, python: Path, plugin: str | None, frontend: Frontend | None
+    ) -> ParserWorker:
         """Return the warm worker of an engine; only one thread may use it at a time."""
         from importer.engines.parsers import ParserWorker
 
-        key = target.backend, target.plugin
+        key = backend, plugin, frontend, python
         if key not in self._workers:
-            worker = ParserWorker(target.backend, python, plugin=target.plugin)
+            worker = ParserWorker(backend, python, plugin=plugin, frontend=frontend)
             self._workers[key] = self._stack.enter_context(worker)
         return self._workers[key]

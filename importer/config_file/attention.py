@@ -10,7 +10,7 @@ from typing import Any
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
-from importer.decisions.prompts import FrontendReason
+from importer.decisions.prompts import PromptVerdict
 from importer.memory.choose import FitReason
 from importer.messages import render
 from importer.reasons import Reason
@@ -43,7 +43,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
-    FrontendReason: AttentionReason.PROMPTS,
+    PromptVerdict: AttentionReason.PROMPTS,
 }
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class FrontendReason(StrEnum):
+class PromptVerdict(StrEnum):
     """What a frontend's prompts as a whole show."""
 
     FORMAT = "format"  # the chosen form of contents, and why the engine's own choice is worse

@@ -61,7 +61,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chunked-prefill": "{engine}",
         "latent-attention": "without AMX",
     },
-    "KinReason": {"named": "type {model_type}"},
+    "KinReason": {"named": "type {model_type}", "like": "named like {name}"},
     "ShownReason": {
         "no-template": "no template",
         "made-for": "template {convention}",
@@ -159,9 +159,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
     },
-    "FrontendReason": {"format": "{engine}", "other-prompt": "prompts differ"},
+    "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
     "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
-    "PinReason": {"thought-unsaid": "off by default"},
+    "PinReason": {"default-unsaid": "the default of the template"},
     "SamplingReason": {
         "for-other-answers": "{reason}",
         "sets-of-both-ways": "both modes",

@@ -39,7 +39,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "whitespace": _excerpts("white space differs at {place}"),
         "only-engine": "case {case}: transformers refuses the conversation, the engine renders it",
     },
-    "FrontendReason": {
+    "PromptVerdict": {
         "format": "{engine} with contents {form} renders {equal} of {of} conversations as transformers does; "
         "with its own choice {lost} lose text",
         "differ": "{engine} renders {equal} of {of} conversations as transformers does, and loses no text; {first}",

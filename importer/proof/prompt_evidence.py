@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from importer.decisions.decision import Chosen, Decision, Target
-from importer.decisions.prompts import FrontendReason
+from importer.decisions.decision import RUST, Chosen, Decision, Target
+from importer.decisions.prompts import PromptVerdict
 from importer.proof.conversations import PromptCase
 from importer.proof.prompt_result import (
     AUTO,
@@ -30,7 +30,7 @@ GRAVE = (*LOSSES, PromptDifference.OTHER)
 
 def serving(prompts: Sequence[FrontendPrompts], target: Target) -> FrontendPrompts | None:
     """Return the prompts of the frontend that serves the document, where it was asked."""
-    name = "vllm-rust" if getattr(target, "frontend", None) == "rust" else target.backend
+    name = f"{target.backend}-{RUST}" if target.frontend == RUST else target.backend
     return next((one for one in prompts if one.frontend == name), None)
 
 
@@ -46,7 +46,7 @@ def evidence(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evidenc
     chosen, own = served.chosen, next(iter(served.outcomes.values()))
     if served.best != AUTO:
         reason = Reason(
-            FrontendReason.FORMAT, engine=source, form=served.best, equal=chosen.equal, of=chosen.of,
+            PromptVerdict.FORMAT, engine=source, form=served.best, equal=chosen.equal, of=chosen.of,
             lost=len(own.losses),
         )  # fmt: skip
         facts.append(Evidence(Rule.PROMPTS, FORMAT, served.best, source, reason))
@@ -57,16 +57,16 @@ def evidence(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evidenc
 
 
 def _failed(reason: Reason) -> Reason:
-    return reason if reason.kind is FrontendReason.OWN_CODE else warning(reason)
+    return reason if reason.kind is PromptVerdict.OWN_CODE else warning(reason)
 
 
 def _differing(outcome: FormatOutcome, engine: str) -> Reason:
     order = [*PromptDifference]
     first = min(outcome.findings, key=lambda f: order.index(PromptDifference(f.kind)))
     if not outcome.losses:
-        return Reason(FrontendReason.DIFFER, engine=engine, equal=outcome.equal, of=outcome.of, first=first)
+        return Reason(PromptVerdict.DIFFER, engine=engine, equal=outcome.equal, of=outcome.of, first=first)
     return warning(
-        Reason(FrontendReason.LOST, engine=engine, count=len(outcome.losses), of=outcome.of, first=first)
+        Reason(PromptVerdict.LOST, engine=engine, count=len(outcome.losses), of=outcome.of, first=first)
     )
 
 
@@ -82,6 +82,6 @@ def downgraded(
         grave = next((f for f in found if f.kind in GRAVE and f.fields["case"] in cases), None)
         if served is None or grave is None or not isinstance(decision, Chosen) or decision.status != "proved":
             continue
-        why = Reason(FrontendReason.OTHER_PROMPT, engine=served.frontend, first=grave)
+        why = Reason(PromptVerdict.OTHER_PROMPT, engine=served.frontend, first=grave)
         changed[key] = replace(decision, status="declared", why=(why, *decision.why))
     return changed

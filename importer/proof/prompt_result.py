@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from importer.decisions.prompts import FrontendReason
+from importer.decisions.prompts import PromptVerdict
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
 from importer.reasons import Reason
@@ -35,7 +35,7 @@ class PromptDifference(StrEnum):
 
 
 KINDS: Mapping[str, type[StrEnum]] = {
-    kinds.__name__: kinds for kinds in (PromptDifference, FrontendReason, ParserFailure, Accident)
+    kinds.__name__: kinds for kinds in (PromptDifference, PromptVerdict, ParserFailure, Accident)
 }
 LOSSES = (
     PromptDifference.REFUSED, PromptDifference.DROPPED, PromptDifference.PARTS_PRINTED,

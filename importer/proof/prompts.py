@@ -17,7 +17,7 @@ from importer.chat_template.find import Template
 from importer.chat_template.render import CLOCK, Rendered, RenderJob, Renders, Result
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
-from importer.decisions.prompts import FrontendReason
+from importer.decisions.prompts import PromptVerdict
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
 from importer.errors import EngineError
@@ -106,11 +106,11 @@ def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPromp
     try:
         version = engine.version()
         if tokens.model_type == HARMONY and engine.frontend in (VLLM, RUST):
-            failed = Reason(FrontendReason.OWN_CODE, model_type=tokens.model_type)
+            failed = Reason(PromptVerdict.OWN_CODE, model_type=tokens.model_type)
             return FrontendPrompts(engine.frontend, version, failed=failed)
         by_form = engine.render(tokens, [CONVERSATIONS[case] for case in asked])
     except EngineError as error:
-        failed = Reason(FrontendReason.NOT_STARTED, problem=error.message)
+        failed = Reason(PromptVerdict.NOT_STARTED, problem=error.message)
         return FrontendPrompts(engine.frontend, "", failed=failed)
     judge = _Judge(ours, asked)
     outcomes = {

@@ -17,7 +17,7 @@ from importer.chat_template.vocabulary import Vocabulary
 from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Target
-from importer.decisions.prompts import FrontendReason
+from importer.decisions.prompts import PromptVerdict
 from importer.engines.deaths import ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
@@ -230,13 +230,13 @@ def test_harmonys_models_are_not_compared(renderer: Renderer) -> None:
     ours = Ours(template, words, renderer, analyze(template, words, renderer))
     prompts = compare(ours, Tokens(model_type="gpt_oss"), Scripted(texts.CHATML_JSON, renderer, {}))
     assert prompts.failed is not None
-    assert prompts.failed.kind is FrontendReason.OWN_CODE
+    assert prompts.failed.kind is PromptVerdict.OWN_CODE
 
 
 LOST = Reason(PromptDifference.DROPPED, case="call", place="tool.content", ours="a", theirs="b")
 OUTCOME = FormatOutcome(11, (LOST,), "string")
 PROMPTS = FrontendPrompts("vllm", "0.32.0", {"auto": OUTCOME})
-PROVED = Chosen("hermes", "proved", (Reason(FrontendReason.OWN_CODE, model_type="x"),))
+PROVED = Chosen("hermes", "proved", (Reason(PromptVerdict.OWN_CODE, model_type="x"),))
 
 
 def test_a_loss_needs_attention_and_weakens_the_proof_behind_it() -> None:
@@ -245,7 +245,7 @@ def test_a_loss_needs_attention_and_weakens_the_proof_behind_it() -> None:
     assert [a.kind for a in attention(decisions)][:1] == [AttentionReason.PROMPTS]
     changed = downgraded({"tool_parser": PROVED, "reasoning_parser": PROVED}, [PROMPTS], TARGET)
     assert changed["tool_parser"].status == "declared"
-    assert changed["tool_parser"].why[0].kind is FrontendReason.OTHER_PROMPT
+    assert changed["tool_parser"].why[0].kind is PromptVerdict.OTHER_PROMPT
     assert changed["reasoning_parser"].status == "proved"  # its prompt holds no call
     other = Target("mlx", "0.32.2")
     assert downgraded({"tool_parser": PROVED}, [PROMPTS], other)["tool_parser"].status == "proved"
@@ -270,7 +270,7 @@ def test_prompts_are_kept_unless_a_frontend_did_not_start(importer_home: Path, r
     analysis = analyze(template, words, renderer)
     program = importer_home.parent / "vllm-rs"
     program.write_text("1")
-    broken = FrontendPrompts("vllm", "0.32.0", failed=Reason(FrontendReason.NOT_STARTED, problem="no"))
+    broken = FrontendPrompts("vllm", "0.32.0", failed=Reason(PromptVerdict.NOT_STARTED, problem="no"))
     for made, count in ((broken, 2), (PROMPTS, 1)):
         asked: list[int] = []
 
