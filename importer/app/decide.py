@@ -269,7 +269,7 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
     if target.proved_by is not None:
         proof = proof.only(target.has)
-    if studied.by_itself is not None:
+    if studied.by_itself is not None or proof.failed:
         return proof
     progress(f"comparing {target.backend}'s prompts")
     images = any(e.key == "modalities" and "image" in (e.value or ()) for e in studied.evidence)

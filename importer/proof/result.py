@@ -198,6 +198,11 @@ class Proof:
         """Return the version for people, with a frontend that is not the one in Python."""
         return self.version if self.frontend in (None, "python") else f"{self.version} {self.frontend}"
 
+    @property
+    def failed(self) -> bool:
+        """Return whether the engine's worker failed."""
+        return any(reason.kind is ProofReason.ENGINE_FAILED for reason in self.unasked.values())
+
     def reads(self, key: str) -> list[str]:
         """Return the parsers that read the template, the best first."""
         return [v.parser for v in self.verdicts.get(key, ()) if v.reads]
