@@ -212,7 +212,7 @@ class ParserWorker(Closing):
         A conversation has ``messages``, ``tools`` and ``kwargs``. MLX servers have one form.
         """
         fields = {"conversations": [*conversations], "formats": [*formats], "limit": self._seconds}
-        items = self._plain("render", tokenizer=_tokenizer(tokens), **fields)
+        items = self._plain("render", count=len(conversations), tokenizer=_tokenizer(tokens), **fields)
         return tuple([_failure(one["error"]) if "error" in one else one for one in item] for item in items)
 
     def _judged(
@@ -264,14 +264,15 @@ class ParserWorker(Closing):
             return {"tool": one, "reasoning": one}
         return {"tool": ask.tool, "reasoning": ask.reasoning}
 
-    def _plain(self, operation: str, **fields: Any) -> Sequence[Any]:
+    def _plain(self, operation: str, *, count: int = 1, **fields: Any) -> Sequence[Any]:
+        """Return the items of an answer, each made of ``count`` pieces of work."""
         warm = self._conversation is not None
         try:
-            return [*self._ask(operation, GRACE_SECONDS + self._seconds, **fields)]
+            return [*self._ask(operation, GRACE_SECONDS + self._seconds * count, **fields)]
         except WorkerLostError as loss:
             self.close()
             if warm:  # it may have died since the last question
-                return self._plain(operation, **fields)
+                return self._plain(operation, count=count, **fields)
             raise self._failed(loss.reason) from None
 
     def _ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:

@@ -18,6 +18,7 @@ from importer.chat_template.render import CLOCK, Rendered, RenderJob, Renders, R
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.prompts import PromptVerdict
+from importer.engines.deaths import Accident
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
 from importer.errors import EngineError
@@ -108,16 +109,33 @@ def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPromp
         if tokens.model_type == HARMONY and engine.frontend in (VLLM, RUST):
             failed = Reason(PromptVerdict.OWN_CODE, model_type=tokens.model_type)
             return FrontendPrompts(engine.frontend, version, failed=failed)
-        by_form = engine.render(tokens, [CONVERSATIONS[case] for case in asked])
+        by_form, accident = _rendered(engine, tokens, asked)
     except EngineError as error:
         failed = Reason(PromptVerdict.NOT_STARTED, problem=error.message)
         return FrontendPrompts(engine.frontend, "", failed=failed)
+    if accident is not None:
+        failed = Reason(PromptVerdict.NOT_STARTED, problem=accident)
+        return FrontendPrompts(engine.frontend, version, failed=failed)
     judge = _Judge(ours, asked)
     outcomes = {
         form: judge.outcome(dict(zip(asked, answers, strict=True))) for form, answers in by_form.items()
     }
     unseen = shows and PromptCase.IMAGE not in asked
     return FrontendPrompts(engine.frontend, version, outcomes, unseen=unseen)
+
+
+def _rendered(
+    engine: EngineRenderer, tokens: Tokens, asked: Sequence[PromptCase]
+) -> tuple[Mapping[str, Sequence[Answer]], Reason | None]:
+    """Return the answers, asked twice where a busy machine affected one; and the accident that stayed."""
+    conversations = [CONVERSATIONS[case] for case in asked]
+    by_form, accident = engine.render(tokens, conversations), None
+    for again in (True, False):
+        refused = (a.reason for answers in by_form.values() for a in answers if isinstance(a, EngineRefused))
+        accident = next((reason for reason in refused if isinstance(reason.kind, Accident)), None)
+        if accident is not None and again:
+            by_form = engine.render(tokens, conversations)
+    return by_form, accident
 
 
 class _Judge:

@@ -18,7 +18,7 @@ from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Target
 from importer.decisions.prompts import PromptVerdict
-from importer.engines.deaths import ParserFailure
+from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
@@ -223,6 +223,28 @@ def test_a_frontend_that_does_not_start_gives_its_reason(renderer: Renderer) -> 
     (fact,) = evidence([prompts], TARGET)
     assert fact.key == KEY
     assert "expected a string" in render(fact.reason)
+
+
+@pytest.mark.parametrize(("times", "known"), [(1, True), (9, False)])
+def test_an_accident_is_no_refusal(renderer: Renderer, times: int, known: bool) -> None:
+    """A busy machine stops a rendering in time; the engine refused nothing."""
+
+    class Busy(Scripted):
+        left = times
+
+        def render(self, tokens: Tokens, asked: Sequence[Conversation]) -> dict[str, list[Answer]]:
+            answers = super().render(tokens, asked)
+            if self.left:
+                self.left -= 1
+                answers["auto"][0] = EngineRefused(Reason(Accident.OVERRUN, seconds=5))
+            return answers
+
+    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary(sources=("x",))
+    ours = Ours(template, words, renderer, analyze(template, words, renderer))
+    prompts = compare(ours, Tokens(), Busy(texts.CHATML_JSON, renderer, {}))
+    assert (prompts.failed is None) is known
+    assert prompts.best == "auto"
+    assert all(outcome.findings == () for outcome in prompts.outcomes.values())
 
 
 def test_harmonys_models_are_not_compared(renderer: Renderer) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from importer import config, launcher
-from importer.engines.deaths import ParserFailure
+from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.ready import free_port
 from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused
@@ -112,11 +112,14 @@ class _Server(Closing):
         } | ({"tools": [*conversation.tools], "tool_choice": "none"} if conversation.tools else {})
         try:
             status, text = self._post(json.dumps(body))
-            data = json.loads(text)
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.HTTPException):
             if self._process.poll() is not None:
                 raise _failed(self._last_line()) from None
-            return _refused(f"{type(error).__name__}: {error}")
+            return EngineRefused(Reason(Accident.OVERRUN, seconds=SECONDS))
+        try:
+            data = json.loads(text)
+        except ValueError:
+            return _refused(text.decode(errors="replace"))
         if status != http.client.OK:
             return _refused(_message(data) or f"HTTP {status}")
         return EnginePrompt(text_of(data["token_ids"]), None if self._form == "auto" else self._form)
@@ -200,11 +203,11 @@ def _once(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _message(data: Any) -> str:
     error = data.get("error") if isinstance(data, Mapping) else None
-    return " ".join(str(error.get("message", "")).split())[:300] if isinstance(error, Mapping) else ""
+    return str(error.get("message", "")) if isinstance(error, Mapping) else ""
 
 
 def _refused(words: str) -> EngineRefused:
-    return EngineRefused(Reason(ParserFailure.RAISED, words=words))
+    return EngineRefused(Reason(ParserFailure.RAISED, words=" ".join(words.split())[:300]))
 
 
 def _failed(problem: str) -> EngineError:
