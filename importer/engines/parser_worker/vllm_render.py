@@ -7,6 +7,7 @@ tokenizer applies the template. Media are neither fetched nor processed: a track
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -28,20 +29,14 @@ class Tracker(chat_utils.MultiModalItemTracker):  # type: ignore[misc]  # mypy d
         return PLACEHOLDER if modality == "image" else f"<##{modality.upper()}##>"
 
     def create_parser(self, mm_processor_kwargs: Any = None) -> Any:
-        """Return a parser of parts that fetches nothing."""
-        return Parser(self, mm_processor_kwargs)
+        """Return a parser of parts that fetches no image: its placeholder alone is added."""
+        parser = super().create_parser(mm_processor_kwargs=mm_processor_kwargs)
+        parser.parse_image = lambda *_: parser._add_placeholder("image", self.add("image", None))  # noqa: SLF001
+        return parser
 
     def resolve_items(self) -> Any:
         """Return no media."""
         return None, None
-
-
-class Parser(chat_utils.MultiModalContentParser):  # type: ignore[misc]
-    """Parses parts; an image adds its placeholder alone."""
-
-    def parse_image(self, _url: Any, _uuid: Any = None) -> None:
-        """Add the placeholder of one image."""
-        self._add_placeholder("image", self._tracker.add("image", None))
 
 
 def rendered(request: Mapping[str, Any], tokenizer: Any) -> Iterator[Any]:
@@ -49,8 +44,8 @@ def rendered(request: Mapping[str, Any], tokenizer: Any) -> Iterator[Any]:
     model = _model(request["tokenizer"])
     getattr(hf, "_CONTENT_FORMATS", {}).clear()  # by name, and every template here has the same
     tokenizer.name_or_path = tokenizer.name_or_path or "model"
-    chat_utils_tracker = chat_utils.MultiModalItemTracker
-    chat_utils.MultiModalItemTracker = Tracker
+    home = sys.modules[chat_utils.parse_chat_messages.__module__]  # from 0.33 on a module of the package
+    tracker, home.MultiModalItemTracker = home.MultiModalItemTracker, Tracker  # type: ignore[attr-defined]
     try:
         for form in request["formats"]:
             yield [
@@ -58,7 +53,7 @@ def rendered(request: Mapping[str, Any], tokenizer: Any) -> Iterator[Any]:
                 for one in request["conversations"]
             ]
     finally:
-        chat_utils.MultiModalItemTracker = chat_utils_tracker
+        home.MultiModalItemTracker = tracker  # type: ignore[attr-defined]
 
 
 def _model(description: Mapping[str, Any]) -> Any:

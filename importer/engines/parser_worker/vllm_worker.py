@@ -28,7 +28,6 @@ from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
 from .grammar import forbidden
 from .replay import Assembled, in_two, reading, replay
-from .vllm_render import rendered
 from .vocabulary import Watched, common_suffix, encode, forget, synthetic
 from .wire import Operation, attempt
 
@@ -60,13 +59,20 @@ def operations(plugin: str | None = None) -> Mapping[str, Operation]:
         "list": list_parsers,
         "read": lambda request: judged(request, whole),
         "stream": lambda request: judged(request, in_pieces),
-        "render": lambda request: rendered(request, tokenizer_for(request)),
+        "render": render,
     }
 
 
 def hello(_request: Mapping[str, Any]) -> Iterator[Any]:
     """Yield name and version of the engine."""
     yield {"engine": "vllm", "version": vllm.__version__}
+
+
+def render(request: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the prompts of conversations; the modules for it are loaded with the first question."""
+    from .vllm_render import rendered
+
+    return rendered(request, tokenizer_for(request))
 
 
 def list_parsers(_request: Mapping[str, Any]) -> Iterator[Any]:
