@@ -20,7 +20,9 @@ from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import get, install
 from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.renderers import RENDERING, WorkerRenderer
 from importer.proof.cache import cached
+from importer.proof.prompts import Ours, compare, rendering_tokens
 from importer.proof.prove import prove
 from tests import template_texts as texts
 
@@ -69,6 +71,14 @@ def _engine(
         yield Row(f"{what}, vocabulary declared", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
         seconds, _ = _timed(lambda: prove(study, replace(TOKENS, tokens=()), False, worker))  # noqa: B023
         yield Row(f"{what}, vocabulary assumed", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
+    if engine in RENDERING:
+        template = Template(TEMPLATES["calls as JSON"], "chat_template.jinja")
+        tokens = rendering_tokens(TOKENS, template, VOCABULARY)
+        with Renderer() as renderer:
+            ours = Ours(template, VOCABULARY, renderer, studies["calls as JSON"])
+            seconds, prompts = _timed(lambda: compare(ours, tokens, WorkerRenderer(worker)))
+        what = f"{engine}: prompts of {prompts.chosen.of} conversations, {len(prompts.outcomes)} forms"
+        yield Row(what, f"{seconds:.2f} s", "2.00 s", seconds <= 2)
     target = Target(engine, version)
     with _home():
         cached(study, TOKENS, True, target, lambda: proof)

@@ -28,7 +28,7 @@ from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.parallelism import FitRequest
 from importer.progress import Progress, silent
-from importer.proof import Proof
+from importer.proof import Proof, prompt_evidence
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
 
@@ -267,7 +267,16 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
     proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
-    return proof.only(target.has) if target.proved_by is not None else proof
+    if target.proved_by is not None:
+        proof = proof.only(target.has)
+    if studied.by_itself is not None or proof.failed:
+        return proof
+    progress(f"comparing {target.backend}'s prompts")
+    images = any(e.key == "modalities" and "image" in (e.value or ()) for e in studied.evidence)
+    prompts = bench.prompts(
+        studied.template, studied.tokens, studied.study, described[0], target, studied.python, images=images
+    )
+    return replace(proof, prompts=prompts)
 
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:
@@ -275,7 +284,9 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     from importer.memory.parallelism import FitRequest
 
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
+    prompts = () if proof is None else proof.prompts
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
+    evidence += prompt_evidence.evidence(prompts, target)
     preferences = request.full_preferences
     thinking = study.thinking if study is not None and study.samples else None
     setting = None if proof is None else proof.setting
@@ -288,6 +299,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     )  # fmt: skip
     evidence += choice.evidence
     decisions = decide(evidence, preferences, target, thinking, setting)
+    decisions = prompt_evidence.downgraded(decisions, prompts, target)
     override_text = None if request.template is None or studied.template is None else studied.template.text
     return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text)
 

@@ -10,6 +10,7 @@ from typing import Any
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
+from importer.decisions.prompts import PromptVerdict
 from importer.memory.choose import FitReason
 from importer.messages import render
 from importer.reasons import Reason
@@ -29,6 +30,7 @@ class AttentionReason(StrEnum):
     WILL_NOT_START = "will-not-start"
     NEEDS_CODE = "needs-code"
     FOREIGN_CODE = "foreign-code"
+    PROMPTS = "prompts"
     PARSER = "parser"
     NO_TOOLS = "no-tools"
     CONFLICT = "conflict"
@@ -41,6 +43,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
+    PromptVerdict: AttentionReason.PROMPTS,
 }
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 

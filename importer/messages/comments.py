@@ -21,6 +21,7 @@ HEADS: Mapping[str, str] = {
     "will-not-start": "the engine does not start with this model",
     "needs-code": "the engine may need the repository's own code",
     "foreign-code": "code of other repositories is named",
+    "prompts": "the engine loses text of some prompts",
     "parser": "the engine and the {key} disagree",
     "no-tools": "no tools reach the prompt",
     "conflict": "an edit and an import changed one value",
@@ -158,6 +159,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
     },
+    "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
     "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
     "PinReason": {"default-unsaid": "the default of the template"},
     "SamplingReason": {

@@ -95,6 +95,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "will-not-start": "{reason}",
         "needs-code": "{reason}",
         "foreign-code": "{reason}",
+        "prompts": "{reason}",
         "parser": "{reason}",
         "no-tools": _no_tools,
         "conflict": "{reason}",

@@ -61,6 +61,7 @@ class Rule(StrEnum):
     END_OF_TURN = "end-of-turn", "vendor"
     MACHINE = "machine", "engine-default"
     FITS = "fits", "engine-default"  # the device has room for it
+    PROMPTS = "prompts", "proved"  # what the engine's own rendering loses
     TOKENIZER = "tokenizer", "vendor"
     IMPORTER = "importer", "table"
     ENGINE = "engine", "engine-default"

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Any, get_args
 
 import pytest
+from importer.signals.wire_formats import FORMATS
 
 from importer.config_file import build
 from importer.config_file.attention import Attention, AttentionReason
@@ -21,7 +22,6 @@ from importer.reasons import Reason, key_of
 from importer.signals import tables
 from importer.signals.evidence import Status
 from importer.signals.family import ModelNameReason
-from importer.signals.wire_formats import FORMATS
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Repo
 from tests.models.formats import FORMATS as MODELS
@@ -41,6 +41,7 @@ UNDECIDING = {
             "as-trained file-holds made-from no-tensor not-held not-of-this-type "
             "not-on-processors quantised-later tensor-holds"
         ),
+        "PromptVerdict": "differ lost not-started own-code",
         "FitReason": "no-length not-known quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
         "GenerationReason": "all-tokens new-tokens not-done unusable",

@@ -46,7 +46,7 @@ NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingfa
 MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.doctor.host",  # whether the Hub answers
-    "importer.engines.ready", "importer.validation.client",  # loopback
+    "importer.engines.ready", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
     "importer.service.server",  # connects to nothing
 }  # fmt: skip
 STARTERS = re.compile(
