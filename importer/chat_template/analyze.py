@@ -25,6 +25,7 @@ from importer.chat_template.reasoning import ReasoningFormat, is_closed, is_open
 from importer.chat_template.render import Rendered, RenderRefused, Renders, Result
 from importer.chat_template.samples import Sample, TemplateAnalysis, TemplateProblem, Thinking
 from importer.chat_template.vocabulary import Vocabulary
+from importer.chat_template.way_in.check import check
 from importer.reasons import Reason
 
 SPOKEN = Turn("assistant", ANSWER)
@@ -185,4 +186,5 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
             **({"template": probe.unsafe} if probe.unsafe is not None else {}),
         },
         form=style,
+        way_in=check(probe, thought),
     )
