@@ -11,6 +11,8 @@ COMMANDS = {
     "processors": "gen_defaults.processors",
     "score": "gen_defaults.score",
     "shapes": "gen_defaults.shapes",
+    "shipped": "gen_defaults.shipped",
+    "way-in": "gen_defaults.way_in",
 }
 TABLES = "gen_defaults.regenerate"
 

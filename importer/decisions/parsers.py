@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from importer.chat_template.override import OWN_CALLS
 from importer.decisions.decision import (
     Chosen,
     Decision,
@@ -34,6 +35,7 @@ class ForeignReason(StrEnum):
     OF_A_FILE = "of-a-file"
     OF_CONVENTION = "of-ours"
     WOULD_OFFER = "would-offer"
+    OWN_CALLS = "own-calls"
 
 
 def under_override(
@@ -59,6 +61,8 @@ def _declared(decision: Decision, template: str) -> Decision:
         return decision
     convention = Reason(ForeignReason.OF_CONVENTION, template=template)
     note = Reason(ForeignReason.OF_A_FILE) if template == FILE else convention
+    if template == OWN_CALLS:
+        note = Reason(ForeignReason.OWN_CALLS)
     return replace(decision, status="declared", why=(note, *decision.why))
 
 

@@ -23,6 +23,7 @@ HEADS: Mapping[str, str] = {
     "foreign-code": "code of other repositories is named",
     "parser": "the engine and the {key} disagree",
     "no-tools": "no tools reach the prompt",
+    "way-in": "the chat template loses parts of requests",
     "conflict": "an edit and an import changed one value",
     "other": "see {key}",
 }

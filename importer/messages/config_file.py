@@ -96,6 +96,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "foreign-code": "{reason}",
         "parser": "{reason}",
         "no-tools": _no_tools,
+        "way-in": "{reason}",
         "conflict": "{reason}",
         "other": "{reason}",
     },

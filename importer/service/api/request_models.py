@@ -13,8 +13,7 @@ from pydantic.config import JsonDict
 
 from importer.app import preferences
 from importer.app.decide import ImportRequest
-from importer.chat_template.conventions import CONVENTIONS
-from importer.chat_template.override import NONE, TemplateOverride, by_name
+from importer.chat_template.override import TemplateOverride, by_name, is_name
 from importer.config_file import name_allocator
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
@@ -296,7 +295,7 @@ def check_place(reference: str, revision: str | None, settings: Settings) -> Non
 
 
 def _template(word: str | None) -> TemplateOverride | None:
-    """Return a convention by its name; never a file, which would be one of the server's."""
+    """Return a template by its name; never a file, which would be one of the server's."""
     if word is None:
         return None
-    return by_name(word) if word == NONE or word in CONVENTIONS else None
+    return by_name(word) if is_name(word) else None
