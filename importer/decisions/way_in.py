@@ -19,6 +19,7 @@ from importer.chat_template.way_in.findings import (
     WayInSeverity,
 )
 from importer.decisions.decision import Chosen, Decision, RejectedCandidate, Target, Undecided
+from importer.decisions.parsers import ForeignReason
 from importer.decisions.precedence import ranked, status_of
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
@@ -76,7 +77,7 @@ def _tool_parser(
         return decision
     findings = [WayInFinding.from_json(data) for data in way_in["findings"]]
     shown = next((f for f in findings if f.kind in ON_TOOLS), None)
-    offers = _offers(way_in)
+    offers = _offers(way_in, target)
     if way_in["tools"] == "sometimes":
         system = shown is not None and shown.kind is WayInKind.TOOLS_WITH_SYSTEM
         note = warning(Reason(WayInEffect.SOMETIMES, with_system=system))
@@ -105,12 +106,13 @@ def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence |
     return next((e for e in claims if target.same_class(TOOLS, str(e.value), parser)), None)
 
 
-def _offers(way_in: Mapping[str, Any]) -> tuple[Reason, ...]:
+def _offers(way_in: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
     """Return the templates with which the tools reach the prompt: the repository's, the engine's, ours."""
     ours = tuple(way_in.get("offers", ()))
     shipped = tuple(way_in.get("shipped", ()))
     if not ours and not shipped:
-        return ()
+        # Without calls in the template, calls of ours are left.
+        return (Reason(ForeignReason.WOULD_OFFER, templates=target.templates),) if target.templates else ()
     source = way_in.get("shipped_in", "")
     return (Reason(WayInEffect.OFFER, templates=ours, files=shipped, source=source),)
 

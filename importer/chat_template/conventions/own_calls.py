@@ -59,7 +59,10 @@ def compose(own: str, style: CaseStyle, example: str, *, system: bool) -> str:
         "example": example, "system": system, "parts": style.parts, "text": style.arguments == "text",
         "empty": style.empty,
     }  # fmt: skip
-    lines = [f"{{%- set offered_{name} = {json.dumps(value)} -%}}" for name, value in settings.items()]
+    lines = [
+        f"{{%- set offered_{name} = {json.dumps(value, ensure_ascii=False)} -%}}"
+        for name, value in settings.items()
+    ]
     prelude = "\n".join([*lines, convention_text("own_calls")])
     # The last tag removes only its own line break: the white space after it is the template's.
     return prelude.removesuffix("-%}") + "%}\n" + own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,9 @@ ADDED: Mapping[str, WayInField] = {
     "long-result": WayInField.RESULT,
     "reasoning": WayInField.REASONING,
 }
+# Names of variables that may hold the tools of a template that never reads ``tools``.
+ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
+MOST_VARIABLES = 8
 SECOND = frozenset({"two-calls", "several-rounds"})  # refused for the second call, not for the first
 Answers = Mapping[str, Result]
 
@@ -108,12 +112,16 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     tried.render([*plain, *offering, *calling])
     tools = _tools(tried)
     findings = [*_plain(tried, [c.name for c in plain])]
-    if tools != "none":
+    whole = any(f.kind is WayInKind.EVERYTHING_LOST for f in findings)
+    if tools != "none" and not whole:
         findings += _offered(tried, tools)
-        findings += _called(tried, [c.name for c in calling])
+        if tools != "refused" or tried.prompt("call") is not None:
+            findings += _called(tried, [c.name for c in calling])
     if tools in ("shown", "sometimes"):
         findings += _contrasts(tried)
     findings += _tool_findings(tried, tools)
+    if tools in ("lost", "none"):
+        findings += _unsent(tried)
     findings += _images(tried)
     checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
     return WayIn(tools, tuple(_gravest_first(findings)), checked)
@@ -152,8 +160,10 @@ def _tool_findings(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
         yield WayInFinding(WayInKind.TOOLS_LOST, conversation="tools")
     elif tools == "refused":
         result = tried.results["tools"]
-        words = result.words if isinstance(result, RenderRefused) else ""
-        yield WayInFinding(WayInKind.TOOLS_REFUSED, conversation="tools", words=words)
+        if isinstance(result, RenderRefused):
+            kind = WayInKind.FAILS if result.broke else WayInKind.TOOLS_REFUSED
+            place = WayInField.TOOL_NAME if result.broke else None
+            yield WayInFinding(kind, place, conversation="tools", words=result.words)
     elif tools == "sometimes":
         alone = tried.shows_tools("tools")
         kind = WayInKind.TOOLS_WITHOUT_SYSTEM if alone else WayInKind.TOOLS_WITH_SYSTEM
@@ -165,6 +175,25 @@ def _tool_findings(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
         ):
             if tried.shows_tools(name) is False:
                 yield WayInFinding(kind, conversation=name)
+
+
+def _unsent(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield the variable or the field of a system turn that would show the tools; no server sends it."""
+    ask, offered = tried.known["tools"], tried.known["tools"].tools
+    named = [n for n in tried.probe.variables if n != "tools" and ABOUT_TOOLS.search(n)][:MOST_VARIABLES]
+    messages = ask.messages(tried.probe.style)
+    system = {"role": "system", "content": conversations.SYSTEM.text}
+    jobs = [
+        *(
+            RenderJob([{**system, "tools": held}, *messages], offered, add_generation_prompt=True)
+            for held in (offered, json.dumps(offered))
+        ),
+        *(RenderJob(messages, offered, True, {name: offered}) for name in named),
+    ]
+    for name, result in zip(["tools", "tools", *named], tried.probe.render(jobs), strict=True):
+        if isinstance(result, Rendered) and shows(result.text, ask.offered):
+            yield WayInFinding(WayInKind.NEEDS_FIELD, WayInField.TOOL_NAME, (1,), "tools", name)
+            return
 
 
 def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
@@ -220,7 +249,7 @@ def _contrasts(tried: _Check) -> Iterator[WayInFinding]:
     base = tried.known[name]
     changes = {
         WayInField.REQUIRED: conversations.tools(optional=False),
-        WayInField.TYPE: conversations.tools(counted="number"),
+        WayInField.TYPE: conversations.tools(counted="string"),
     }
     jobs = [
         RenderJob(base.messages(tried.probe.style), tools, add_generation_prompt=True)

@@ -112,7 +112,11 @@ def _altered(mark: Mark, written: str, *, python: bool) -> WayInKind | None:
     # The arguments of a call may be a JSON text inside a JSON text, as in an API's messages.
     if meant == mark.text or (mark.field in ARGUMENTS and _as_json(meant or "") == mark.text):
         return None
-    if mark.text in (html.unescape(written), html.unescape(meant or "")):
+    if mark.text in (
+        html.unescape(written),
+        html.unescape(meant or ""),
+        _as_json(html.unescape(written)),
+    ):
         return WayInKind.ESCAPED
     if len(written) <= LITERAL and _as_python(written) == mark.text:
         return None if python else WayInKind.REPR
