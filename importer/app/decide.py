@@ -14,6 +14,7 @@ from importer.app.target import device_for
 from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.way_in.findings import KEY as WAY_IN
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Preferences, Target
@@ -29,7 +30,6 @@ from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence
-from importer.signals.way_in import KEY as WAY_IN
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from importer.chat_template.override import OWN_CALLS
 from importer.decisions.decision import (
     Chosen,
     Decision,
@@ -25,6 +24,7 @@ from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
 FILE = "file"  # name of an override from a file
+OWN_CALLS = "own-calls"  # name of tools of ours before the model's own calls
 NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.way_in.findings import (
+    KEY,
     WayInField,
     WayInFinding,
     WayInKind,
@@ -23,7 +24,6 @@ from importer.decisions.parsers import ForeignReason
 from importer.decisions.precedence import ranked, status_of
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
-from importer.signals.way_in import KEY
 
 TOOLS = "tool_parser"
 BY_RENDERING = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)

@@ -7,10 +7,9 @@ from enum import StrEnum
 
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in import shipped
+from importer.chat_template.way_in.findings import KEY
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source
-
-KEY = "way_in"
 
 
 class WayInReason(StrEnum):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from importer.reasons import Reason
 
+KEY = "way_in"  # of the evidence and of the decision
 ToolsShown = Literal["shown", "sometimes", "lost", "refused", "none"]
 
 
