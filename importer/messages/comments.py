@@ -159,7 +159,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
     },
-    "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
+    "ForeignReason": {
+        "of-a-file": "given template",
+        "of-ours": "template {template}",
+        "own-calls": "template own-calls",
+    },
     "PinReason": {"thought-unsaid": "off by default"},
     "SamplingReason": {
         "for-other-answers": "{reason}",
