@@ -61,7 +61,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chunked-prefill": "{engine}",
         "latent-attention": "without AMX",
     },
-    "KinReason": {"named": "type {model_type}"},
+    "KinReason": {"named": "type {model_type}", "like": "named like {name}"},
     "ShownReason": {
         "no-template": "no template",
         "made-for": "template {convention}",
@@ -164,7 +164,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "of-ours": "template {template}",
         "own-calls": "template own-calls",
     },
-    "PinReason": {"thought-unsaid": "off by default"},
+    "PinReason": {"default-unsaid": "the default of the template"},
     "SamplingReason": {
         "for-other-answers": "{reason}",
         "sets-of-both-ways": "both modes",
