@@ -74,7 +74,9 @@ def _tool_parser(
 ) -> Decision:
     """Return the decision on the tool parser by whether the tools reach the prompt."""
     if way_in["tools"] == "shown" or not isinstance(decision, Chosen):
-        return decision
+        offers = _offers(way_in, target) if isinstance(decision, Undecided) else ()
+        named = tuple(offer for offer in offers if offer.kind is WayInEffect.OFFER)
+        return replace(decision, why=(*decision.why, *named)) if named else decision
     findings = [WayInFinding.from_json(data) for data in way_in["findings"]]
     shown = next((f for f in findings if f.kind in ON_TOOLS), None)
     offers = _offers(way_in, target)

@@ -13,14 +13,24 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Undecided
 from importer.decisions.way_in import WayInEffect
 from importer.messages import render
-from importer.signals.evidence import Evidence, is_warning
+from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.commandline import CHAT, Desk, desk, document, receipt
-from tests.decisions.test_decide import VLLM, fact, proof
+from tests.decisions.test_decide import VLLM, fact
 from tests.facts import as_reason
 from tests.hubserver import Repo
 from tests.way_in_faults import JSON, SOUND
 
 __all__ = ["desk"]
+
+
+def proof(reads: list[str]) -> Evidence:
+    value = {
+        "reads": reads, "complete": reads, "refuted": {}, "incomplete": {}, "asked": True, "liberal": [],
+        "equal": {}, "settings": {}, "shown": True, "tools_rendered": True,
+    }  # fmt: skip
+    return Evidence(Rule.PROOF, "tool_parser", value, "proof", as_reason("asked the parsers"))
+
+
 LOST = WayIn("lost", (WayInFinding(WayInKind.TOOLS_LOST),), 1, ("repository:tools", "own-calls"))
 
 
