@@ -37,7 +37,8 @@ class Place:
 
 def compare(conversation: Conversation, prompt: str) -> Iterator[WayInFinding]:
     """Yield what the prompt does to each mark, and marks that stand before an earlier one."""
-    furthest = -1
+    # Apart, because a template may write the name of a function beside its result.
+    furthest = {True: -1, False: -1}
     python_calls = _python_calls(conversation, prompt)
     kinds: dict[str, WayInKind] = {}
     for mark in conversation.marks:
@@ -52,9 +53,10 @@ def compare(conversation: Conversation, prompt: str) -> Iterator[WayInFinding]:
             continue
         if mark.once and prompt.count(mark.ends[0]) > 1:
             yield _finding(WayInKind.DOUBLED, mark, conversation)
-        if at < furthest:
+        called = mark.field is WayInField.CALL
+        if at < furthest[called]:
             yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
-        furthest = max(furthest, at)
+        furthest[called] = max(furthest[called], at)
 
 
 def _finding(kind: WayInKind, mark: Mark, conversation: Conversation) -> WayInFinding:
