@@ -14,9 +14,13 @@ from typing import TypeVar
 from benchmarks.row import Row
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
+from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renderer
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.samples import TemplateAnalysis, Thinking
+from importer.chat_template.tool_calls import find_form
 from importer.chat_template.vocabulary import Token, Vocabulary
+from importer.chat_template.way_in.check import check
+from importer.chat_template.way_in.findings import WayIn
 from importer.decisions.decision import Target
 from importer.engines import get, install
 from importer.engines.parsers import ParserWorker, Tokens
@@ -48,6 +52,8 @@ def rows() -> Iterable[Row]:
             template = Template(text, "chat_template.jinja")
             seconds, studies[name] = _timed(lambda: analyze(template, VOCABULARY, renderer))  # noqa: B023
             yield Row(f"rendering every case: {name}", f"{seconds:.2f} s", "")
+            seconds, _ = _timed(lambda: _way_in(template, renderer))  # noqa: B023
+            yield Row(f"the way in: {name}", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
     for engine, holder in ENGINES.items():
         found = install.find(get(holder))
         if found is None:
@@ -55,6 +61,13 @@ def rows() -> Iterable[Row]:
             continue
         with ParserWorker(engine, found.python) as worker:
             yield from _engine(worker, engine, found.version, studies)
+
+
+def _way_in(template: Template, renderer: Renderer) -> WayIn:
+    """Return the way in of a template whose form of messages is not known yet."""
+    probe = TemplateProbe(template, VOCABULARY, renderer)
+    find_form(probe)
+    return check(probe, Thinking(source="rendered"))
 
 
 def _engine(

@@ -13,6 +13,8 @@ COMMANDS = {
     "response-templates": "gen_defaults.response_templates",
     "score": "gen_defaults.score",
     "shapes": "gen_defaults.shapes",
+    "shipped": "gen_defaults.shipped",
+    "way-in": "gen_defaults.way_in",
 }
 TABLES = "gen_defaults.regenerate"
 

@@ -12,9 +12,9 @@ from importer.app.preferences import DEVICE, FRONTEND, check_parsers, recalled
 from importer.app.session import ImportSession
 from importer.app.target import device_for
 from importer.chat_template import override
-from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.way_in.findings import KEY as WAY_IN
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
@@ -93,7 +93,8 @@ class ImportRequest:
     @property
     def full_preferences(self) -> Preferences:
         """Return the preferences with the name of their template."""
-        return replace(self.preferences, template=self.template.name if self.template else None)
+        foreign = self.template is not None and not self.template.vendors
+        return replace(self.preferences, template=self.template.name if self.template and foreign else None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the request as a receipt has it; ``offline`` is left out, for it is of one run only."""
@@ -116,7 +117,7 @@ class ImportRequest:
         earlier = receipt.request if receipt is not None and receipt.request is not None else {}
         template, word = self.template, earlier.get("template")
         if template is None and stored is not None and word is not None:
-            beside = None if word in CONVENTIONS else stored.chat_template()
+            beside = None if override.is_name(word) else stored.chat_template()
             template = override.again(word, None if beside is None else beside.text)
         if template is not None and template.name == override.NONE:
             template = None
@@ -241,6 +242,7 @@ def study_snapshot(
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
+        evidence = [e for e in evidence if e.key != WAY_IN]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
         evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence]
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)

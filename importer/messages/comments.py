@@ -24,6 +24,7 @@ HEADS: Mapping[str, str] = {
     "prompts": "the engine loses text of some prompts",
     "parser": "the engine and the {key} disagree",
     "no-tools": "no tools reach the prompt",
+    "way-in": "the chat template loses parts of requests",
     "conflict": "an edit and an import changed one value",
     "other": "see {key}",
 }
@@ -160,7 +161,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-thinking": "no reasoning rendered",
     },
     "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
-    "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
+    "ForeignReason": {
+        "of-a-file": "given template",
+        "of-ours": "template {template}",
+        "own-calls": "template own-calls",
+    },
     "PinReason": {"default-unsaid": "the default of the template"},
     "SamplingReason": {
         "for-other-answers": "{reason}",

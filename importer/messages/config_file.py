@@ -98,6 +98,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "prompts": "{reason}",
         "parser": "{reason}",
         "no-tools": _no_tools,
+        "way-in": "{reason}",
         "conflict": "{reason}",
         "other": "{reason}",
     },

@@ -365,7 +365,7 @@ def test_every_reader_is_heard(renderer: Renderer) -> None:
 
 
 def test_parsers_are_named_as_the_engine_names_them(renderer: Renderer) -> None:
-    facts = all_facts(snapshot(), learn(renderer, texts.SWITCHED))
+    facts = all_facts(snapshot(), learn(renderer, texts.OFFER + texts.SWITCHED))
     for target, tool, thought in ((VLLM, "hermes", "deepseek_r1"), (MLX, "json_tools", "<think>")):
         decisions = decide(
             for_engine(facts, snapshot(), target.backend, target.parsers), Preferences(), target
