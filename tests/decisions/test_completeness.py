@@ -36,7 +36,7 @@ def verdict(key: str, name: str, passed: str, failed: str = "", **more: Any) -> 
 
 
 def proof(key: str, *verdicts: ParserVerdict, shown: bool = True) -> Proof:
-    return Proof("vllm", "9.9", "d", {key: verdicts}, {}, shown=shown)
+    return Proof("vllm", "9.9", "d", {key: verdicts}, {}, tools_rendered=shown)
 
 
 def claim(rule: Rule, key: str, value: str | None) -> Evidence:

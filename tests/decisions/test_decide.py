@@ -35,7 +35,7 @@ def proof(reads: list[str], refuted: dict[str, str] | None = None, key: str = "t
     no = {name: as_reason(why) for name, why in (refuted or {}).items()}
     value = {
         "reads": reads, "refuted": no, "asked": True, "liberal": [], "complete": reads, "incomplete": {},
-        "equal": {}, "settings": {}, "shown": True,
+        "equal": {}, "settings": {}, "tools_rendered": True,
     }  # fmt: skip
     return Evidence(Rule.PROOF, key, value, "proof", as_reason("asked the parsers"))
 
