@@ -7,7 +7,7 @@ no engine is installed, break ties between parsers of equal effect, and give a p
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,6 +65,22 @@ def fitting(engine: str, kind: Kind, needed: Collection[str], text: str) -> list
     close = [(p, p.strangers(text)) for p in fit if 2 * p.strangers(text) <= len(p.markers)]
     few = FEW if kind == "tool" else 1
     return [p.name for p, far in sorted(close, key=lambda c: (c[1] // few, -c[0].names, c[1], c[0].name))]
+
+
+def closeness(engine: str, kind: Kind, needed: Sequence[str], text: str) -> dict[str, tuple[int, ...]]:
+    """Return for each parser how close it is to a format, the closest with the least key.
+
+    ``needed`` are the format's markers, the opening one first: a parser without it is for another format.
+    Then count the known ones of them, and the parser's own markers in ``text`` against those that are not.
+    """
+    keys: dict[str, tuple[int, ...]] = {}
+    for parser in load(engine, kind).values():
+        known = [_knows(parser.markers, marker) for marker in needed]
+        far = parser.strangers(text)
+        near = len(parser.markers) - far
+        match = (far // FEW, -parser.names, far) if kind == "tool" else (far - near, -parser.names)
+        keys[parser.name] = (not any(known[:1]), -sum(known), *match)
+    return keys
 
 
 def _knows(markers: Collection[str], marker: str) -> bool:

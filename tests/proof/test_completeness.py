@@ -37,7 +37,7 @@ def test_a_parser_that_fails_what_another_reads_stands_back() -> None:
     assert complete(found) == ["qwen", "glm"]
     assert attainable(found) == {"thinking-whole", "thinking-cut", "thinking-off"}
     assert shortfall(R1, attainable(found)) == ("thinking-off",)
-    assert ranked([DEAF, R1, GLM, QWEN], ["qwen"])[0] is QWEN
+    assert ranked([DEAF, R1, GLM, QWEN], {"qwen": (0,), "glm": (1,)})[0] is QWEN
     told = incomplete(found)
     assert set(told) == {"r1", "olmo"}
     assert render(told["r1"]) == "thinking-off: left no content in thinking-off; qwen reads it"
@@ -63,7 +63,7 @@ def test_a_parser_of_unmarked_calls_sets_no_standard() -> None:
 
 def test_a_parser_without_a_setting_comes_first_and_both_are_complete() -> None:
     said = verdict("said", "thinking-whole thinking-cut thinking-off", setting={"enable_thinking": False})
-    assert [v.parser for v in ranked([said, QWEN], [])] == ["qwen", "said"]
+    assert [v.parser for v in ranked([said, QWEN], {})] == ["qwen", "said"]
     assert complete([said, QWEN]) == ["said", "qwen"]
 
 
@@ -92,4 +92,4 @@ def test_the_most_complete_read_and_no_strict_parser_reads_more(found: list[Pars
         assert one.reads
         assert not any(set(other.passed) > set(one.passed) for other in strict if one in strict)
     assert set(incomplete(found)) == {v.parser for v in found if v.reads} - set(best)
-    assert [v.parser for v in ranked(found, [])][:1] == [*best][:1] or len(best) > 1 or not best
+    assert [v.parser for v in ranked(found, {})][:1] == [*best][:1] or len(best) > 1 or not best

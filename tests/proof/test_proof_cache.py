@@ -96,7 +96,8 @@ def test_what_a_proof_says() -> None:
     refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
-        "forbidden": {}, "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {}, "tools_rendered": True,
+        "forbidden": {}, "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {},
+        "tools_rendered": True,
     }  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)
     assert "vocabulary assumed" in render(tool.reason)
