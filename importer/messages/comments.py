@@ -62,7 +62,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chunked-prefill": "{engine}",
         "latent-attention": "without AMX",
     },
-    "KinReason": {"named": "type {model_type}", "like": "named like {name}"},
+    "KinReason": {"named": "type {model_type}", "like": "model name"},
     "ShownReason": {
         "no-template": "no template",
         "made-for": "template {convention}",
@@ -166,7 +166,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "of-ours": "template {template}",
         "own-calls": "template own-calls",
     },
-    "PinReason": {"default-unsaid": "the default of the template"},
+    "PinReason": {"default-unsaid": "template's default"},
     "SamplingReason": {
         "for-other-answers": "{reason}",
         "sets-of-both-ways": "both modes",

@@ -88,6 +88,8 @@ def for_engine(
     its version. ``ignore_name`` leaves out the repository's name.
     """
     able = able or Abilities(engine)
+    name = "" if ignore_name else own_name(snapshot)
+    thinks = declared_parsers.is_possible("reasoning_parser", facts, name)
     named = [
         f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
         for f in facts
@@ -95,7 +97,7 @@ def for_engine(
     return [
         *(way_in.for_engine(f, engine) for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
-        *declared_parsers.model_type_match(snapshot, parsers, facts, ignore_name=ignore_name),
+        *declared_parsers.model_type_match(snapshot, parsers, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
         *context.evidence(snapshot, able),

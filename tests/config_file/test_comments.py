@@ -55,8 +55,9 @@ UNDECIDING = {
             "too-old-a-card trial-failed"
         ),
         "ParserReason": (
-            "forbidden heard-later known-to-have-none none-reads not-registered only-liberal "
-            "proof-agrees read-not-trained refuted taken-by-itself takes-another user-refuted"
+            "beaten forbidden heard-later known-to-have-none none-reads not-registered only-liberal "
+            "proof-agrees read-not-trained refuted same-effect taken-by-itself takes-another tools-unseen "
+            "user-refuted"
         ),
         "SamplingReason": "both-ways-differ",
         "StopReason": "unnamed",
@@ -72,7 +73,7 @@ LONGEST: dict[str, Any] = {
     "file": "preprocessor_config.json",
     "engine": "vllm-mlx 0.32.2",
     "version": "0.32.2",
-    "format": max((f.name for f in FORMATS), key=len),
+    "format": "<|tool_calls_section_begin|> json",
     "convention": "pythonic",
     "template": "pythonic",
     "rope": "longrope",
