@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import Decision, Decisions
+from importer.decisions.frontends import FrontendReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
 from importer.memory.choose import FitReason
@@ -41,6 +42,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
+    FrontendReason: AttentionReason.PARSER,
 }
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 
@@ -95,7 +97,7 @@ def _is_true(decision: Decision | None) -> bool:
 
 
 def _tools(decisions: Decisions) -> Iterator[Attention]:
-    """Yield a chat model that calls no tools, unless a person set it so."""
+    """Yield a chat model that calls no tools, unless a person set it so, or the engine needs no parser."""
     kind, parser = decisions.get("kind"), decisions[TOOLS]
     chats = kind is None or kind.value == "chat"
     if chats and parser.value is None and parser.why and not _set(parser):
@@ -104,4 +106,4 @@ def _tools(decisions: Decisions) -> Iterator[Attention]:
 
 
 def _set(decision: Decision) -> bool:
-    return decision.why[0].kind is WeighReason.SET_BY_USER
+    return decision.why[0].kind in (WeighReason.SET_BY_USER, FrontendReason.BUILT_IN)

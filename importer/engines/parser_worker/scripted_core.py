@@ -173,7 +173,8 @@ class Frontend:
         self._log.seek(0)
         text = self._log.read().decode(errors="replace")
         _, _, cause = text.rpartition("Caused by:")
-        return " ".join((cause or text).split())[-SHOWN:]
+        words = " ".join((cause or text).split())
+        return words[:SHOWN] if cause else words[-SHOWN:]
 
     def _serve(self, inputs: int, outputs: int, closed: socket.socket) -> None:
         """Answer the requests of the server until this side is closed."""
