@@ -158,6 +158,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
     },
+    "FrontendReason": {
+        "built-in": "{engine}",
+        "one-for-both": "both kinds",
+        "not-one-for-both": "both kinds",
+    },
     "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
     "PinReason": {"default-unsaid": "the default of the template"},
     "SamplingReason": {
