@@ -9,6 +9,7 @@ from importlib import import_module
 COMMANDS = {
     "abilities": "gen_defaults.abilities",
     "processors": "gen_defaults.processors",
+    "response-templates": "gen_defaults.response_templates",
     "score": "gen_defaults.score",
     "shapes": "gen_defaults.shapes",
 }

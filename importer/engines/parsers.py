@@ -154,6 +154,7 @@ class ParserWorker(Closing):
         self._arguments = [script] if plugin is None or frontend == RUST else [script, plugin]
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
+        self.parses = engine == "vllm" and frontend != RUST  # transformers stands beside it
 
     def close(self) -> None:
         """End the worker; the next question starts another."""
@@ -202,6 +203,12 @@ class ParserWorker(Closing):
         """
         answers = self._judged("stream", tokens, samples, asks)
         return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
+
+    def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]:
+        """Return transformers' reading of the samples by the response template in the tokens' settings."""
+        fields = {"samples": [_sample(s) for s in samples], "limit": self._seconds}
+        listed: Any = self._plain("parse_response", tokenizer=_tokenizer(tokens), **fields)[0]
+        return tuple(map(_reading, listed))
 
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]

@@ -144,6 +144,11 @@ def _splits(fields: Mapping[str, Any]) -> str:
     return f"{fields['case']}: {fields['different']} of {fields['count']} splits differ, first {where}"
 
 
+def _derived(fields: Mapping[str, Any]) -> str:
+    of = f"{fields['engine']} {fields['frontend'] or ''}".strip()
+    return f"proved on {of} and transformers: {', '.join(fields['fields'])} hf, {fields['cases']} cases"
+
+
 PROOF: dict[str, dict[str, Text]] = {
     "JudgeReason": {
         "error": "{words}",
@@ -165,6 +170,13 @@ PROOF: dict[str, dict[str, Text]] = {
         "incomplete": "{case}: {problem}; {other} reads it",
         "loses-stream": "{case}: lost token by token; {other} loses less",
         "reads-unmarked": "it reads a call without its markers too",
+    },
+    "TemplateReason": {
+        "proved": _derived,
+        "limits": "the parser hf rejects strict tools, a required or named tool choice and "
+        "parallel_tool_calls=false",
+        "not-derived": "its chat template shows no format that a response template could read",
+        "incomplete": "no derived response template reads every case; {case}: {problem}",
     },
     "ProofReason": {
         "read": _read,
