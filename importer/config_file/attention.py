@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import Decision, Decisions
+from importer.decisions.frontends import FrontendReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
 from importer.decisions.prompts import PromptVerdict
@@ -47,6 +48,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     ParserReason: AttentionReason.PARSER,
     PromptVerdict: AttentionReason.PROMPTS,
     WayInEffect: AttentionReason.WAY_IN,
+    FrontendReason: AttentionReason.PARSER,
 }
 # Without tools in the prompt a tool parser has nothing to read.
 TOOLS_HIDDEN = (WayInEffect.HIDDEN, WayInEffect.SOMETIMES)
@@ -107,7 +109,7 @@ def _is_true(decision: Decision | None) -> bool:
 
 
 def _tools(decisions: Decisions) -> Iterator[Attention]:
-    """Yield a chat model that calls no tools, unless a person set it so."""
+    """Yield a chat model that calls no tools, unless a person set it so, or the engine needs no parser."""
     kind, parser = decisions.get("kind"), decisions[TOOLS]
     chats = kind is None or kind.value == "chat"
     if chats and parser.value is None and parser.why and not _set(parser):
@@ -119,4 +121,4 @@ def _offers(decision: Decision) -> tuple[Reason, ...]:
 
 
 def _set(decision: Decision) -> bool:
-    return decision.why[0].kind is WeighReason.SET_BY_USER
+    return decision.why[0].kind in (WeighReason.SET_BY_USER, FrontendReason.BUILT_IN)

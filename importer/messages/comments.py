@@ -161,6 +161,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-thinking": "no reasoning rendered",
     },
     "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
+    "FrontendReason": {
+        "built-in": "{engine}",
+        "one-for-both": "both kinds",
+        "not-one-for-both": "both kinds",
+    },
     "ForeignReason": {
         "of-a-file": "given template",
         "of-ours": "template {template}",

@@ -57,6 +57,9 @@ STARTERS = re.compile(
 MAY_START = {
     "importer.launcher",
     "importer.engines.supervisor",  # a file in an interpreter of its own, which can import nothing of ours
+    # Likewise: these run in the engine's environment, and start its own binary.
+    "importer.engines.parser_worker.scripted_core",
+    "importer.engines.parser_worker.vllm_rust_worker",
 }
 READS_YAML = {
     "importer.yaml_reader",
