@@ -22,6 +22,7 @@ PREFIXES = {
     "mlx": ("0.31", "0.32"),
     "mlx-vlm": ("0.7",),
     "vllm-mlx": ("0.6",),
+    "sglang": (NEWEST,),
 }
 
 

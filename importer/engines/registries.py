@@ -21,7 +21,7 @@ from importer.reasons import Reason
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
 # The version that 'importer engine install' installs; else the one whose names documents have.
-PINNED = {"vllm": "0.32.0", "mlx": "0.32.2", "mlx-vlm": "0.7.10", "vllm-mlx": "0.6.0"}
+PINNED = {"vllm": "0.32.0", "mlx": "0.32.2", "mlx-vlm": "0.7.10", "vllm-mlx": "0.6.0", "sglang": "0.5.23"}
 # Other names of an engine.
 FAMILY = {"vllm-cpu": "vllm", "vllm-cuda": "vllm", "mlx-lm": "mlx"}
 NEAR = 5

@@ -47,7 +47,7 @@ STREAMED = {
     "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
 }  # fmt: skip
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
-CONFIGURED = ("vllm", "vllm-mlx")  # engines that infer no parser
+CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -26,6 +26,7 @@ from importer.signals import (
     stop_words,
     template_markers,
 )
+from importer.signals.declared_parsers import exact
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.kind import KindFinding
@@ -84,7 +85,7 @@ def for_engine(
     """
     able = able or Abilities(engine)
     named = [
-        f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
+        f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key, ()))
         for f in facts
     ]
     return [
@@ -105,10 +106,12 @@ def _shows_thinking(fact: Evidence) -> bool:
     return fact.key == "reasoning_parser" and fact.rule is Rule.TEMPLATE_FORMAT and fact.value is not None
 
 
-def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:
+def _renamed(fact: Evidence, engine: str, known: Collection[str]) -> Evidence | None:
+    """Return the fact with the engine's own name: of the same formats, else the same name."""
     if fact.value is None:
         return fact
-    name = translate(fact.key, str(fact.value), NAMED_FOR, engine, known)
+    named = str(fact.value)
+    name = translate(fact.key, named, NAMED_FOR, engine, known) or exact(named, known)
     if name is None:
         return None
     reason = Reason(GatherReason.RENAMED, reason=fact.reason, parser=name, engine=engine)

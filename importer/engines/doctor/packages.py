@@ -31,6 +31,7 @@ MODULES = {
     "vllm-mlx": "vllm_mlx",
     "vllm-cpu": "vllm",
     "vllm-cuda": "vllm",
+    "sglang": "sglang",
 }
 
 
