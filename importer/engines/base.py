@@ -123,7 +123,6 @@ class Unstartable(StrEnum):
     NOT_ONE_OF = "not-one-of"
     NOT_RANKS = "not-ranks"
     NO_ARGUMENT = "no-argument"
-    NO_CARD = "no-card"
     NO_OPTION = "no-option"
     NO_TEMPLATE = "no-template"
     SPECULATION = "speculation"

@@ -60,14 +60,16 @@ PER_REQUEST = (
 )  # fmt: skip
 READINESS = Readiness(seconds=1800)  # it answers after the first generated token
 DEATHS = (
-    Death(r"(?P<words>CUDA out of memory.*)", Died.NO_MEMORY_FOR_WEIGHTS, ENVIRONMENT),
+    Death(r"CUDA out of memory", Died.NO_MEMORY_FOR_WEIGHTS, ENVIRONMENT),
     Death(r"Not enough memory", Died.NO_MEMORY_FOR_CACHE, ENVIRONMENT),
     Death(
         r"(?P<words>Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
         Died.ARCHITECTURE,
         CONFIGURATION,
     ),
-    Death(r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)", Died.OPTION_REFUSED, CONFIGURATION),
+    Death(
+        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)", Died.OPTION_REFUSED, CONFIGURATION
+    ),
     Death(r"ModuleNotFoundError: No module named '?(?P<module>\S+?)'?$", Died.NO_MODULE, ENVIRONMENT),
 )
 
@@ -105,9 +107,7 @@ class SGLang:
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """Return the start of the server on loopback; raises DocumentError("invalid") without a card."""
-        if not has_gpu():
-            raise invalid(document, Reason(Unstartable.NO_CARD, engine="SGLang"))
+        """Return the start of the server on loopback; without a card it ends, as the doctor reports before."""
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)

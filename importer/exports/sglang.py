@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importer.config_file import template_file
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.base import Address, Document
+from importer.engines.base import Address, Document, number
 from importer.engines.sglang import SGLang
 from importer.exports.base import (
     ExportComment,
@@ -23,7 +23,19 @@ from importer.exports.base import (
 from importer.reasons import Reason
 
 PROGRAM = "sglang serve"
-ADDRESS = Address(port=30000)  # where it listens by default
+PORT = 30000  # where it listens by default
+IMAGE = "lmsysorg/sglang"
+
+
+@dataclass(frozen=True, slots=True)
+class SGLangPlacement:
+    """The place of a server: its address, and the folder of its files by the path there."""
+
+    address: Address
+    folder: str
+
+
+INSIDE = SGLangPlacement(Address("0.0.0.0", PORT), "/settings")  # noqa: S104 - all addresses of a container
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +57,21 @@ class SGLangService:
         return Exported({name: text, **files}, self.lost)
 
 
-def served(document: Document, receipt: Receipt | None, options: Options) -> SGLangService | ExportRefused:
-    """Return the options of the adapter for ``document``; raises DocumentError("invalid")."""
+def served(
+    document: Document, receipt: Receipt | None, options: Options, place: SGLangPlacement | None = None
+) -> SGLangService | ExportRefused:
+    """Return the options of the adapter for ``document``, by default beside the export on this machine.
+
+    Raises DocumentError("invalid").
+    """
     engine = SGLang()
     if document["backend"] != engine.name:
         other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
         return ExportRefused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
     origin = Origin.of(document, receipt)
-    folder = f"./{folder_of(origin.name)}"
+    place = place or SGLangPlacement(Address(port=PORT), f"./{folder_of(origin.name)}")
     files = engine.files(document, options.template)
-    words = engine.settings(document, ADDRESS, origin.revision, folder)
+    words = engine.settings(document, place.address, origin.revision, place.folder)
     sent = engine.client_sampling(document)
     lost = without_effect(document, lambda changed: _written(engine, changed, options.template), sent)
     comments = [*origin.comments(), *explained(PROGRAM, sent, lost), Reason(ExportComment.UNRUN_SGLANG)]
@@ -66,6 +83,14 @@ def _written(
 ) -> tuple[list[str], dict[str, str]]:
     files = engine.files(document, template) if template_file.named(document) else {}
     return engine.settings(document, folder="."), files
+
+
+def cards(document: Document) -> int:
+    """Return the number of cards for the model: those that share layers, times the parts of the model."""
+    parts = (document.get("engine_args") or {}).get("pp_size") or 1
+    return int(document.get("tensor_parallel_size") or 1) * int(
+        float(number(document, "engine_args.pp_size", parts))
+    )
 
 
 def folder_of(name: str) -> str:

@@ -156,7 +156,8 @@ def with_files(name: str, text: str, service: VllmService) -> Exported:
 def version(document: Document) -> str:
     """Return the engine version of the document, for image tags."""
     engine = (document.get("importer") or {}).get("engine") or {}
-    engine_version = str(engine.get("version") or PINNED["vllm"])
+    pinned = PINNED.get(str(document["backend"]), PINNED["vllm"])
+    engine_version = str(engine.get("version") or pinned)
     if not VERSION.fullmatch(engine_version):
         raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=engine_version))
     return engine_version

@@ -22,8 +22,8 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import (
-    ON_CARDS,
     CACHE,
+    ON_CARDS,
     PIPELINE,
     SHARE,
     TENSOR,

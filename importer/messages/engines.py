@@ -82,8 +82,6 @@ TEXTS: dict[str, dict[str, Text]] = {
         "model-is-option": "parameters.model begins like an option",
         "model-unprintable": "parameters.model holds characters that cannot be seen",
         "no-argument": "engine_args.{key} is none of the options that may be set: {known}",
-        "no-card": "{engine} serves on NVIDIA cards, and this machine has none that can be used: "
-        "an export serves it elsewhere",
         "no-option": "engine_args.{key} is none of the options of {server}'s server "
         "that can be set there: {known}",
         "no-template": "importer.{key} names a template, and none is there",

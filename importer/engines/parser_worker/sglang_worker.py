@@ -254,9 +254,7 @@ def whole(server: Server, sample: Mapping[str, Any], loop: asyncio.AbstractEvent
     return _answered(server, adapted, request, loop) | {"forbidden": forbidden_by(tag, sample["completion"])}
 
 
-def _answered(
-    server: Server, adapted: Any, request: Any, loop: asyncio.AbstractEventLoop
-) -> dict[str, Any]:
+def _answered(server: Server, adapted: Any, request: Any, loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
     server.manager.cuts = []
     chat = server.chat
     answer = loop.run_until_complete(chat._handle_non_streaming_request(adapted, request, None))  # noqa: SLF001
