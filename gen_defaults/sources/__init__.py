@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gen_defaults.sources import engines, unsloth, vendors, vllm_docs
+from gen_defaults.sources import engines, markers, unsloth, vendors, vllm_docs
 from gen_defaults.sources.request import SourceAnswer, SourceRequest
 
 __all__ = ["ON_REQUEST", "SOURCES", "SourceAnswer", "SourceRequest"]
@@ -23,6 +23,7 @@ SOURCES: Mapping[str, Source] = {
     "mlx-vlm": engines.reader("mlx-vlm"),
     "vllm-mlx": engines.reader("vllm-mlx"),
     "sglang": engines.reader("sglang"),
+    "markers": markers.read,
     "vendors": vendors.read,
     "tables": lambda _request: SourceAnswer({}),  # nobody: what follows from the files that are here
 }

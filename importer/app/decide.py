@@ -29,7 +29,7 @@ from importer.memory.parallelism import FitRequest
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
-from importer.signals.evidence import Evidence
+from importer.signals.evidence import Evidence, Rule
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template
@@ -60,6 +60,9 @@ def fit(
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
     return choose(snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested)
+
+
+_LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
 
 
 class DecidingReason(StrEnum):
@@ -208,13 +211,17 @@ def study_snapshot(
     target = bound.target if request.template is None else with_template(bound.target, request.template)
     check_parsers(request.preferences, target)
     engine_facts = bench.bind(
-        EngineQuestion(snapshot, facts, target.backend, target.parsers, target.able, machine)
+        EngineQuestion(
+            snapshot, facts, target.backend, target.parsers, target.able, machine, request.ignore_name
+        )
     )
     evidence = list(engine_facts.evidence)
     mode = own_renderer(snapshot, evidence, target)
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
+    if by_itself is not None:  # the engine's own code may write another format
+        evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence]
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
     return Studied(
         request,
@@ -249,8 +256,8 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
     preferences = request.full_preferences
     thinking = study.thinking if study is not None and study.samples else None
-    pins = None if proof is None else proof.pins
-    first_decisions = decide(evidence, preferences, target, thinking, pins)
+    setting = None if proof is None else proof.setting
+    first_decisions = decide(evidence, preferences, target, thinking, setting)
     values = {key: decision.value for key, decision in first_decisions.items()}
     choice = fit(
         snapshot, request.device, request.memory, target.backend,
@@ -258,7 +265,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip
     evidence += choice.evidence
-    decisions = decide(evidence, preferences, target, thinking, pins)
+    decisions = decide(evidence, preferences, target, thinking, setting)
     override_text = None if request.template is None or studied.template is None else studied.template.text
     return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text)
 

@@ -68,6 +68,10 @@ DECIDE: dict[str, dict[str, Text]] = {
         "for it",
         "refuted": "refuted: {problem}",
         "none-reads": "none of {engine}'s parsers reads what the template writes",
+        "beaten": "{problem}",
+        "same-effect": "{parsers:and} cannot be told apart from it: whole, streamed and in the grammar they "
+        "read the same",
+        "tools-unseen": "the template never shows the tools, and no other evidence names a parser",
         "only-liberal": "these read almost anything that looks like a call, and nothing else speaks for one "
         "of them",
         "forbidden": _forbidden,
@@ -88,8 +92,8 @@ DECIDE: dict[str, dict[str, Text]] = {
         "would-offer": _templates,
     },
     "PinReason": {
-        "thought-unsaid": "the template does not think by default, and {parser} takes an answer for a "
-        "thought unless the request says so, so the default is said here",
+        "default-unsaid": "{parser} reads every answer only where the template's own default is named, so the "
+        "document names it",
     },
     "SamplingReason": {
         "for-other-answers": lambda fields: f"{fields['reason']}, for answers {MODES[fields['mode']]}",
@@ -139,6 +143,11 @@ PROOF: dict[str, dict[str, Text]] = {
         "lost-argument": "lost the argument {name}",
         "other-value": "returned {name} = {got}, not {want}",
         "invented-argument": "invented the argument {name}",
+    },
+    "CompletenessReason": {
+        "incomplete": "{case}: {problem}; {other} reads it",
+        "loses-stream": "{case}: lost token by token; {other} loses less",
+        "reads-unmarked": "it reads a call without its markers too",
     },
     "ProofReason": {
         "read": _read,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -26,11 +26,11 @@ from importer.signals import (
     stop_words,
     template_markers,
 )
-from importer.signals.declared_parsers import exact
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import Evidence
+from importer.signals.family import own_name
 from importer.signals.kind import KindFinding
-from importer.signals.wire_formats import translate
+from importer.signals.parser_markers import translate
 
 PARSERS = ("tool_parser", "reasoning_parser")
 NAMED_FOR = "vllm"  # the engine with the parser names of the tables
@@ -66,7 +66,7 @@ def collect(
         *stop_words.evidence(snapshot, None if kind.kind == "base" else analysis),
         *quantisation.evidence(snapshot),
         *backend.evidence(snapshot, platform, machine, able),
-        *template_markers.evidence(analysis, template),
+        *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
     ]
 
 
@@ -77,21 +77,24 @@ def for_engine(
     parsers: Mapping[str, Mapping[str, str]],
     able: Abilities | None = None,
     machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
+    *,
+    ignore_name: bool = False,
 ) -> list[Evidence]:
     """Return the same facts with the engine's own parser names, and the facts of this engine alone.
 
     ``parsers`` is the engine's registry: field to names and their classes. ``able`` holds the abilities of
-    its version.
+    its version. ``ignore_name`` leaves out the repository's name.
     """
     able = able or Abilities(engine)
     named = [
-        f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key, ()))
+        f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
         for f in facts
     ]
     return [
         *(f for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
-        *declared_parsers.model_type_match(snapshot, parsers, thinks=any(_shows_thinking(f) for f in facts)),
+        *declared_parsers.model_type_match(snapshot, parsers, facts, ignore_name=ignore_name),
+        *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
         *context.evidence(snapshot, able),
         *modalities.evidence(snapshot, able),
@@ -102,16 +105,10 @@ def for_engine(
     ]
 
 
-def _shows_thinking(fact: Evidence) -> bool:
-    return fact.key == "reasoning_parser" and fact.rule is Rule.TEMPLATE_FORMAT and fact.value is not None
-
-
-def _renamed(fact: Evidence, engine: str, known: Collection[str]) -> Evidence | None:
-    """Return the fact with the engine's own name: of the same formats, else the same name."""
+def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:
     if fact.value is None:
         return fact
-    named = str(fact.value)
-    name = translate(fact.key, named, NAMED_FOR, engine, known) or exact(named, known)
+    name = translate(fact.key, str(fact.value), NAMED_FOR, engine, known)
     if name is None:
         return None
     reason = Reason(GatherReason.RENAMED, reason=fact.reason, parser=name, engine=engine)
