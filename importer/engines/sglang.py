@@ -107,7 +107,7 @@ class SGLang:
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """Return the start of the server on loopback; without a card it ends, as the doctor reports before."""
+        """Return the start of the server on loopback; without a card it ends at once."""
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)
