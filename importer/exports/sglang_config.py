@@ -8,7 +8,7 @@ from typing import Any
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.exports.base import ExportComment, Exported, ExportRefused, Options, yaml_text
-from importer.exports.sglang import PROGRAM, served
+from importer.exports.sglang import served
 from importer.reasons import Reason
 
 
@@ -22,7 +22,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         flag, equals, text = word.removeprefix("--").partition("=")
         data[flag] = _value(text) if equals else True
     name = f"{service.origin.name}.sglang.yaml"
-    command = Reason(ExportComment.COMMAND, command=f"{PROGRAM} --config {name}")
+    command = Reason(ExportComment.COMMAND, command=f"sglang serve --config {name}")
     return service.exported(name, yaml_text(data, [*service.comments, command]))
 
 
