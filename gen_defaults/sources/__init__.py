@@ -18,6 +18,7 @@ Source = Callable[[SourceRequest], SourceAnswer]
 SOURCES: Mapping[str, Source] = {
     "unsloth": unsloth.read,
     "vllm": engines.reader("vllm"),
+    "vllm-rust": engines.reader("vllm-rust"),
     "vllm-docs": vllm_docs.read,
     "mlx-lm": engines.reader("mlx"),
     "mlx-vlm": engines.reader("mlx-vlm"),

@@ -19,6 +19,7 @@ from importer.decisions.decision import (
     Target,
     Undecided,
 )
+from importer.decisions.frontends import elsewhere
 from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
@@ -173,7 +174,7 @@ def _loadable(
     usable = [e for e in claims if e.value is not None and target.has(key, str(e.value))]
     unknown = Reason(ParserReason.NOT_REGISTERED, engine=_engine(target), field=key)
     lacking = tuple(
-        RejectedCandidate(e.value, e.source, unknown)
+        RejectedCandidate(e.value, e.source, elsewhere(target, key, str(e.value)) or unknown)
         for e in claims
         if e.value is not None and not target.has(key, str(e.value))
     )
@@ -228,7 +229,7 @@ def _proved(
         return KnownNone((silent.reason, proof.reason), lost)
     if all(name in proof.value["liberal"] for name in complete):
         return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
-    if key == "tool_parser" and not proof.value["shown"]:
+    if key == "tool_parser" and not proof.value["tools_rendered"]:
         return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
     return Chosen(complete[0], "proved", (proof.reason, *_notes(complete[0], proof, target)), lost)
 

@@ -53,9 +53,11 @@ def _vllm(document: Document, receipt: Receipt | None, options: Options) -> Expo
     if isinstance(service, ExportRefused):
         return service
     on_cards = service.device != "cpu"
+    variables = [f"{name}={value}" for name, value in service.variables.items()]
+    space = [] if on_cards else ["VLLM_CPU_KVCACHE_SPACE"]
     container = Container(
         "vllm", f"{IMAGES[service.device]}:v{version(document)}", ("vllm", "serve"), "", service.words,
-        ["VLLM_NO_USAGE_STATS=1", *([] if on_cards else ["VLLM_CPU_KVCACHE_SPACE"])], PORT,
+        ["VLLM_NO_USAGE_STATS=1", *variables, *space], PORT,
         folder_of(service.origin.name) if service.files else None,
         _cards(devices(document)) if on_cards else {},
     )  # fmt: skip

@@ -32,6 +32,14 @@ def _nothing_known(fields: Mapping[str, Any]) -> str:
     return "; ".join((*fields["notes"], nothing))
 
 
+def _elsewhere(fields: Mapping[str, Any]) -> str:
+    noun = NOUNS[fields["field"]][0]
+    return (
+        f"the {fields['frontend'].title()} frontend of {fields['engine']} has no {noun} {fields['parser']}; "
+        f"the {fields['other'].title()} frontend has it"
+    )
+
+
 def _sets(fields: Mapping[str, Any]) -> str:
     chosen = "which way this model answers is not known"
     if fields["mode"] is not None:
@@ -77,6 +85,15 @@ DECIDE: dict[str, dict[str, Text]] = {
         "forbidden": _forbidden,
         "taken-by-itself": "{engine} takes it by itself",
         "takes-another": _takes_another,
+    },
+    "FrontendReason": {
+        "built-in": "the Rust frontend of {engine} reads this model by code of its own, and rejects every parser",
+        "elsewhere": _elsewhere,
+        "guessed": "the Rust frontend of {engine} takes {parser} by the model's name; "
+        "vllm serve drops the option against it",
+        "one-for-both": "{parser} reads calls and reasoning in one, and {engine} starts with it for both",
+        "not-one-for-both": "{parser} reads calls and reasoning in one, and {tool_parser} reads the calls",
+        "other-version": "proved by the parsers of {proved}; the document is for {version}",
     },
     "Unavailable": {
         "nothing-known": _nothing_known,

@@ -86,7 +86,7 @@ def rendered_by(mode: str, target: Target) -> Reason:
 def unproved(reason: Reason, target: Target, template: str) -> Proof:
     """Return a proof without verdicts, with its reason."""
     unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
-    return Proof(target.backend, str(target.version), template, {}, {}, unasked)
+    return Proof(target.backend, str(target.version), template, {}, {}, unasked, frontend=target.frontend)
 
 
 def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
@@ -130,7 +130,8 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         unasked=unasked,
         assumed=not declared,
         inferred=_inferred(worker, ways[0]),
-        shown=analysis.tools_rendered,
+        tools_rendered=analysis.tools_rendered,
+        frontend=worker.frontend,
     )
 
 

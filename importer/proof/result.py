@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -170,7 +170,8 @@ class Proof:
     ``assumed``   whether the repository declares no vocabulary, so markers counted as tokens and as text.
     ``written``   the rendered completions, by case.
     ``inferred``  the parsers that an engine infers by itself: field to parser or ``None``.
-    ``shown``     whether offered tools reach the prompt.
+    ``tools_rendered``  whether offered tools reach the prompt.
+    ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
     """
 
     engine: str
@@ -181,7 +182,18 @@ class Proof:
     unasked: Mapping[str, Reason] = field(default_factory=dict)
     assumed: bool = False
     inferred: Mapping[str, str | None] = field(default_factory=dict)
-    shown: bool = True
+    tools_rendered: bool = True
+    frontend: str | None = None
+
+    def only(self, has: Callable[[str, str], bool]) -> Proof:
+        """Return the proof with the parsers for which ``has`` is true, by field and name."""
+        kept = {key: tuple(v for v in vs if has(key, v.parser)) for key, vs in self.verdicts.items()}
+        return replace(self, verdicts=kept)
+
+    @property
+    def shown(self) -> str:
+        """Return the version for people, with a frontend that is not the one in Python."""
+        return self.version if self.frontend in (None, "python") else f"{self.version} {self.frontend}"
 
     def reads(self, key: str) -> list[str]:
         """Return the parsers that read the template, the best first."""
@@ -203,9 +215,9 @@ class Proof:
                 "incomplete": incomplete(verdicts),
                 "equal": equals(verdicts),
                 "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
-                "shown": self.shown,
+                "tools_rendered": self.tools_rendered,
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
-            engine = f"{self.engine} {self.version}"
+            engine = f"{self.engine} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
 
@@ -215,7 +227,7 @@ class Proof:
             return Reason(ProofReason.NOT_PROVED, why=self.unasked.get(key, NOTHING))
         return Reason(
             ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
-            version=self.version, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
+            version=self.shown, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
         )  # fmt: skip
 
     def streaming(self, key: str, parser: str | None) -> Reason | None:
@@ -232,13 +244,14 @@ class Proof:
         return {
             "engine": self.engine,
             "version": self.version,
+            "frontend": self.frontend,
             "template": self.template,
             "assumed": self.assumed,
             "written": dict(self.written),
             "unasked": {key: render(reason) for key, reason in self.unasked.items()},
             "reasons": {"unasked": {key: reason.to_json() for key, reason in self.unasked.items()}},
             "inferred": dict(self.inferred),
-            "shown": self.shown,
+            "tools_rendered": self.tools_rendered,
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
         }
@@ -259,12 +272,13 @@ class Proof:
             {key: _unasked(data, key, text) for key, text in data["unasked"].items()},
             data["assumed"],
             data["inferred"],
-            data.get("shown", True),
+            data.get("tools_rendered", True),
+            data.get("frontend"),
         )
 
     def explain(self) -> Iterator[str]:
         """Yield the rendered completions and the verdict on each parser, as lines of text."""
-        yield f"proof on {self.engine} {self.version}, template {self.template[:12]}"
+        yield f"proof on {self.engine} {self.shown}, template {self.template[:12]}"
         for case, text in self.written.items():
             yield f"  {case} writes {text!r}"
         for key, verdicts in self.verdicts.items():

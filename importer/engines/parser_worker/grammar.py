@@ -23,7 +23,7 @@ def forbidden_by(tag: object, text: str) -> str | None:
     import xgrammar
 
     try:
-        matcher = xgrammar.GrammarMatcher(_compiler().compile_structural_tag(tag))
+        matcher = xgrammar.GrammarMatcher(compiler().compile_structural_tag(tag))
     except RuntimeError:  # a tag of tokens: it has no form over bytes
         return None
     for place, character in enumerate(text):
@@ -33,7 +33,7 @@ def forbidden_by(tag: object, text: str) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _compiler() -> Any:
+def compiler() -> Any:
     """Return a compiler over single bytes: a grammar allows texts, in any tokens."""
     import xgrammar
 
