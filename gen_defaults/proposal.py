@@ -26,7 +26,12 @@ def proposal(docs: Row, registries: tuple[Registry, ...], table: Table) -> str:
     newest = registries[-1]
     differs = dict(_differing(recommended, newest, table))
     used = {f"{field} {name}": models for field in PARSERS for name, models in _models(recommended, field)}
-    lists = {"versions": steps, "differs": differs, "models": used, "served": _served(docs)}
+    lists: dict[str, Mapping[str, Any]] = {
+        "versions": steps,
+        "differs": differs,
+        "models": used,
+        "served": _served(docs),
+    }
     return rendered({"source": docs.get("source", {})}, lists)
 
 

@@ -35,7 +35,7 @@ def read(request: SourceRequest) -> SourceAnswer:
     archive = request.index.part(release, is_needed, LAST)
     found = _recipes(archive.texts, release.file)
     new = Counter(name for recipe in found.values() for name in recipes.new_fields(recipe))
-    lists = {
+    lists: dict[str, Mapping[str, Any]] = {
         "recipes": {model: recipes.parsers(recipe) for model, recipe in found.items()},
         "served": {model: row for model, recipe in found.items() if (row := recipes.served(recipe))},
         "variants": dict(sorted(_of_variants(found))),
