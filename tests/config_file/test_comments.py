@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import Any, get_args
 
 import pytest
-from importer.signals.wire_formats import FORMATS
 
 from importer.config_file import build
 from importer.config_file.attention import Attention, AttentionReason
