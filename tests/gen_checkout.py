@@ -26,6 +26,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         "PREFIXES",
         {
             "vllm": ("0.9",),
+            "vllm-rust": (),
             "mlx": ("0.2",),
             "mlx-vlm": ("0.1",),
             "vllm-mlx": ("0.1",),

@@ -37,7 +37,7 @@ MARKER = re.compile(
     r"|<[A-Za-z_｜|:][\w:｜|]{0,40}(?: name)?="  # <function=, <invoke name=
     r"|\[/?[A-Z_]{3,24}\]|[a-z]{6,24}\[$|\]<\][a-z]+\[>\["
 )
-SHARED = 8  # modules that import one of no format
+SHARED = 12  # modules that import one of no format
 GROUP = re.compile(r"\(\?P<\w+>")  # names in regular expressions
 
 

@@ -55,8 +55,9 @@ def _vllm(document: Document, receipt: Receipt | None, options: Options) -> Expo
     on_cards = service.device != "cpu"
     variables = [f"{name}={value}" for name, value in service.variables.items()]
     space = [] if on_cards else ["VLLM_CPU_KVCACHE_SPACE"]
+    image = f"{IMAGES[service.device]}:v{version(document, service.device)}"
     container = Container(
-        "vllm", f"{IMAGES[service.device]}:v{version(document)}", ("vllm", "serve"), "", service.words,
+        "vllm", image, ("vllm", "serve"), "", service.words,
         ["VLLM_NO_USAGE_STATS=1", *variables, *space], PORT,
         folder_of(service.origin.name) if service.files else None,
         _cards(devices(document)) if on_cards else {},
@@ -69,8 +70,9 @@ def _sglang(document: Document, receipt: Receipt | None, options: Options) -> Ex
     service = sglang.served(document, receipt, options, sglang.INSIDE)
     if isinstance(service, ExportRefused):
         return service
+    image = f"{sglang.IMAGE}:v{version(document, 'gpu')}"
     container = Container(
-        "sglang", f"{sglang.IMAGE}:v{version(document)}", ("sglang", "serve"), "--model-path=", service.words,
+        "sglang", image, ("sglang", "serve"), "--model-path=", service.words,
         [], sglang.INSIDE.address.port, sglang.folder_of(service.origin.name) if service.files else None,
         _cards(sglang.cards(document)),
     )  # fmt: skip

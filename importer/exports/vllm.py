@@ -159,10 +159,11 @@ def with_files(name: str, text: str, service: VllmService) -> Exported:
     return Exported({name: text, **files}, service.lost)
 
 
-def version(document: Document) -> str:
-    """Return the engine version of the document, for image tags."""
+def version(document: Document, device: Device) -> str:
+    """Return the engine version of the document, for image tags; without one that of the device's build."""
     engine = (document.get("importer") or {}).get("engine") or {}
-    pinned = PINNED.get(str(document["backend"]), PINNED["vllm"])
+    ours = "vllm" if device == "cpu" else "vllm-cuda"
+    pinned = PINNED["sglang" if document["backend"] == "sglang" else ours]
     engine_version = str(engine.get("version") or pinned)
     if not VERSION.fullmatch(engine_version):
         raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=engine_version))
