@@ -126,7 +126,7 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
         asked = ask_parsers(questions, ways, of_kind, worker)
         if key == "reasoning_parser" and worker.engine in BY_NAME:
-            asked = _of_other_families(asked, preferred[key])
+            asked = _of_other_families(asked, {n for n, (far, *_) in preferred[key].items() if not far})
         verdicts[key] = ranked(asked, preferred[key])
     return Proof(
         engine=worker.engine,
