@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from importer.chat_template.find import Template
@@ -126,7 +126,7 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
         asked = ask_parsers(questions, ways, of_kind, worker)
         if key == "reasoning_parser" and worker.engine in BY_NAME:
-            asked = _of_other_families(asked, preferred[key])
+            asked = _of_other_families(asked, {n for n, (far, *_) in preferred[key].items() if not far})
         verdicts[key] = ranked(asked, preferred[key])
     return Proof(
         engine=worker.engine,
@@ -153,7 +153,7 @@ def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, t
     }
 
 
-def _of_other_families(verdicts: Sequence[ParserVerdict], made: Sequence[str]) -> list[ParserVerdict]:
+def _of_other_families(verdicts: Sequence[ParserVerdict], made: Collection[str]) -> list[ParserVerdict]:
     """Return the verdicts, with parsers behind all others whose sources do not know the markers."""
     if not any(v.reads and v.parser in made for v in verdicts):
         return [*verdicts]
