@@ -34,6 +34,7 @@ from importer.errors import ImporterError
 from importer.hub import local
 from importer.hub.snapshot import Snapshot
 from importer.proof import Proof
+from importer.proof.prompt_result import FrontendPrompts
 from importer.signals import sampling
 from importer.signals.architecture import model_types
 from importer.signals.family import base_models, match
@@ -286,6 +287,10 @@ class CachedSession(ImportSession):
         if analysis.study is not None:
             self._studies[label] = analysis.study
         return analysis
+
+    def prompts(self, *_: Any, **__: Any) -> tuple[FrontendPrompts, ...]:
+        """Return no prompts: they change no parser."""
+        return ()
 
     def prove(
         self,

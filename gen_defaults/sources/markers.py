@@ -28,6 +28,7 @@ PACKAGES = {
     "mlx": ("mlx_lm/tool_parsers/",),
     "mlx-vlm": ("mlx_vlm/tools/parsers/",),
     "vllm-mlx": ("vllm_mlx/tool_parsers/", "vllm_mlx/reasoning/"),
+    "sglang": ("sglang/srt/function_call/", "sglang/srt/parser/"),
 }
 MARKER = re.compile(
     r"<\|(?:open|close)\|>\w{1,40}"  # a tag spelled with three tokens
@@ -36,7 +37,7 @@ MARKER = re.compile(
     r"|<[A-Za-z_｜|:][\w:｜|]{0,40}(?: name)?="  # <function=, <invoke name=
     r"|\[/?[A-Z_]{3,24}\]|[a-z]{6,24}\[$|\]<\][a-z]+\[>\["
 )
-SHARED = 8  # modules that import one of no format
+SHARED = 12  # modules that import one of no format
 GROUP = re.compile(r"\(\?P<\w+>")  # names in regular expressions
 
 
@@ -79,8 +80,9 @@ def markers_of(engine: str, texts: Mapping[str, str]) -> dict[str, dict[str, dic
         found[kind] = {}
         names = Counter((cls, module) for _, cls, module in of_kind)
         for name, cls, module in of_kind:
-            # A reasoning parser of MLX is its pair of markers.
-            marks = sources.markers(module, cls) if cls.partition(".")[0].isidentifier() else (name, cls)
+            # A reasoning parser of MLX is its pair of markers; SGLang's class may have its name behind it.
+            code = cls.partition("(")[0]
+            marks = sources.markers(module, code) if code.partition(".")[0].isidentifier() else (name, cls)
             found[kind][name] = {"names": names[cls, module], "markers": [*dict.fromkeys(marks)]}
     return found
 
@@ -140,12 +142,12 @@ class ParserSources:
 
 def _releases(engine: str, request: SourceRequest, known: Mapping[str, Any]) -> list[Release]:
     package = TABLES[engine].package
-    sources = {s["version"]: s for s in known.get("sources", ())}
+    sources = {s["file"]: s for s in known.get("sources", ())}
     if request.pinned:
         return [request.same(package, source) for source in sources.values()]
     wheels = request.index.wheels(package)
     chosen = {v for v in (PINNED.get(engine), [*wheels][-1]) if v in wheels}
-    return [request.dated(wheels[v], sources.get(v, {})) for v in sorted(chosen, key=order)]
+    return [request.dated(wheels[v], sources.get(wheels[v].file, {})) for v in sorted(chosen, key=order)]
 
 
 def _is_needed(engine: str, path: str) -> bool:

@@ -113,6 +113,7 @@ DECIDE: dict[str, dict[str, Text]] = {
         "tools-given": "the user gives it tools with a chat template; it said: {said}",
         "of-a-file": "read from a chat template that the user gave, which shows nothing about the model",
         "of-ours": "read from a chat template of ours ({template}), which shows nothing about the model",
+        "own-calls": "the calls are the model's own, and the words that offer the tools are ours",
         "would-offer": _templates,
     },
     "PinReason": {
@@ -223,12 +224,17 @@ TEMPLATE: dict[str, dict[str, Text]] = {
     "OverrideReason": {
         "characters": "it holds characters that no file of text has",
         "empty": "the file is empty",
+        "no-name": "the repository has no template of that name; it has {known}",
         "no-file": "file not found; known names: {known}",
         "not-text": "the file is not UTF-8 text",
         "nothing-to-dress": "the model has no chat template of its own whose turns could be kept; "
         "give a file",
         "too-long": "the file holds more than {limit:,} characters",
         "unreadable": "the file cannot be read ({problem})",
+    },
+    "OwnCallsReason": {
+        "no-calls": "the model's own template writes no call",
+        "hidden": "the model's own template does not show its system turn",
     },
     "DressReason": {
         "changed": "it would change what the model's own template writes without tools",

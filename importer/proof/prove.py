@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from importer.chat_template.find import Template
@@ -12,16 +12,16 @@ from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
-from importer.engines.parsers import EngineParser, ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
-from importer.proof.completeness import complete, ranked
-from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, ParserVerdict, Proof, ProofReason
-from importer.proof.template_proof import PARSER, prove_template, with_template
+from importer.proof.completeness import ranked
+from importer.proof.derived import judged_as_data, parser_as_data, unread
+from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.parser_markers import fitting
+from importer.signals.parser_markers import closeness
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
 # vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
@@ -46,7 +46,11 @@ NEEDED = {
 # only if the request switches reasoning off, the document must set the template's variable.
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
-CONFIGURED = ("vllm", "vllm-mlx")  # engines that infer no parser
+CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
+
+
+# Its server treats a reasoning parser's name apart (effort, grammar), and no reading of a text shows that.
+BY_NAME = ("sglang",)
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
@@ -121,7 +125,7 @@ def prove(
     ways = [tokens] if declared else [_assumed(analysis.samples, tokens), tokens]
     off = (OFF_BY_REQUEST, "plain") if analysis.thinking.default is False else ()
     verdicts: dict[str, tuple[ParserVerdict, ...]] = {}
-    asked: dict[str, list[Question]] = {}
+    questions_of: dict[str, list[Question]] = {}
     unasked = {}
     for key, samples in by_field.items():
         if not any(s.case in NEEDED[key] for s in samples):
@@ -130,16 +134,17 @@ def prove(
         question = Question(key, samples, NEEDED[key] + (off if key == "reasoning_parser" else ()))
         questions = [question, *(replace(question, samples=s, setting=k) for k, s in settings[key])]
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
-        asked[key] = questions
-        verdicts[key] = ranked(ask_parsers(questions, ways, of_kind, worker), preferred[key])
-    derived = _derived(analysis, tokens, parsers, worker) if derives or _unread(verdicts) else None
-    for key, questions in asked.items():
-        if derived is not None and key in derived.fields:
-            of_kind = [p for p in parsers if p.kind == KINDS[key] and p.name == PARSER]
-            templated = [with_template(way, derived.template) for way in ways]
-            others = [v for v in verdicts[key] if v.parser != PARSER]
-            more = ask_parsers(questions, templated, of_kind, worker)
-            verdicts[key] = ranked([*others, *more], preferred[key])
+        asked = ask_parsers(questions, ways, of_kind, worker)
+        if key == "reasoning_parser" and worker.engine in BY_NAME:
+            asked = _of_other_families(asked, {n for n, (far, *_) in preferred[key].items() if not far})
+        verdicts[key] = ranked(asked, preferred[key])
+        questions_of[key] = questions
+    data = parser_as_data(analysis, tokens, parsers, worker) if derives or unread(verdicts) else None
+    for key, questions in questions_of.items():
+        if data is not None and key in data.fields:
+            verdicts[key] = ranked(
+                judged_as_data(data, questions, ways, verdicts[key], parsers, worker), preferred[key]
+            )
     return Proof(
         engine=worker.engine,
         version=version,
@@ -151,41 +156,26 @@ def prove(
         inferred=_inferred(worker, ways[0]),
         tools_rendered=analysis.tools_rendered,
         frontend=worker.frontend,
-        derived=derived,
+        derived=data,
     )
 
 
-def _unread(verdicts: Mapping[str, Sequence[ParserVerdict]]) -> bool:
-    """Return whether no parser reads the calls; without calls, whether none reads the reasoning.
-
-    A liberal parser reads anything that looks like a call, so it does not count.
-    """
-    of_field = verdicts.get("tool_parser") or verdicts.get("reasoning_parser") or ()
-    liberal = {v.parser for v in of_field if v.liberal}
-    return bool(of_field) and not any(name not in liberal for name in complete(of_field))
-
-
-def _derived(
-    analysis: TemplateAnalysis, tokens: Tokens, parsers: Sequence[EngineParser], worker: ParserWorker
-) -> DerivedTemplate | None:
-    """Return the template for the parser ``hf``; ``None`` without this parser, or without a complete one."""
-    if not any(p.name == PARSER for p in parsers):
-        return None
-    proof = prove_template(analysis, tokens, [worker])
-    if proof is None or not proof.complete:
-        return None
-    return DerivedTemplate(proof.template, proof.fields, proof.passed)
-
-
-def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, list[str]]:
-    """Return for each field the parsers that know the format's markers, the closest first."""
+def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return for each field how close the parsers' markers are to the format."""
     text = "".join(s.prompt + s.completion for s in analysis.samples)
     calls = learn_format(analysis.samples)
     block = SHAPE.findall(" ".join(analysis.thinking.markers or ()))
     return {
-        "tool_parser": fitting(engine, "tool", calls.markers if calls is not None else (), text),
-        "reasoning_parser": fitting(engine, "reasoning", block, text),
+        "tool_parser": closeness(engine, "tool", calls.markers if calls is not None else (), text),
+        "reasoning_parser": closeness(engine, "reasoning", block, text),
     }
+
+
+def _of_other_families(verdicts: Sequence[ParserVerdict], made: Collection[str]) -> list[ParserVerdict]:
+    """Return the verdicts, with parsers behind all others whose sources do not know the markers."""
+    if not any(v.reads and v.parser in made for v in verdicts):
+        return [*verdicts]
+    return [replace(v, liberal=v.parser not in made) for v in verdicts]
 
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:

@@ -10,6 +10,7 @@ from typing import Any
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
 from importer.proof.completeness import complete, equals, incomplete
+from importer.proof.prompt_result import FrontendPrompts
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
 
@@ -196,6 +197,7 @@ class Proof:
     ``tools_rendered``  whether offered tools reach the prompt.
     ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
     ``derived``   the template with which ``hf`` was judged; ``None`` where another parser reads the calls.
+    ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
     """
 
     engine: str
@@ -209,6 +211,7 @@ class Proof:
     tools_rendered: bool = True
     frontend: str | None = None
     derived: DerivedTemplate | None = None
+    prompts: tuple[FrontendPrompts, ...] = ()
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -219,6 +222,11 @@ class Proof:
     def shown(self) -> str:
         """Return the version for people, with a frontend that is not the one in Python."""
         return self.version if self.frontend in (None, "python") else f"{self.version} {self.frontend}"
+
+    @property
+    def failed(self) -> bool:
+        """Return whether the engine's worker failed."""
+        return any(reason.kind is ProofReason.ENGINE_FAILED for reason in self.unasked.values())
 
     def reads(self, key: str) -> list[str]:
         """Return the parsers that read the template, the best first."""
@@ -281,6 +289,7 @@ class Proof:
             "derived": None if self.derived is None else self.derived.to_json(),
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
+            "prompts": [one.to_json() for one in self.prompts],
         }
 
     @classmethod
@@ -301,7 +310,8 @@ class Proof:
             data["inferred"],
             data.get("tools_rendered", True),
             data.get("frontend"),
-            None if data.get("derived") is None else DerivedTemplate.from_json(data["derived"]),
+            derived=None if data.get("derived") is None else DerivedTemplate.from_json(data["derived"]),
+            prompts=tuple(map(FrontendPrompts.from_json, data.get("prompts", ()))),
         )
 
     def explain(self) -> Iterator[str]:
@@ -322,6 +332,8 @@ class Proof:
                     yield f"    under the document's {dict(v.setting)}"
         for key, reason in self.unasked.items():
             yield f"  {key}: not asked: {render(reason)}"
+        for one in self.prompts:
+            yield from one.explain()
 
 
 def _unasked(data: Mapping[str, Any], key: str, text: str) -> Reason:

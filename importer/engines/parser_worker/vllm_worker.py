@@ -61,12 +61,20 @@ def operations(plugin: str | None = None) -> Mapping[str, Operation]:
         "read": lambda request: judged(request, whole),
         "stream": lambda request: judged(request, in_pieces),
         "parse_response": parse_responses,
+        "render": render,
     }
 
 
 def hello(_request: Mapping[str, Any]) -> Iterator[Any]:
     """Yield name and version of the engine."""
     yield {"engine": "vllm", "version": vllm.__version__}
+
+
+def render(request: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the prompts of conversations; the modules for it are loaded with the first question."""
+    from .vllm_render import rendered
+
+    return rendered(request, tokenizer_for(request))
 
 
 def list_parsers(_request: Mapping[str, Any]) -> Iterator[Any]:
@@ -122,7 +130,8 @@ def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> A
     if own is not None:
         return templated(own, description["settings"])
     tokens = [*description["tokens"], *({"content": text, "special": False} for text in supposed)]
-    texts = [text for sample in request["samples"] for text in (sample["prompt"], sample["completion"])]
+    samples = request.get("samples", ())
+    texts = [text for sample in samples for text in (sample["prompt"], sample["completion"])]
     number = harmony_number() if description["model_type"] == HARMONY else None
     tokenizer = synthetic(description | {"tokens": tokens}, texts, number)
     tokenizer.init_kwargs.update(description["settings"])
