@@ -23,7 +23,7 @@ HEADS: Mapping[str, str] = {
     "foreign-code": "code of other repositories is named",
     "prompts": "the engine loses text of some prompts",
     "parser": "the engine and the {key} disagree",
-    "limited-tools": "the {key} rejects some requests with tools",
+    "limited-tools": "the {key} has limits",
     "no-tools": "no tools reach the prompt",
     "way-in": "the chat template loses parts of requests",
     "conflict": "an edit and an import changed one value",
@@ -163,7 +163,8 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "DerivedReason": {
         "derived": "derived template",
-        "with-tools": "{engine}",
+        "with-tools": "both kinds",
+        "not-beside": "both kinds",
     },
     "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
     "FrontendReason": {
