@@ -26,6 +26,7 @@ from importer.service.gallery import DocumentVersion
 from importer.service.publication_state import State
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
+from importer.storage import published
 from importer.storage.documents import Filters, Summary
 
 router = APIRouter(prefix="/v1/configs", tags=["configs"])
@@ -146,12 +147,15 @@ async def patch(
 def remove(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """Delete a document: it is no longer published, its name is free, and its versions stay in the
-    history.
+    """Delete a document: its name is free, and its versions stay in the history.
+
+    Its releases are withdrawn; for one that the gallery serves the key needs the scope `publish`, too.
     """
     expected = needed(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
         change.expect(name, expected)
+        if published.release(change.connection, name) is not None:
+            who.needs("publish")
         change.remove(name)
     return Response(status_code=204)
 
