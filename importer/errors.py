@@ -123,7 +123,7 @@ ServiceKind = Literal[
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
-    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
+    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
 ]  # fmt: skip
 
 
@@ -297,6 +297,7 @@ class ServiceError(ImporterError):
         "not-ready-to-release": _of("name", "state", "why"),
         "no-such-release": _of("name", "number"),
         "withdrawn": _of("name", "number"),
+        "other-backend": _of("name", "has", "backend"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:

@@ -121,6 +121,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "digest-required": "A review or a release of {name} needs the digest of the content that was seen.",
         "not-ready-to-release": "{name} cannot be released, it is {state}: {why}.",
         "no-such-release": "{name} has no release {number}.",
+        "other-backend": "{name} is the document for {has}, and this import is for {backend}.",
         "withdrawn": "The release {number} of {name} is withdrawn.",
     },
     "SandboxError": {

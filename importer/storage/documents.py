@@ -110,12 +110,6 @@ def version(connection: Connection, name: str, number: int) -> Version | None:
     return next(iter(_read(connection, _versions(name).where(V.number == number))), None)
 
 
-def of_model(connection: Connection, model: str) -> list[tuple[str, str | None]]:
-    """Return the names and backends of a model's documents, by name."""
-    query = select(T.name, T.backend).where(T.model == model, T.deleted_at.is_(None)).order_by(T.name)
-    return [(row.name, row.backend) for row in connection.execute(query)]
-
-
 def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None:
     """Add a version, and the columns of the list that follow from it."""
     _insert(connection, new)

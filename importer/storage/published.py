@@ -42,9 +42,10 @@ def mark(connection: Connection) -> Mark:
     return Mark(values.get(NUMBER, 0), values.get(WHEN, 0))
 
 
-def items(connection: Connection) -> list[tuple[str, str]]:
-    """Return every name with its item of the index, by name."""
-    return [(row[0], row[1]) for row in connection.execute(select(P.name, P.item).order_by(P.name))]
+def items(connection: Connection) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return every name with its item of the index and what lists show of it, by name."""
+    query = select(P.name, P.item, P.about).order_by(P.name)
+    return [(row.name, row.item, json.loads(row.about)) for row in connection.execute(query)]
 
 
 def listed(connection: Connection) -> list[dict[str, Any]]:

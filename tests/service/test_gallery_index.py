@@ -15,6 +15,7 @@ from importer.config_file import schema
 from importer.exports.base import ExportComment, yaml_text
 from importer.reasons import Reason
 from importer.service.index import GalleryIndex, IndexPage, text
+from importer.service.variants import Served
 from importer.storage import published as rows
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
@@ -164,12 +165,13 @@ HOSTILE = [
 
 
 def test_hostile_texts_stay_values_of_their_own_entry() -> None:
-    items = []
+    items: list[Served] = []
     for i, bad in enumerate(HOSTILE):
         entry = {"name": f"n{i}", "description": bad, "urls": ["u"]}
-        items.append((f"n{i}", yaml_text([entry], [Reason(ExportComment.COMMAND, command=bad)])))
+        rendered = yaml_text([entry], [Reason(ExportComment.COMMAND, command=bad)])
+        items.append(Served(f"n{i}", rendered, {"backend": "vllm", "urls": [f"u{i}"]}))
     found = yaml.safe_load(text(items, "http://h"))
-    assert [one["name"] for one in found] == [name for name, _ in items]
+    assert [one["name"] for one in found] == [one.name for one in items]
     assert [one["description"] for one in found] == HOSTILE
     assert found[3]["urls"] == ["u", "http://h/gallery/n3.yaml"]
     odd = 'http://h"\n- name: evil'

@@ -53,7 +53,9 @@ def test_what_was_published_is_release_1_and_stays_in_the_index(
         "edited": ("stale", None), "kept": ("published", 1), "waiting": ("draft", None),
     }  # fmt: skip
     with empty.reading() as connection:
-        assert published.items(connection) == [("kept", old["published"][0]["item"])]
+        assert published.items(connection) == [
+            ("kept", old["published"][0]["item"], json.loads(old["published"][0]["about"]))
+        ]
         assert published.file(connection, "kept") == (old["published"][0]["file"], old["published"][0]["at"])
         release = releases.served(connection, "kept")
         assert release is not None

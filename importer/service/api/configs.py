@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
+from importer.config_file.carry_over import carried
 from importer.config_file.diff import differences
 from importer.config_file.review import change_json, page
 from importer.config_file.yaml_edit.edit import rewrite
@@ -268,7 +269,8 @@ def _edit(
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
-    return config_json(summary) | {"text": version.text, "data": stored.data, "warnings": [*warnings]}
+    whole = {"text": version.text, "data": stored.data, "carried": carried(stored)}
+    return config_json(summary) | whole | {"warnings": [*warnings]}
 
 
 def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:

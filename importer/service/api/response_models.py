@@ -172,6 +172,13 @@ class Configs(BaseModel):
     next: str | None = Field(description="the cursor of the next page")
 
 
+class Carried(BaseModel):
+    """The earlier commit that a validation ran on: its files are equal to those of the present one."""
+
+    revision: str
+    digest: str
+
+
 class Whole(Config):
     """A document: its text, and the data in it."""
 
@@ -181,6 +188,9 @@ class Whole(Config):
 
     text: str
     data: dict[str, Any]
+    carried: Carried | None = Field(
+        default=None, description="the commit that was run, where the validation is of an earlier one"
+    )
     warnings: list[Warned] = Field(default=[], description="what needs attention, the gravest first")
 
 
