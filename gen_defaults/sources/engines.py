@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.index import Index, IndexFailure, Release, order
+from gen_defaults import rust_source
+from gen_defaults.index import SDIST, Index, IndexFailure, Release, order
 from gen_defaults.inference import Rule
-from gen_defaults.parser_tables import TABLES, Rows
+from gen_defaults.parser_tables import TABLES, Rows, Tables
 from gen_defaults.place import load
 from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
 
@@ -18,11 +19,16 @@ NEWEST = ""
 SHOWN = 8  # versions, where one is not there
 # Prefixes of versions: the newest release under each gets a registry.
 PREFIXES = {
-    "vllm": ("0.14.1", "0.27.1", "0.32.0", NEWEST),
+    "vllm": ("0.14.1", "0.27.1", "0.32.0", "0.33.0", NEWEST),
+    "vllm-rust": ("0.33.0", NEWEST),
     "mlx": ("0.31", "0.32"),
     "mlx-vlm": ("0.7",),
     "vllm-mlx": ("0.6",),
 }
+
+
+READ = {**TABLES, "vllm-rust": Tables("vllm", rust_source.is_needed, rust_source.rows, rust_source.guesses)}
+IN_SDIST = {"vllm-rust": "rust"}  # the last folder that is needed: the archive is only read up to its end
 
 
 def reader(engine: str) -> Callable[[SourceRequest], SourceAnswer]:
@@ -77,7 +83,7 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
         ]
     source = {**release.to_json(), "read": digest}
     registry = {"schema": SCHEMA, "engine": engine, "version": release.version, "source": source, **kinds}
-    if TABLES[engine].chooses and not inference:
+    if READ[engine].chooses and not inference:
         raise IndexFailure(f"{release.file} has no rules of choosing a parser where they were looked for")
     if inference:
         registry["inference"] = inference
@@ -86,11 +92,11 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
 
 def _releases(engine: str, request: SourceRequest) -> list[Release]:
     """Return the supported versions; with ``pinned`` the releases that the registries name."""
-    package = TABLES[engine].package
+    package = READ[engine].package
     known = {path: load(path) for path in request.place.registries.glob(f"{engine}-[0-9]*.json")}
     versions = request.versions if engine == "vllm" else ()
     if not request.pinned:
-        releases = chosen(request.index.wheels(package), versions or PREFIXES[engine])
+        releases = chosen(_archives(engine, request.index), versions or PREFIXES[engine])
         return [
             request.dated(r, known.get(_path(request, engine, r), {}).get("source", {}))
             for r in sorted(releases, key=lambda r: order(r.version))
@@ -105,16 +111,24 @@ def _releases(engine: str, request: SourceRequest) -> list[Release]:
             raise IndexFailure(f"there is no registry of {engine} {prefix} to check; run it without --check")
         selected |= under
     return [
-        _override(request, package, data) or request.same(package, data["source"])
+        _override(request, engine, data) or request.same(package, data["source"])
         for data in selected.values()
     ]
 
 
-def _override(request: SourceRequest, package: str, data: Mapping[str, Any]) -> Release | None:
+def _archives(engine: str, index: Index) -> dict[str, Release]:
+    """Return the archive of every version that has the sources: the wheel, for Rust the sdist."""
+    package = READ[engine].package
+    if engine not in IN_SDIST:
+        return index.wheels(package)
+    return {v: r for v, r in index.releases(package).items() if r.file.endswith(SDIST)}
+
+
+def _override(request: SourceRequest, engine: str, data: Mapping[str, Any]) -> Release | None:
     """Return a person's file of this very version; ``None`` without one."""
-    if not request.index.is_override(package):
+    if not request.index.is_override(READ[engine].package):
         return None
-    release = request.index.wheels(package).get(data["version"])
+    release = _archives(engine, request.index).get(data["version"])
     return request.dated(release, data["source"]) if release else None
 
 
@@ -124,16 +138,17 @@ def _under(version: str, prefix: str) -> bool:
 
 def _texts(engine: str, index: Index, release: Release, *, parsers_too: bool) -> tuple[dict[str, str], str]:
     """Return the texts of the registry, and their digest; the parsers' own modules are no part of it."""
-    is_needed = TABLES[engine].is_needed
+    is_needed = READ[engine].is_needed
     places = ("vllm/tool_parsers/", "vllm/reasoning/")
-    texts = index.part(release, lambda p: is_needed(p) or (parsers_too and p.startswith(places)))
+    last = IN_SDIST.get(engine, "")
+    texts = index.part(release, lambda p: is_needed(p) or (parsers_too and p.startswith(places)), last)
     return dict(texts.texts), texts.only(is_needed).digest
 
 
 def _parsed(engine: str, release: Release, texts: dict[str, str]) -> tuple[Rows, list[Rule]]:
-    tables = TABLES[engine]
+    tables = READ[engine]
     try:
-        for path in filter(tables.is_needed, texts):
+        for path in (p for p in texts if tables.is_needed(p) and p.endswith(".py")):
             ast.parse(texts[path], path)  # a syntax error names its place
         return tables.rows(texts), tables.inference(texts)
     except SyntaxError as error:

@@ -71,6 +71,7 @@ class EngineQuestion:
     parsers: Mapping[str, Mapping[str, str]]
     able: Abilities
     machine: Machine
+    ignore_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)

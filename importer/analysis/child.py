@@ -12,7 +12,7 @@ from importer.engines import capabilities, registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
-from importer.signals import tables
+from importer.signals import parser_markers, tables
 from importer.signals.collect import collect, for_engine
 from importer.signals.kind import find_kind
 
@@ -21,6 +21,7 @@ def warm() -> None:
     """Read the tables and the conventions: no file can be opened later."""
     tables.shipped()
     tables.sampling_table()
+    parser_markers.warm()
     wrap.warm()
     for engine in registries.PINNED:
         capabilities.load(engine)
@@ -61,7 +62,17 @@ def _analyse(question: Question) -> Analysis:
 def bind(bound: EngineQuestion) -> Facts:
     """Return the facts with the engine's own names, and the facts for this engine alone."""
     return Facts(
-        tuple(for_engine(bound.facts, bound.snapshot, bound.engine, bound.parsers, bound.able, bound.machine))
+        tuple(
+            for_engine(
+                bound.facts,
+                bound.snapshot,
+                bound.engine,
+                bound.parsers,
+                bound.able,
+                bound.machine,
+                ignore_name=bound.ignore_name,
+            )
+        )
     )
 
 

@@ -21,6 +21,7 @@ from importer.config import now
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
+from importer.decisions.decision import Frontend
 from importer.hub.local import ANYWHERE
 from importer.progress import Progress, silent
 
@@ -86,6 +87,7 @@ def import_model(
     name: str | None = None,
     backend: str | None = None,
     engine_version: str | None = None,
+    frontend: Frontend | None = None,
     settings: Mapping[str, Any] | None = None,
     unset: Iterable[str] = (),
     device: str | None = None,
@@ -105,6 +107,7 @@ def import_model(
     ``reference``  a Hub id, ``hf://…``, a URL of the Hub, or a directory such as ``./model``.
     ``settings``   your own values by key, as ``--set``; they win over every evidence, at later imports, too.
     ``memory``     bytes of the device's memory. ``engine_version``  for which parsers are named.
+    ``frontend``   of vLLM 0.33 and later, ``python`` or ``rust``; by default that of the last import.
     ``approved_by``  a person's name: approves what is written. ``session``  kept warm for several imports.
     Raises HubError, RepositoryError, UsageError, SandboxError; DocumentError: "exists" for another model's
     file of that name, "conflict" where a person's edit meets a new value and ``on_conflict`` is not given.
@@ -112,7 +115,7 @@ def import_model(
     chosen = preferences.of_values(settings or {}, backend, unset)
     request = ImportRequest(
         reference, revision, name, chosen, engine_version, offline, ignore_name,
-        _device(device), memory, exact_fit, override.read(template),
+        _device(device), memory, exact_fit, override.read(template), frontend,
     )  # fmt: skip
     store = Store(Path(folder))
     with _session(session) as warm:

@@ -8,16 +8,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from importer.app.preferences import DEVICE, check_parsers, recalled
+from importer.app.preferences import DEVICE, FRONTEND, check_parsers, recalled
 from importer.app.session import ImportSession
 from importer.app.target import device_for
 from importer.chat_template import override
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
+from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
-from importer.decisions.decision import Decision, Preferences, Target
+from importer.decisions.decision import Decision, Frontend, Preferences, Target
 from importer.decisions.parsers import SILENT_KINDS
 from importer.decisions.precedence import decide_setting
 from importer.errors import EngineError, Setting, UsageError
@@ -29,7 +30,7 @@ from importer.memory.parallelism import FitRequest
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
-from importer.signals.evidence import Evidence
+from importer.signals.evidence import Evidence, Rule
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template
@@ -62,6 +63,9 @@ def fit(
     return choose(snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested)
 
 
+_LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
+
+
 class DecidingReason(StrEnum):
     """Why nothing can be decided with the template that was given."""
 
@@ -84,6 +88,7 @@ class ImportRequest:
     memory: int | None = None
     exact_fit: bool = False
     template: TemplateOverride | None = None
+    frontend: Frontend | None = None
 
     @property
     def full_preferences(self) -> Preferences:
@@ -120,10 +125,22 @@ class ImportRequest:
             template = override.again(word, None if beside is None else beside.text)
         if template is not None and template.name == override.NONE:
             template = None
-        request = replace(self, preferences=recalled(self.preferences, stored), template=template)
+        request = replace(
+            self,
+            preferences=recalled(self.preferences, stored),
+            template=template,
+            frontend=self._frontend(stored, earlier),
+        )
         if self.device is not None or self.memory is not None or DEVICE in self.preferences.unset:
             return request
         return replace(request, device=earlier.get("device"), memory=earlier.get("memory"))
+
+    def _frontend(self, stored: StoredDocument | None, earlier: Mapping[str, Any]) -> Frontend | None:
+        """Return the requested frontend, else the one in the file, else that of the last import."""
+        backend = self.preferences.values.get("backend", "vllm")
+        if self.frontend is not None or stored is None or FRONTEND in self.preferences.unset:
+            return self.frontend
+        return (frontend_of(stored.data) or earlier.get("frontend")) if backend == "vllm" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +212,7 @@ def study_snapshot(
     """Return the evidence of the files, the tables and the template. Raises ImporterError."""
     bench.wake()
     from importer.analysis import EngineQuestion, Question
-    from importer.app.target import bind, machine_for, platform_for, with_template
+    from importer.app.target import bind, for_model, machine_for, platform_for, with_template
     from importer.proof.prove import own_renderer, rendered_by
     from importer.signals import tables
 
@@ -209,17 +226,28 @@ def study_snapshot(
     )  # fmt: skip
     facts, study, template = analysis.facts, analysis.study, analysis.template
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
-    bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
+    bound = bind(
+        str(backend.value),
+        request.engine_version,
+        ask=bench.proves,
+        frontend=request.frontend,
+        kind=None if request.device is None else machine.kind,
+    )
     target = bound.target if request.template is None else with_template(bound.target, request.template)
+    target = for_model(target, snapshot)
     check_parsers(request.preferences, target)
     engine_facts = bench.bind(
-        EngineQuestion(snapshot, facts, target.backend, target.parsers, target.able, machine)
+        EngineQuestion(
+            snapshot, facts, target.backend, target.parsers, target.able, machine, request.ignore_name
+        )
     )
     evidence = list(engine_facts.evidence)
     mode = own_renderer(snapshot, evidence, target)
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
+    if by_itself is not None:  # the engine's own code may write another format
+        evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence]
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
     return Studied(
         request,
@@ -243,7 +271,8 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
         return None
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
-    return _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
+    proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
+    return proof.only(target.has) if target.proved_by is not None else proof
 
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:
@@ -254,8 +283,8 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
     preferences = request.full_preferences
     thinking = study.thinking if study is not None and study.samples else None
-    pins = None if proof is None else proof.pins
-    first_decisions = decide(evidence, preferences, target, thinking, pins)
+    setting = None if proof is None else proof.setting
+    first_decisions = decide(evidence, preferences, target, thinking, setting)
     values = {key: decision.value for key, decision in first_decisions.items()}
     choice = fit(
         snapshot, request.device, request.memory, target.backend,
@@ -263,7 +292,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip
     evidence += choice.evidence
-    decisions = decide(evidence, preferences, target, thinking, pins)
+    decisions = decide(evidence, preferences, target, thinking, setting)
     override_text = None if request.template is None or studied.template is None else studied.template.text
     return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text)
 

@@ -13,6 +13,7 @@ from importer.app.session import ImportSession
 from importer.config_file import schema
 from importer.config_file.build import to_text
 from importer.config_file.diff import KeyPath, digest, dotted
+from importer.config_file.field_paths import frontend_of
 from importer.config_file.fill import Filled, fill
 from importer.config_file.name_allocator import Names, slug
 from importer.config_file.receipt import Receipt
@@ -79,6 +80,7 @@ def plan(
     from importer.hub.reference import parse
 
     stored = load(path)
+    request = replace(request, frontend=request.frontend or frontend_of(stored.data))
     faults = list(schema.faults("document", {**FILLED_IN, **stored.data}))
     mistakes = problems(stored.text, FILLED_IN)
     if any(fault.path in NEEDED for fault in faults):

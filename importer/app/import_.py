@@ -146,7 +146,7 @@ def build_plan(decided: Decided, names: Names) -> Plan:
         model_id=snapshot.model_id,
         revision=snapshot.revision,
     )
-    engine = {"name": target.backend, "version": target.version}
+    engine = {"name": target.backend, "version": target.version, "frontend": target.frontend}
     findings = _findings(decisions, decided.proof) | _beside(name, decided)
     if snapshot.license is not None:
         findings["license"] = snapshot.license

@@ -20,7 +20,7 @@ from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
 from importer.config_file.review import change_json
 from importer.config_file.store import Store, StoredDocument
-from importer.decisions.decision import Decision, Target
+from importer.decisions.decision import PYTHON, Decision, Target
 from importer.errors import DocumentError, ImporterError, RepositoryError, UsageError
 from importer.hub.local import AllowedFolders
 from importer.messages import render
@@ -182,13 +182,21 @@ def _causes(receipt: Receipt, planned: Plan) -> Iterator[ChangeCause]:
         "model": (receipt.model_id, planned.snapshot.model_id),
         "commit": (receipt.revision, planned.snapshot.revision),
         "backend": (engine["name"], target.backend),
-        "engine": (engine.get("version"), target.version),
+        "engine": (
+            _version(engine.get("version"), engine.get("frontend")),
+            _version(target.version, target.frontend),
+        ),
         "device": (_device(receipt.fit), _device(planned.fit.to_json())),
         "importer": (receipt.importer, __version__),
     }
     for what, (before, after) in pairs.items():
         if before != after:
             yield ChangeCause(what, before, after)
+
+
+def _version(version: str | None, frontend: str | None) -> str | None:
+    """Return the version, with a frontend that is not the one in Python."""
+    return version if frontend in (None, PYTHON) else f"{version} ({frontend})"
 
 
 def _device(fit: Mapping[str, Any] | None) -> str | None:
@@ -237,7 +245,7 @@ def _recorded(receipt: Receipt) -> Target:
     """Return the engine that the document was written for, with its parsers where they are still known."""
     name, version = receipt.engine["name"], receipt.engine.get("version")
     try:
-        return bind(name, version, ask=False).target
+        return bind(name, version, ask=False, frontend=receipt.engine.get("frontend")).target
     except UsageError:
         return Target(name, version)
 

@@ -32,7 +32,7 @@ class ImportSession(Closing):
         if sandbox is None:
             self._stack.enter_context(self.sandbox)
         self._proving = Lock()
-        self._workers: dict[tuple[str, str | None], ParserWorker] = {}
+        self._workers: dict[tuple[str, str | None, str | None, Path], ParserWorker] = {}
 
     def close(self) -> None:
         """End the sandbox's children and the parser workers."""
@@ -64,12 +64,14 @@ class ImportSession(Closing):
         from importer.proof.cache import cached
         from importer.proof.prove import prove
 
-        key = target.backend, target.plugin
+        key = target.backend, target.plugin, target.frontend, python
 
         def ask() -> Proof:
             with self._proving:
                 if key not in self._workers:
-                    worker = ParserWorker(target.backend, python, plugin=target.plugin)
+                    worker = ParserWorker(
+                        target.backend, python, plugin=target.plugin, frontend=target.frontend
+                    )
                     self._workers[key] = self._stack.enter_context(worker)
                 return prove(study, tokens, declared, self._workers[key])
 

@@ -6,15 +6,22 @@ import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC, offered
 from importer.chat_template.override import TemplateOverride
-from importer.decisions.decision import Target
+from importer.decisions.decision import PYTHON, RUST, Frontend, Target
 from importer.engines import capabilities, machine, registries
+from importer.engines.install import Installed
+from importer.engines.vllm import has_gpu
 from importer.errors import Setting, UsageError
+from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, named, size
 from importer.reasons import Reason
+from importer.signals.architecture import model_types
 from importer.signals.engine_capabilities import Machine
+
+HARMONY = "gpt_oss"  # vllm-rs 0.33: ``chat/src/backend/hf.rs``
 
 
 class TargetReason(StrEnum):
@@ -23,6 +30,7 @@ class TargetReason(StrEnum):
     NOT_ON_APPLE = "not-on-apple"
     TEMPLATE_UNKNOWN = "template-unknown"
     CALLS_UNREAD = "calls-unread"
+    FRONTEND_OF_VLLM = "frontend-of-vllm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +41,96 @@ class BoundTarget:
     python: Path | None = None
 
 
-def bind(backend: str, version: str | None = None, *, ask: bool = True) -> BoundTarget:
+def bind(
+    backend: str,
+    version: str | None = None,
+    *,
+    ask: bool = True,
+    frontend: Frontend | None = None,
+    kind: str | None = None,
+) -> BoundTarget:
     """Return the target: ``version`` if there is one, else the installed engine's, else the pinned one.
 
-    With ``ask`` the target has the installed engine's Python, if its version is the target's. Raises
-    UsageError("bad-value") for a version without a registry.
+    ``frontend`` is vLLM's, by default the one in Python. ``kind`` is that of the device: ``cuda`` has a build
+    of vLLM with versions of its own. With ``ask`` the target has the Python of an installed engine of the
+    target's version; where there is none, and no version was required, that of another version. Raises
+    UsageError("bad-value") for a version without a registry, or without the frontend.
     """
-    from importer.engines import get, install, runs
+    from importer.engines import runs
 
+    check_frontend(backend, frontend)
     known = registries.versions(backend)
     if not known:
         return BoundTarget(Target(backend, version, able=capabilities.load(backend, version)))
-    installed = install.find(get(backend)) if runs(backend) else None
-    if version is None and installed is not None and installed.version in known:
-        version = installed.version
-    registry = registries.load(backend, version)
-    provider = installed if ask and installed is not None and installed.version == registry.version else None
-    parsers = {"tool_parser": registry.classes("tool"), "reasoning_parser": registry.classes("reasoning")}
+    builds = _builds(backend, kind, frontend) if runs(backend) else ()
+    installed = [found for build in builds if (found := _installed(build)) is not None]
+    own = next((i.version for i in installed if i.engine == builds[0] and i.version in known), None)
+    if frontend == RUST and own not in registries.versions(f"{backend}-{RUST}"):
+        own = None  # else the newest with this frontend
+    pinned = registries.PINNED.get(builds[0] if builds else backend)
+    registry = registries.load(backend, version or own or (None if frontend == RUST else pinned))
+    if frontend == RUST:
+        registry = registries.load(backend, version or own, RUST)
+    exact = next((i for i in installed if i.version == registry.version), None)
+    other = next((i for i in installed if version is None and frontend != RUST and i.version in known), None)
+    provider = (exact or other) if ask else None
     able = capabilities.load(backend, registry.version)
-    target = Target(backend, registry.version, parsers, provider is not None, runs(backend), able)
-    target = replace(target, templates=offered(backend))
+    target = Target(backend, registry.version, _names(registry), provider is not None, runs(backend), able)
+    target = replace(
+        target,
+        templates=tuple(t for t in offered(backend) if frontend != RUST or not _is_plugin(t, backend)),
+        proved_by=None if provider is None or provider is exact else provider.version,
+        **_of_frontend(backend, registry, frontend),
+    )
     return BoundTarget(target, None if provider is None else provider.python)
+
+
+def for_model(target: Target, snapshot: Snapshot) -> Target:
+    """Return the target with what vLLM's Rust frontend does by itself for this model."""
+    if target.frontend != RUST:
+        return target
+    guessed = registries.load(target.backend, target.version, RUST).guess(
+        "reasoning", snapshot.model_id or str(snapshot.directory)
+    )
+    return replace(target, guessed=guessed, built_in=HARMONY in model_types(snapshot))
+
+
+def check_frontend(backend: str, frontend: Frontend | None) -> None:
+    """Raise UsageError("bad-value") for the frontend of another engine."""
+    if frontend is not None and backend != "vllm":
+        problem = Reason(TargetReason.FRONTEND_OF_VLLM, backend=backend)
+        raise UsageError("bad-value", setting=Setting.FRONTEND, value=frontend, problem=problem)
+
+
+def _builds(backend: str, kind: str | None, frontend: Frontend | None) -> tuple[str, ...]:
+    """Return the engines that provide the backend for a kind of device, the device's own build first."""
+    if backend != "vllm":
+        return (backend,)
+    cards = kind in {"cuda", "rocm"} or frontend == RUST or (kind is None and has_gpu())
+    return ("vllm-cuda", "vllm-cpu") if cards else ("vllm-cpu",)
+
+
+def _is_plugin(convention: str, backend: str) -> bool:
+    return CONVENTIONS[convention].parsers[backend] == PYTHONIC
+
+
+def _installed(build: str) -> Installed | None:
+    from importer.engines import get, install
+
+    return install.find(get(build))
+
+
+def _names(registry: registries.Registry) -> dict[str, dict[str, str]]:
+    return {"tool_parser": registry.classes("tool"), "reasoning_parser": registry.classes("reasoning")}
+
+
+def _of_frontend(backend: str, registry: registries.Registry, frontend: Frontend | None) -> dict[str, Any]:
+    """Return the members of a target that follow from its frontend; none for a version with one only."""
+    if not registries.frontends(backend, registry.version):
+        return {}
+    chosen = frontend or PYTHON
+    other = registries.load(backend, registry.version, PYTHON if chosen == RUST else RUST)
+    return {"frontend": chosen, "elsewhere": _names(other), "joint": registry.joint}
 
 
 def device_for(name: str | None, memory: int | None, backend: str) -> Device:
@@ -104,7 +181,7 @@ def with_template(target: Target, override: TemplateOverride) -> Target:
         problem = Reason(TargetReason.CALLS_UNREAD, backend=target.backend, known=target.templates)
     if problem is not None:
         raise UsageError("bad-value", setting=Setting.TEMPLATE, value=override.word, problem=problem)
-    if target.backend != "vllm":
+    if target.backend != "vllm" or target.frontend == RUST:  # which loads no plugin
         return replace(target, templates=())
     tools = {**target.parsers["tool_parser"], PYTHONIC: "ImporterPythonicToolParser"}
     parsers = {**target.parsers, "tool_parser": tools}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
+from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError
 from importer.hub.local import AllowedFolders
@@ -145,7 +146,9 @@ def run_on(
     from importer.validation.run import validate
 
     block = {**stored.data.get("importer", {})}
+    frontend = frontend_of(stored.data)
     block["engine"] = {"name": backend, "version": installed.version}
+    block["engine"] |= {} if frontend is None or backend != "vllm" else {"frontend": frontend}
     document = {**stored.data, "backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from importer.chat_template import reasoning, tool_calls
 from importer.chat_template.cases import (
@@ -23,10 +25,17 @@ from importer.chat_template.markers import SHAPE
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import ReasoningFormat, is_closed, is_open
 from importer.chat_template.render import Rendered, RenderRefused, Renders, Result
-from importer.chat_template.samples import Sample, TemplateAnalysis, TemplateProblem, Thinking
+from importer.chat_template.samples import (
+    Sample,
+    SettingSamples,
+    TemplateAnalysis,
+    TemplateProblem,
+    Thinking,
+)
 from importer.chat_template.vocabulary import Vocabulary
 from importer.reasons import Reason
 
+TOOLS_NAMED = re.compile(r"\btools?\b")
 SPOKEN = Turn("assistant", ANSWER)
 REASONED = Turn("assistant", ANSWER, reasoning=REASONING)
 
@@ -66,10 +75,18 @@ class Answered:
     problems: Mapping[str, Reason] = field(default_factory=dict)
 
 
-def analyze_answers(probe: TemplateProbe, thinking: Thinking) -> Answered:
-    """Return samples of plain answers and of answers with each form of reasoning before them."""
-    on = ReasoningFormat(probe, thinking, None if thinking.default is True else thinking.on)
-    off = ReasoningFormat(probe, thinking, None if thinking.default is False else thinking.off)
+def analyze_answers(
+    probe: TemplateProbe, thinking: Thinking, document: Mapping[str, Any] | None = None
+) -> Answered:
+    """Return samples of plain answers and of answers with each form of reasoning before them.
+
+    ``document`` are the template's variables in a document; a request's own are set on top of them.
+    """
+    base = document or {}
+    said_on = None if thinking.default is True else thinking.on
+    said_off = None if thinking.default is False else thinking.off
+    on = ReasoningFormat(probe, thinking, {**base, **(said_on or {})})
+    off = ReasoningFormat(probe, thinking, {**base, **(said_off or {})})
     plain, reasoned, silent, called = probe.cut(
         [
             ProbeRequest((ASK,), SPOKEN, probe.no_tools, on.kwargs),
@@ -134,7 +151,8 @@ def _thought(form: ReasoningFormat, plain: Piece, whole: Sample) -> Iterator[Sam
         opening, closing = form.thinking.block[0].lstrip(), form.closing
         again = f"{whole.completion}\n\n{opening}{SECOND_REASONING}{closing}{SECOND_ANSWER}"
         yield replace(whole, case="thinking-several", completion=again, content=None, reasoning=None)
-    if whole.case == "thinking-whole":
+    # Without a switch this is the plain answer again.
+    if whole.case == "thinking-whole" and form.thinking.off is not None:
         yield form.sample("thinking-none", plain, content=ANSWER)
 
 
@@ -170,6 +188,9 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
     thought = reasoning.analyze_thinking(probe)
     called = tool_calls.analyze_calls(probe, thought)
     spoken = analyze_answers(probe, thought)
+    settings = tuple(
+        SettingSamples(kwargs, analyze_answers(probe, thought, kwargs).samples) for kwargs in thought.settings
+    )
     return TemplateAnalysis(
         digest=template.digest,
         samples=(*called.samples, *spoken.samples),
@@ -185,4 +206,6 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
             **({"template": probe.unsafe} if probe.unsafe is not None else {}),
         },
         form=style,
+        settings=settings,
+        tools_named=TOOLS_NAMED.search(template.text) is not None,
     )

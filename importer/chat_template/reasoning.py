@@ -20,6 +20,7 @@ NAMES = ("enable_thinking", "thinking", "think", "enable_reasoning", "reasoning"
 OFF_WORDS = {"none", "off", "no", "false", "disabled", "no_think", "nothink", "no-think", "chat", "never"}
 MAX_VARIABLES = 12
 MAX_OTHERS = 24
+MAX_SETTINGS = 4  # values of switches that are tried in a document
 MAX_MARKERS = 50  # different markers that are searched in one prompt
 OWN = {"messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"}
 PART = re.compile(r"""["']thinking["']\s*:""")  # the part itself is printed, not its text
@@ -76,18 +77,35 @@ def analyze_thinking(probe: TemplateProbe) -> Thinking:
     empty = is_closed(tails[0] or "", markers)
     if block is None:
         return Thinking(switch=switch, on=on, off=off)
+    by_default = _default(settings, prompts, on, off, opened=opened, empty=empty)
     return Thinking(
         markers=markers,
         opened=opened,
         switch=switch,
-        default=_default(settings, prompts, on, off, opened=opened, empty=empty),
+        default=by_default,
         keeps_history=_keeps(probe),
         source=block.source,
         block=(block.opening, block.closing),
         on=on,
         off=off,
         empty_block=empty,
+        settings=_sayable(settings, prompts, switch, by_default),
     )
+
+
+def _sayable(
+    settings: Sequence[Mapping[str, Any]],
+    prompts: Sequence[str | None],
+    switch: str | None,
+    by_default: bool | None,
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the settings that keep the default's prompt; of an unknown default every value of the switch."""
+    rows = [(*next(iter(s.items())), p) for s, p in zip(settings[1:], prompts[1:], strict=True)]
+    moving = {name for name, _, prompt in rows if prompt not in (None, prompts[0])}
+    rows = sorted((r for r in rows if r[0] in moving), key=lambda row: row[0] != switch)
+    keeping = [{name: value} for name, value, prompt in rows if prompt == prompts[0]]
+    others = [{name: value} for name, value, prompt in rows if name == switch and prompt != prompts[0]]
+    return tuple([*keeping, *(others if by_default is None else ())][:MAX_SETTINGS])
 
 
 def _settings(probe: TemplateProbe) -> Iterator[dict[str, Any]]:

@@ -78,6 +78,8 @@ class Thinking:
     ``block``          the markers with the white space around them.
     ``on``, ``off``    the template variables that turn thinking on and off; ``None`` without a switch.
     ``empty_block``    whether the default generation prompt holds a closed block.
+    ``settings``       values of one variable each that a document may set: those with the default's prompt;
+                       where the default is unknown, every value of the switch.
     """
 
     markers: tuple[str, str] | None = None
@@ -90,6 +92,15 @@ class Thinking:
     on: Mapping[str, Any] | None = None
     off: Mapping[str, Any] | None = None
     empty_block: bool = False
+    settings: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSamples:
+    """The samples of answers under template variables that a document may set; requests set theirs on top."""
+
+    kwargs: Mapping[str, Any]
+    samples: tuple[Sample, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,7 @@ class TemplateAnalysis:
     """The analysis of a template by rendering.
 
     ``tools_rendered``  whether offered tools are visible in the prompt.
+    ``tools_named``     whether the template's text names tools at all; some want them in a field of a turn.
     ``calls_rendered``  whether calls are visible in history.
     ``end_of_turn``     the marker that ends an answer.
     ``next_turns``      without such a marker: the markers that begin the possible next turns.
@@ -105,6 +117,7 @@ class TemplateAnalysis:
     ``tools_prompt``    the text that tools add to the prompt: where a template prints no calls, its
                         instructions may still name the format.
     ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
+    ``settings``        the answers again, under each value of a switch that keeps the default's prompt.
     """
 
     digest: str
@@ -117,3 +130,5 @@ class TemplateAnalysis:
     problems: Mapping[str, Reason] = field(default_factory=dict)
     form: Mapping[str, Any] = field(default_factory=dict)
     tools_prompt: str = ""
+    settings: tuple[SettingSamples, ...] = ()
+    tools_named: bool = False

@@ -69,6 +69,7 @@ def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest
         memory=memory,
         exact_fit=arguments.exact_fit,
         template=override.read(arguments.template),
+        frontend=arguments.frontend,
     )
 
 

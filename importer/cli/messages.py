@@ -80,6 +80,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "Setting.device": "--device",
     "Setting.endpoint": "HF_ENDPOINT",
     "Setting.engine_version": "--engine-version",
+    "Setting.frontend": "--frontend",
     "Setting.key_name": "NAME",
     "Setting.memory": "--memory",
     "Setting.name": "--name",

@@ -60,6 +60,15 @@ def engine_version(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
 
 
+def frontend(parser: argparse.ArgumentParser) -> None:
+    """Add the frontend of vLLM."""
+    parser.add_argument(
+        "--frontend",
+        choices=("python", "rust"),
+        help="the server of vLLM 0.33 and later to write for (default: as at the last import, else python)",
+    )
+
+
 def offline(parser: argparse.ArgumentParser) -> None:
     """Add ``--offline``."""
     parser.add_argument("--offline", action="store_true", help="use what is cached; no request to the Hub")

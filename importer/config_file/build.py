@@ -15,6 +15,7 @@ from importer.config_file.yaml_edit.render import block, printable
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
+from importer.decisions.frontends import FrontendReason
 from importer.errors import DocumentError, one_line
 from importer.messages import Text, render, rendered
 from importer.messages.comments import HEADS, short
@@ -219,11 +220,17 @@ def _block(
     ]
     if unset:
         block["unset"] = unset
-    unsaid = {k: NO_PARSER[decisions[k].status] for k in OPTIONS if decisions[k].value is None}
+    unsaid = {k: _unsaid(decisions[k]) for k in OPTIONS if decisions[k].value is None}
     if unsaid:
         block["no_parser"] = unsaid
     block["engine"] = {k: v for k, v in engine.items() if v is not None}
     return block | dict(findings)
+
+
+def _unsaid(decision: Decision) -> str:
+    """Return why there is no parser."""
+    by_frontend = bool(decision.why) and decision.why[0].kind is FrontendReason.BUILT_IN
+    return "built-in" if by_frontend else NO_PARSER[decision.status]
 
 
 def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from importer.decisions.decision import FRONTENDS, Frontend
+
 # Decisions that become ``options: ["key:value"]``, as LocalAI's vLLM backend reads them.
 OPTIONS = ("tool_parser", "reasoning_parser")
 
@@ -119,3 +121,11 @@ def write(key: str, value: object) -> str:
     if value is None:
         return key
     return f"{key}:{str(value).lower() if isinstance(value, bool) else value}"
+
+
+def frontend_of(document: Mapping[str, Any]) -> Frontend | None:
+    """Return vLLM's frontend of a document; ``None`` where it names none, or none that there is."""
+    block = document.get("importer")
+    engine = block.get("engine") if isinstance(block, Mapping) else None
+    named = engine.get("frontend") if isinstance(engine, Mapping) else None
+    return next((known for known in FRONTENDS if known == named), None)

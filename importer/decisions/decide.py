@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.samples import Thinking
+from importer.decisions import frontends
 from importer.decisions.decision import Chosen, Decision, Preferences, Target
 from importer.decisions.parsers import decide_parser
 from importer.decisions.precedence import by_user, decide_setting
@@ -20,7 +21,7 @@ PARSERS = ("tool_parser", "reasoning_parser")
 class PinReason(StrEnum):
     """Reasons for template variables in a document."""
 
-    NO_THOUGHT_BY_DEFAULT = "thought-unsaid"
+    DEFAULT_UNSAID = "default-unsaid"
 
 
 def decide(
@@ -28,12 +29,12 @@ def decide(
     preferences: Preferences,
     target: Target,
     thinking: Thinking | None = None,
-    pins: Callable[[Any], bool] | None = None,
+    setting: Callable[[Any], Mapping[str, Any] | None] | None = None,
 ) -> dict[str, Decision]:
     """Return one decision for each key with evidence, and always for both parsers.
 
-    ``pins`` is ``Proof.pins``: whether a reasoning parser reads an answer without reasoning only if the
-    request switches reasoning off.
+    ``setting`` is ``Proof.setting``: the template's variables under which a reasoning parser reads every
+    answer, where it does not without them.
     """
     decisions: dict[str, Decision] = {}
     keys = dict.fromkeys(e.key for e in evidence if e.key not in PARSERS)
@@ -44,17 +45,19 @@ def decide(
     for key in PARSERS:
         facts = [e for e in evidence if e.key == key]
         decisions[key] = decide_parser(key, facts, preferences, target, str(kind))
+    decisions |= frontends.settle({key: decisions[key] for key in PARSERS}, target)
     for key, value in preferences.values.items():
         if key not in decisions:
             decisions[key] = by_user(value)
-    if thinking is not None and pins is not None and pins(decisions["reasoning_parser"].value):
-        decisions.setdefault("chat_template_kwargs", _pinned(thinking, decisions["reasoning_parser"]))
+    kwargs = None if setting is None else setting(decisions["reasoning_parser"].value)
+    if kwargs:
+        decisions.setdefault("chat_template_kwargs", _pinned(kwargs, decisions["reasoning_parser"]))
     sampling = decide_sampling(evidence, preferences, target, decisions, thinking)
     parsers = {key: decisions.pop(key) for key in PARSERS}
     return decisions | sampling | parsers
 
 
-def _pinned(thinking: Thinking, parser: Decision) -> Decision:
-    """Return the variables that switch reasoning off, so template and parser have the same default."""
-    reason = Reason(PinReason.NO_THOUGHT_BY_DEFAULT, parser=parser.value)
-    return Chosen(dict(thinking.off or {}), "proved", (reason,))
+def _pinned(kwargs: Mapping[str, Any], parser: Decision) -> Decision:
+    """Return the variables that give template and parser the same default."""
+    reason = Reason(PinReason.DEFAULT_UNSAID, parser=parser.value)
+    return Chosen(dict(kwargs), "proved", (reason,))

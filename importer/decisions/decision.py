@@ -50,6 +50,11 @@ class Undecided:
     status: Literal["unknown"] = "unknown"
 
 
+# The servers of vLLM: one in Python, and from 0.33 on one in Rust with other parsers and another renderer.
+Frontend = Literal["python", "rust"]
+PYTHON: Frontend = "python"
+RUST: Frontend = "rust"
+FRONTENDS = (PYTHON, RUST)
 Decision = Chosen | KnownNone | Undecided
 Decisions = Mapping[str, Decision]
 
@@ -67,6 +72,12 @@ class Target:
     ``able``      abilities of this version.
     ``plugin``    file with importer's own parser; the engine is started with it.
     ``templates`` conventions that the engine can read, for models with a template without tools.
+    ``frontend``  the server of this version of vLLM; ``None`` where there is only one.
+    ``elsewhere`` the parsers of its other frontend, like ``parsers``.
+    ``joint``     parsers that read calls and reasoning in one: the frontend starts with both or none.
+    ``guessed``   the reasoning parser that the frontend takes by the model's id where the document has none.
+    ``built_in``  whether the frontend reads this model by code of its own, and rejects every parser by name.
+    ``proved_by`` the version whose parsers take part in the proof, where it is another one.
     """
 
     backend: str
@@ -77,6 +88,12 @@ class Target:
     able: Abilities = UNKNOWN
     plugin: str | None = None
     templates: tuple[str, ...] = ()
+    frontend: Frontend | None = None
+    elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    joint: frozenset[str] = frozenset()
+    proved_by: str | None = None
+    guessed: str | None = None
+    built_in: bool = False
 
     def has(self, key: str, name: str) -> bool:
         """Return whether this engine version can load the parser."""

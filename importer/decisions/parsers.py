@@ -19,10 +19,13 @@ from importer.decisions.decision import (
     Target,
     Undecided,
 )
+from importer.decisions.frontends import elsewhere
 from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
+SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
+ALIKE = (Rule.TYPE_LINE, Rule.TYPE_NAME, Rule.NAME_LIKE)
 FILE = "file"  # name of an override from a file
 NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
@@ -85,6 +88,9 @@ class ParserReason(StrEnum):
     READ_NOT_TRAINED = "read-not-trained"
     REFUTED = "refuted"
     NONE_READS = "none-reads"
+    BEATEN = "beaten"
+    SAME_EFFECT = "same-effect"
+    TOOLS_UNSEEN = "tools-unseen"
     ONLY_LIBERAL = "only-liberal"
     FORBIDDEN = "forbidden"
     TAKEN_BY_ITSELF = "taken-by-itself"
@@ -138,6 +144,7 @@ def _by_evidence(
     if proof is not None and proof.value["asked"]:
         return _proved(key, usable, claims, proof, target, lacking)
     note = _unproved(target) if proof is None else proof.reason
+    usable = [e for e in usable if not _ambiguous(key, e, usable, target)]
     if usable:
         first = usable[0]
         lost = _others(first.value, claims, LATER) + lacking
@@ -167,11 +174,17 @@ def _loadable(
     usable = [e for e in claims if e.value is not None and target.has(key, str(e.value))]
     unknown = Reason(ParserReason.NOT_REGISTERED, engine=_engine(target), field=key)
     lacking = tuple(
-        RejectedCandidate(e.value, e.source, unknown)
+        RejectedCandidate(e.value, e.source, elsewhere(target, key, str(e.value)) or unknown)
         for e in claims
         if e.value is not None and not target.has(key, str(e.value))
     )
     return usable, lacking
+
+
+def _ambiguous(key: str, claim: Evidence, usable: Sequence[Evidence], target: Target) -> bool:
+    """Return whether a likeness of names points to several classes, so that only a proof can choose."""
+    likes = [e for e in usable if e.rule is claim.rule and claim.rule in ALIKE]
+    return any(not target.same_class(key, str(e.value), str(claim.value)) for e in likes)
 
 
 def _stronger(claim: Evidence, none: Evidence) -> bool:
@@ -196,29 +209,54 @@ def _proved(
     target: Target,
     lacking: tuple[RejectedCandidate, ...],
 ) -> Decision:
-    """Return the first claimed parser that reads the template; without claims, the best with a marker."""
-    reads: list[str] = proof.value["reads"]
-    refuted: dict[str, Reason] = proof.value["refuted"]
-    lost = lacking + tuple(
-        RejectedCandidate(e.value, e.source, Reason(ParserReason.REFUTED, problem=refuted[e.value]))
-        for e in usable
-        if e.value in refuted
-    )
+    """Return the first declared parser among the most complete ones; without one, the best of these.
+
+    A template shows a format and not that the model was trained for it, so its own evidence names none here.
+    """
+    reads, complete = proof.value["reads"], proof.value["complete"]
+    beaten = {**proof.value["refuted"], **proof.value["incomplete"]}
+    declared = [e for e in usable if e.rule not in SHOWN_BY_TEMPLATE]
+    lost = lacking + _beaten(declared, proof)
     if not reads:
         return Undecided((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
-    for claim in usable:
-        alike = (r for r in reads if target.same_class(key, r, str(claim.value)))
-        name = claim.value if claim.value in reads else next(alike, None)
+    for claim in declared:
+        name = _named(key, str(claim.value), complete, target)
         if name is not None:
-            why = (proof.reason, *_agreeing(claim, usable), *_about_engine(name, proof, target))
-            return Chosen(name, "proved", why, lost + _others(name, usable, LATER, refuted))
+            why = (proof.reason, *_agreeing(claim, usable), *_notes(name, proof, target))
+            return Chosen(name, "proved", why, lost + _others(name, declared, LATER, beaten))
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
         return KnownNone((silent.reason, proof.reason), lost)
-    strict = [name for name in reads if name not in proof.value["liberal"]]
-    if not strict:
+    if all(name in proof.value["liberal"] for name in complete):
         return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
-    return Chosen(strict[0], "proved", (proof.reason, *_about_engine(strict[0], proof, target)), lost)
+    if key == "tool_parser" and not proof.value["tools_rendered"]:
+        return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
+    return Chosen(complete[0], "proved", (proof.reason, *_notes(complete[0], proof, target)), lost)
+
+
+def _named(key: str, claimed: str, complete: Sequence[str], target: Target) -> str | None:
+    """Return the declared parser, or another name of its class, if it is among the most complete ones."""
+    if claimed in complete:
+        return claimed
+    return next((name for name in complete if target.same_class(key, name, claimed)), None)
+
+
+def _beaten(declared: Sequence[Evidence], proof: Evidence) -> tuple[RejectedCandidate, ...]:
+    """Return the declared parsers that the proof refutes, or that read less than another one."""
+    refuted, incomplete = proof.value["refuted"], proof.value["incomplete"]
+    return tuple(
+        RejectedCandidate(e.value, e.source, Reason(kind, problem=problems[e.value]))
+        for kind, problems in ((ParserReason.REFUTED, refuted), (ParserReason.BEATEN, incomplete))
+        for e in declared
+        if e.value in problems
+    )
+
+
+def _notes(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
+    """Return notes on the choice: parsers of the same effect, and the engine's treatment of this one."""
+    alike = tuple(other for other in proof.value["equal"].get(name, ()) if other in proof.value["complete"])
+    same = (Reason(ParserReason.SAME_EFFECT, parsers=alike),) if alike else ()
+    return (*same, *_about_engine(name, proof, target))
 
 
 def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:

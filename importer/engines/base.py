@@ -124,6 +124,7 @@ class Unstartable(StrEnum):
     NOT_RANKS = "not-ranks"
     NO_ARGUMENT = "no-argument"
     NO_OPTION = "no-option"
+    NO_RUST_FRONTEND = "no-rust-frontend"
     NO_TEMPLATE = "no-template"
     SPECULATION = "speculation"
     TEMPLATE_TOO_LONG = "template-too-long"

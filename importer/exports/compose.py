@@ -31,7 +31,11 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "image": f"{IMAGES[vllm_service.device]}:v{version(document)}",
         "entrypoint": ["vllm", "serve"],
         "command": [MODEL if mounted else origin.model, *vllm_service.words],
-        "environment": ["HF_TOKEN", "VLLM_NO_USAGE_STATS=1"],
+        "environment": [
+            "HF_TOKEN",
+            "VLLM_NO_USAGE_STATS=1",
+            *(f"{name}={value}" for name, value in vllm_service.variables.items()),
+        ],
         "volumes": [{"type": "volume", "source": "huggingface", "target": CACHE}],
         "ports": [f"127.0.0.1:{PORT}:{PORT}"],
         "shm_size": "8gb",

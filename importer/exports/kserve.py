@@ -48,7 +48,10 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "image": f"{IMAGES[service.device]}:v{version(document)}",
         "storageUri": f"hf://{origin.hub_id}{revision}",
         "args": [_literal(word) for word in service.words],
-        "env": [{"name": "VLLM_NO_USAGE_STATS", "value": "1"}],
+        "env": [
+            {"name": name, "value": value}
+            for name, value in {"VLLM_NO_USAGE_STATS": "1", **service.variables}.items()
+        ],
         "resources": {"requests": resources, "limits": resources},
     }
     data = {

@@ -16,12 +16,15 @@ from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document, Unstartable, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import Vllm, VllmCpu, VllmCuda
+from importer.engines.vllm_frontends import is_rust, variables
+from importer.engines.vllm_frontends import lost as lacking
 from importer.exports.base import (
     Device,
     ExportComment,
     Exported,
     ExportRefused,
     ExportRemedy,
+    Loss,
     MemoryReason,
     Options,
     Origin,
@@ -98,6 +101,7 @@ class VllmService:
     files: dict[str, str]
     comments: list[Reason]
     lost: tuple[Reason, ...]
+    variables: Mapping[str, str]
 
 
 def served(
@@ -124,8 +128,10 @@ def served(
     if placement.folder is None and engine.files(document):
         sent |= stopwords(document)
     lost = without_effect(document, partial(_settings_and_files, placement.folder, options.template), sent)
+    if is_rust(document):
+        lost += tuple(Reason(Loss.KEY, key=key) for key in lacking(document))
     comments = [*origin.comments(), *fitted_comments(receipt, device), *explained("vLLM", sent, lost)]
-    return VllmService(origin, device, words, files, comments, lost)
+    return VllmService(origin, device, words, files, comments, lost, variables(document))
 
 
 def _settings_and_files(

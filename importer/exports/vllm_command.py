@@ -13,5 +13,6 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     service = served(document, receipt, options, beside)
     if isinstance(service, ExportRefused):
         return service
-    command = ["vllm", "serve", service.origin.model, *service.words]
+    chosen = [f"{name}={value}" for name, value in service.variables.items()]
+    command = [*chosen, "vllm", "serve", service.origin.model, *service.words]
     return with_files(f"{service.origin.name}.vllm.sh", script(service.comments, [command]), service)

@@ -25,7 +25,8 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         if text.startswith("-") and "." in text:
             raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=flag, value=text))
     name = f"{service.origin.name}.vllm.yaml"
-    command = Reason(ExportComment.COMMAND, command=f"vllm serve --config {name}")
+    chosen = "".join(f"{variable}={value} " for variable, value in service.variables.items())
+    command = Reason(ExportComment.COMMAND, command=f"{chosen}vllm serve --config {name}")
     return with_files(name, yaml_text(data, [*service.comments, command]), service)
 
 

@@ -60,7 +60,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chunked-prefill": "{engine}",
         "latent-attention": "without AMX",
     },
-    "KinReason": {"named": "type {model_type}"},
+    "KinReason": {"named": "type {model_type}", "like": "named like {name}"},
     "ShownReason": {
         "no-template": "no template",
         "made-for": "template {convention}",
@@ -159,7 +159,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-thinking": "no reasoning rendered",
     },
     "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
-    "PinReason": {"thought-unsaid": "off by default"},
+    "PinReason": {"default-unsaid": "the default of the template"},
     "SamplingReason": {
         "for-other-answers": "{reason}",
         "sets-of-both-ways": "both modes",

@@ -83,6 +83,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
     "TargetReason": {
         "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
         "template-unknown": "how {backend} is started with another chat template is not known",
+        "frontend-of-vllm": "only vLLM has several frontends, and the document is for {backend}",
         "calls-unread": "{backend} reads none of its calls; it reads {known}",
     },
     "DecidingReason": {

@@ -32,6 +32,14 @@ def _nothing_known(fields: Mapping[str, Any]) -> str:
     return "; ".join((*fields["notes"], nothing))
 
 
+def _elsewhere(fields: Mapping[str, Any]) -> str:
+    noun = NOUNS[fields["field"]][0]
+    return (
+        f"the {fields['frontend'].title()} frontend of {fields['engine']} has no {noun} {fields['parser']}; "
+        f"the {fields['other'].title()} frontend has it"
+    )
+
+
 def _sets(fields: Mapping[str, Any]) -> str:
     chosen = "which way this model answers is not known"
     if fields["mode"] is not None:
@@ -68,11 +76,24 @@ DECIDE: dict[str, dict[str, Text]] = {
         "for it",
         "refuted": "refuted: {problem}",
         "none-reads": "none of {engine}'s parsers reads what the template writes",
+        "beaten": "{problem}",
+        "same-effect": "{parsers:and} cannot be told apart from it: whole, streamed and in the grammar they "
+        "read the same",
+        "tools-unseen": "the template never shows the tools, and no other evidence names a parser",
         "only-liberal": "these read almost anything that looks like a call, and nothing else speaks for one "
         "of them",
         "forbidden": _forbidden,
         "taken-by-itself": "{engine} takes it by itself",
         "takes-another": _takes_another,
+    },
+    "FrontendReason": {
+        "built-in": "the Rust frontend of {engine} reads this model by code of its own, and rejects every parser",
+        "elsewhere": _elsewhere,
+        "guessed": "the Rust frontend of {engine} takes {parser} by the model's name; "
+        "vllm serve drops the option against it",
+        "one-for-both": "{parser} reads calls and reasoning in one, and {engine} starts with it for both",
+        "not-one-for-both": "{parser} reads calls and reasoning in one, and {tool_parser} reads the calls",
+        "other-version": "proved by the parsers of {proved}; the document is for {version}",
     },
     "Unavailable": {
         "nothing-known": _nothing_known,
@@ -88,8 +109,8 @@ DECIDE: dict[str, dict[str, Text]] = {
         "would-offer": _templates,
     },
     "PinReason": {
-        "thought-unsaid": "the template does not think by default, and {parser} takes an answer for a "
-        "thought unless the request says so, so the default is said here",
+        "default-unsaid": "{parser} reads every answer only where the template's own default is named, so the "
+        "document names it",
     },
     "SamplingReason": {
         "for-other-answers": lambda fields: f"{fields['reason']}, for answers {MODES[fields['mode']]}",
@@ -139,6 +160,11 @@ PROOF: dict[str, dict[str, Text]] = {
         "lost-argument": "lost the argument {name}",
         "other-value": "returned {name} = {got}, not {want}",
         "invented-argument": "invented the argument {name}",
+    },
+    "CompletenessReason": {
+        "incomplete": "{case}: {problem}; {other} reads it",
+        "loses-stream": "{case}: lost token by token; {other} loses less",
+        "reads-unmarked": "it reads a call without its markers too",
     },
     "ProofReason": {
         "read": _read,

@@ -78,6 +78,13 @@ TEXTS: dict[str, dict[str, Text]] = {
         "folder-foreign": "{place} belongs to another user",
         "folder-unwritable": "{place} cannot be written ({problem})",
         "folder-writable": "{place} can be written",
+        "frontend": "vLLM {version} has the frontend in Rust",
+        "frontend-elsewhere": "the document is for no frontend in Rust",
+        "frontend-half": "the frontend in Rust reads calls and reasoning with {parser} in one; "
+        "with it for one of both, it rejects every request",
+        "frontend-missing": "vLLM {version} is here without vllm-rs, the binary of its frontend in Rust",
+        "frontend-old": "{engine} {version} has no frontend in Rust; vLLM has it from 0.33 on",
+        "frontend-plugin": "the frontend in Rust loads no parser from a file, such as {parser}",
         "glibc": "glibc {version}",
         "glibc-elsewhere": "only on Linux wheels ask for a C library",
         "glibc-none": "this system has no glibc (Alpine has musl), and engines have no wheels for it",
@@ -229,6 +236,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-machine-or-mlx": "Use mlx. Use another machine, or give the virtual machine its host's"
         " own processor type.",
         "other-port": "Choose another port, or none for a free one.",
+        "python-frontend": "Import the model again for the frontend in Python.",
         "raise-files": "Raise the limit of open files to {limit}, the container's too.",
         "raise-processors": "Raise the container's share, or give it whole processors: engines "
         "count those that they see.",

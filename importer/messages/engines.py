@@ -84,6 +84,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-argument": "engine_args.{key} is none of the options that may be set: {known}",
         "no-option": "engine_args.{key} is none of the options of {server}'s server "
         "that can be set there: {known}",
+        "no-rust-frontend": "importer.engine.frontend is 'rust', and vLLM has it from 0.33 on, not in {version}",
         "no-template": "importer.{key} names a template, and none is there",
         "not-a-file": "engine_args.{key} is {value!r} and not the whole path of a file",
         "not-a-name": "{key} is {value!r} and not a name",
@@ -99,6 +100,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "only {only} does",
     },
     "RegistryReason": {
+        "no-frontend": "{engine} {version} has no frontend in Rust; these versions have one: {known}",
         "unknown-version": "the parsers of {engine} {version} are not known here, only those of {known}",
     },
     "Accident": {

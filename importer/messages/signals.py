@@ -163,7 +163,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "(kv_lora_rank)",
     },
     "KinReason": {
-        "named": "config.json says model_type: {model_type}, for which the parser {parser} is named"
+        "named": "config.json says model_type: {model_type}, for which the parser {parser} is named",
+        "like": "the parser {parser} has the name of {name}, with its version or an earlier one",
     },
     "ShownReason": {
         "no-template": "the repository has no chat template that could be read",

@@ -51,6 +51,7 @@ def _key(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, target: Tar
     """Return the digest of all inputs of a proof, importer's own code among them."""
     parts = [json.dumps(codec_of(TemplateAnalysis).encode(analysis)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
+    parts += [str(target.frontend), str(target.proved_by)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

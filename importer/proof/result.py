@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
+from importer.proof.completeness import complete, equals, incomplete
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.wire_formats import liberal
 
 
 class JudgeReason(StrEnum):
@@ -86,6 +86,10 @@ class ParserVerdict:
     ``needed``     the required cases.
     ``streaming``  the difference when the output arrives in pieces, with the split.
     ``forbidden``  the place where the engine forbids the format that the parser reads.
+    ``stepwise``   the cases that differ when the output arrives token by token.
+    ``setting``    the template's variables in the document under which the parser reads this much.
+    ``liberal``    whether the parser reads the call without its markers too.
+    ``effect``     digest of everything observed: parsers of one effect cannot be told apart.
     """
 
     parser: str
@@ -95,6 +99,10 @@ class ParserVerdict:
     needed: tuple[str, ...]
     streaming: Reason | None = None
     forbidden: str | None = None
+    stepwise: tuple[str, ...] = ()
+    setting: Mapping[str, Any] | None = None
+    liberal: bool = False
+    effect: str = ""
 
     @property
     def reads(self) -> bool:
@@ -108,9 +116,10 @@ class ParserVerdict:
         return None if case is None else Reason(ProofReason.CASE, case=case, problem=self.failed[case])
 
     @property
-    def merit(self) -> tuple[int, bool, bool]:
-        """Return the sort key of passing parsers: more cases, equal in pieces, not forbidden."""
-        return len(self.passed), self.streaming is None, self.forbidden is None
+    def losses(self) -> int:
+        """Return the number of cases with a difference in pieces of any size."""
+        cases = () if self.streaming is None else self.streaming.fields.get("cases", ())
+        return len(cases) if isinstance(cases, tuple) else 1
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as receipts hold it: texts, and under ``reasons`` their kinds with fields."""
@@ -123,6 +132,10 @@ class ParserVerdict:
             "failed": {case: render(reason) for case, reason in self.failed.items()},
             "streaming": None if streaming is None else render(streaming),
             "forbidden": self.forbidden,
+            "stepwise": list(self.stepwise),
+            "setting": None if self.setting is None else dict(self.setting),
+            "liberal": self.liberal,
+            "effect": self.effect,
             "reasons": {
                 "failed": {case: reason.to_json() for case, reason in self.failed.items()},
                 "streaming": None if streaming is None else streaming.to_json(),
@@ -142,6 +155,10 @@ class ParserVerdict:
             needed,
             None if streaming is None else recorded(streaming, twins.get("streaming")),
             data["forbidden"],
+            tuple(data.get("stepwise", ())),
+            data.get("setting"),
+            data.get("liberal", False),
+            data.get("effect", ""),
         )
 
 
@@ -153,6 +170,8 @@ class Proof:
     ``assumed``   whether the repository declares no vocabulary, so markers counted as tokens and as text.
     ``written``   the rendered completions, by case.
     ``inferred``  the parsers that an engine infers by itself: field to parser or ``None``.
+    ``tools_rendered``  whether offered tools reach the prompt.
+    ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
     """
 
     engine: str
@@ -163,6 +182,18 @@ class Proof:
     unasked: Mapping[str, Reason] = field(default_factory=dict)
     assumed: bool = False
     inferred: Mapping[str, str | None] = field(default_factory=dict)
+    tools_rendered: bool = True
+    frontend: str | None = None
+
+    def only(self, has: Callable[[str, str], bool]) -> Proof:
+        """Return the proof with the parsers for which ``has`` is true, by field and name."""
+        kept = {key: tuple(v for v in vs if has(key, v.parser)) for key, vs in self.verdicts.items()}
+        return replace(self, verdicts=kept)
+
+    @property
+    def shown(self) -> str:
+        """Return the version for people, with a frontend that is not the one in Python."""
+        return self.version if self.frontend in (None, "python") else f"{self.version} {self.frontend}"
 
     def reads(self, key: str) -> list[str]:
         """Return the parsers that read the template, the best first."""
@@ -179,10 +210,14 @@ class Proof:
                 "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None},
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
-                # Parsers for calls without markers: they match almost any text.
-                "liberal": [name for name in reads if name in liberal(self.engine)],
+                "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
+                "complete": complete(verdicts),
+                "incomplete": incomplete(verdicts),
+                "equal": equals(verdicts),
+                "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
+                "tools_rendered": self.tools_rendered,
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
-            engine = f"{self.engine} {self.version}"
+            engine = f"{self.engine} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
 
@@ -192,31 +227,31 @@ class Proof:
             return Reason(ProofReason.NOT_PROVED, why=self.unasked.get(key, NOTHING))
         return Reason(
             ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
-            version=self.version, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
+            version=self.shown, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
         )  # fmt: skip
 
     def streaming(self, key: str, parser: str | None) -> Reason | None:
         """Return the difference of a parser's readings in pieces, or ``None``."""
         return next((v.streaming for v in self.verdicts.get(key, ()) if v.parser == parser), None)
 
-    def pins(self, parser: str | None) -> bool:
-        """Return whether the parser reads answers without reasoning only if the request switches it off."""
-        verdict = next((v for v in self.verdicts.get("reasoning_parser", ()) if v.parser == parser), None)
-        return (
-            verdict is not None and "thinking-off" in verdict.failed and "thinking-off-said" in verdict.passed
-        )
+    def setting(self, parser: str | None) -> Mapping[str, Any] | None:
+        """Return the template's variables that a document needs for this reasoning parser, or ``None``."""
+        found = (v.setting for v in self.verdicts.get("reasoning_parser", ()) if v.parser == parser)
+        return next(found, None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the proof as receipts hold it."""
         return {
             "engine": self.engine,
             "version": self.version,
+            "frontend": self.frontend,
             "template": self.template,
             "assumed": self.assumed,
             "written": dict(self.written),
             "unasked": {key: render(reason) for key, reason in self.unasked.items()},
             "reasons": {"unasked": {key: reason.to_json() for key, reason in self.unasked.items()}},
             "inferred": dict(self.inferred),
+            "tools_rendered": self.tools_rendered,
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
         }
@@ -237,11 +272,13 @@ class Proof:
             {key: _unasked(data, key, text) for key, text in data["unasked"].items()},
             data["assumed"],
             data["inferred"],
+            data.get("tools_rendered", True),
+            data.get("frontend"),
         )
 
     def explain(self) -> Iterator[str]:
         """Yield the rendered completions and the verdict on each parser, as lines of text."""
-        yield f"proof on {self.engine} {self.version}, template {self.template[:12]}"
+        yield f"proof on {self.engine} {self.shown}, template {self.template[:12]}"
         for case, text in self.written.items():
             yield f"  {case} writes {text!r}"
         for key, verdicts in self.verdicts.items():
@@ -253,6 +290,8 @@ class Proof:
                     yield f"    streaming: {render(v.streaming)}"
                 if v.forbidden:
                     yield f"    the engine forbids {v.forbidden}"
+                if v.setting:
+                    yield f"    under the document's {dict(v.setting)}"
         for key, reason in self.unasked.items():
             yield f"  {key}: not asked: {render(reason)}"
 

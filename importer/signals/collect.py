@@ -27,9 +27,10 @@ from importer.signals import (
     template_markers,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import Evidence
+from importer.signals.family import own_name
 from importer.signals.kind import KindFinding
-from importer.signals.wire_formats import translate
+from importer.signals.parser_markers import translate
 
 PARSERS = ("tool_parser", "reasoning_parser")
 NAMED_FOR = "vllm"  # the engine with the parser names of the tables
@@ -65,7 +66,7 @@ def collect(
         *stop_words.evidence(snapshot, None if kind.kind == "base" else analysis),
         *quantisation.evidence(snapshot),
         *backend.evidence(snapshot, platform, machine, able),
-        *template_markers.evidence(analysis, template),
+        *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
     ]
 
 
@@ -76,11 +77,13 @@ def for_engine(
     parsers: Mapping[str, Mapping[str, str]],
     able: Abilities | None = None,
     machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
+    *,
+    ignore_name: bool = False,
 ) -> list[Evidence]:
     """Return the same facts with the engine's own parser names, and the facts of this engine alone.
 
     ``parsers`` is the engine's registry: field to names and their classes. ``able`` holds the abilities of
-    its version.
+    its version. ``ignore_name`` leaves out the repository's name.
     """
     able = able or Abilities(engine)
     named = [
@@ -90,7 +93,8 @@ def for_engine(
     return [
         *(f for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
-        *declared_parsers.model_type_match(snapshot, parsers, thinks=any(_shows_thinking(f) for f in facts)),
+        *declared_parsers.model_type_match(snapshot, parsers, facts, ignore_name=ignore_name),
+        *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
         *context.evidence(snapshot, able),
         *modalities.evidence(snapshot, able),
@@ -99,10 +103,6 @@ def for_engine(
         *mistral_files.evidence(snapshot, able),
         *code.evidence(snapshot, able),
     ]
-
-
-def _shows_thinking(fact: Evidence) -> bool:
-    return fact.key == "reasoning_parser" and fact.rule is Rule.TEMPLATE_FORMAT and fact.value is not None
 
 
 def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:

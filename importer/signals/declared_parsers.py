@@ -6,16 +6,20 @@ Examples of the latter: lfm2 for lfm2, nemotron_v3 for nemotron_h.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
-from importer.signals.evidence import Evidence, Rule
-from importer.signals.wire_formats import translate
+from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.family import own_name
+from importer.signals.name_likeness import Likeness, closest
+from importer.signals.parser_markers import translate
+from importer.signals.template_markers import ShownReason
 
 FILE = "tokenizer_config.json"
+INSTRUCT = re.compile(r"(?:^|[^a-z])(?:instruct|base|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
 
 
 class ClaimReason(StrEnum):
@@ -54,20 +58,26 @@ def _fields(template: object) -> str:
 
 
 class KinReason(StrEnum):
-    """Reasons for parsers by the model type."""
+    """Reasons for parsers by the model type, or by the name of the repository."""
 
     NAMED = "named"
+    LIKE = "like"
 
 
 def model_type_match(
-    snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool
+    snapshot: Snapshot,
+    parsers: Mapping[str, Mapping[str, str]],
+    shown: Sequence[Evidence],
+    *,
+    ignore_name: bool,
 ) -> list[Evidence]:
     """Return a tool parser of exactly the type's name, and a reasoning parser of its name or its line.
 
-    ``parsers`` is the target engine's registry: field to names and their classes. ``thinks`` is whether the
-    template shows reasoning; one model type has thinking and other models.
+    ``parsers`` is the target engine's registry: field to names and their classes. ``shown`` may rule out
+    reasoning; one model type has thinking and other models.
     """
     facts = []
+    thinks = _possible("reasoning_parser", shown, _named(snapshot, ignore_name))
     tools = parsers.get("tool_parser", {})
     for model_type in model_types(snapshot):
         tool = exact(model_type, tools)
@@ -80,6 +90,50 @@ def model_type_match(
                 reason = Reason(KinReason.NAMED, model_type=model_type, parser=name)
                 facts.append(Evidence(rule, key, name, "config.json", reason, f"model_type: {model_type}"))
     return facts
+
+
+def name_match(
+    snapshot: Snapshot,
+    parsers: Mapping[str, Mapping[str, str]],
+    facts: Sequence[Evidence],
+    *,
+    ignore_name: bool,
+) -> list[Evidence]:
+    """Return the parsers with the name of the model type or of the repository, or of an earlier version.
+
+    ``facts`` may rule out tools or reasoning. A parser without a version is for any version, so that only an
+    unversioned name is like it.
+    """
+    found = []
+    named = _named(snapshot, ignore_name)
+    bare = any(fact.reason.kind is ShownReason.NO_TEMPLATE for fact in facts)
+    for key in ("tool_parser", "reasoning_parser"):
+        if not _possible(key, facts, named):
+            continue
+        # A repository's name alone does not show a chat model: its base model is named so too.
+        for name in dict.fromkeys((*model_types(snapshot), *(() if bare else named))):
+            for liked in closest(name, parsers.get(key, {})):
+                if liked.likeness is not Likeness.EARLIER or liked.version:
+                    reason = Reason(KinReason.LIKE, name=name, parser=liked.parser)
+                    found.append(Evidence(Rule.NAME_LIKE, key, liked.parser, Source.NAME, reason, name))
+    return found
+
+
+def _named(snapshot: Snapshot, ignore_name: bool) -> tuple[str, ...]:
+    return () if ignore_name else (own_name(snapshot),)
+
+
+def _possible(key: str, facts: Sequence[Evidence], named: Sequence[str]) -> bool:
+    """Return whether the template leaves it open that the model calls tools, or reasons.
+
+    Without a template a name for instructions means no reasoning.
+    """
+    shown = [f.reason for f in facts if f.key == key and isinstance(f.reason.kind, ShownReason)]
+    if key == "tool_parser":
+        return not any(r.kind is ShownReason.NO_CALLS and not r.fields["shown"] for r in shown)
+    if any(r.kind is ShownReason.NO_TEMPLATE for r in shown):
+        return not any(INSTRUCT.search(name) for name in named)
+    return any(r.kind is ShownReason.THINKS and not r.fields["idle"] for r in shown)
 
 
 def exact(model_type: str, names: Iterable[str]) -> str | None:

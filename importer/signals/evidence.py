@@ -51,6 +51,7 @@ class Rule(StrEnum):
     TYPE_LINE = "type-line", "table", True
     TEMPLATE_FORMAT = "template-format", "table", True
     TYPE_NAME = "type-name", "table", True
+    NAME_LIKE = "name-like", "table", True
     TEMPLATE_INSTRUCTIONS = "template-instructions", "table", True
     RESPONSE_TEMPLATE = "response-template", "declared", True
     SAMPLING_TABLE = "sampling-table", "table"

@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the engine to write for (default: as at the last import, else auto)",
     )
     options.engine_version(parser)
+    options.frontend(parser)
     parser.add_argument("--revision", help="branch, tag or commit (default: main)")
     _values(parser)
     options.fitting(parser)

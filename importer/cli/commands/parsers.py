@@ -12,6 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the engine and its version."""
     parser.add_argument("--backend", choices=config.NAMES, help="one engine (default: all)")
     options.engine_version(parser)
+    options.frontend(parser)
     options.json(parser, "one line of JSON per parser")
 
 
@@ -23,10 +24,12 @@ def run(arguments: argparse.Namespace) -> None:
 
     if arguments.engine_version is not None and arguments.backend is None:
         raise UsageError("bad-option", option="--engine-version", problem="is for one engine; add --backend")
+    if arguments.frontend is not None and arguments.backend != "vllm":
+        raise UsageError("bad-option", option="--frontend", problem="is for vLLM; add --backend vllm")
     names = [arguments.backend] if arguments.backend else [n for n in config.NAMES if versions(n)]
     rows = [
         {"engine": r.engine, "version": r.version, "kind": kind, "parser": name, "aliases": entry.aliases}
-        for r in (load(name, arguments.engine_version) for name in names)
+        for r in (load(name, arguments.engine_version, arguments.frontend) for name in names)
         for kind, entries in r.entries.items()
         for name, entry in entries.items()
     ]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import hardware, host, memory, model, packages
+from importer.engines.doctor import frontend, hardware, host, memory, model, packages
 from importer.engines.doctor.case import (
     Check,
     CheckSkipped,
@@ -80,6 +80,8 @@ CHECKS: tuple[Check, ...] = (
           "macOS 14, a Python for arm64.", hardware.apple),
     Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",
           "Recheck the document.", packages.same_version),
+    Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, loads no plugin, and has parsers that must stand for both kinds.",
+          "The frontend in Python.", frontend.frontend),
     Check("parsers", "document", "A parser that the version at hand lacks ends vLLM after half a minute.",
           "A near name.", model.parsers),
     Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link.",

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from importer.chat_template import find
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import field_paths
+from importer.decisions.decision import RUST
 from importer.engines import capabilities, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE
 from importer.engines.doctor.case import (
@@ -25,6 +26,7 @@ from importer.engines.doctor.case import (
     text_of,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
+from importer.engines.vllm_frontends import is_rust
 from importer.errors import EngineError, RepositoryError, UsageError
 from importer.hub import local, safetensors, tensor_headers
 from importer.hub.weights import TOKENIZERS, weight_files
@@ -187,7 +189,7 @@ def parsers(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.PARSERS_ELSEWHERE))
     here = case.installed.version if case.installed is not None else None
     try:
-        registry = registries.load(case.engine.name, here)
+        registry = registries.load(case.engine.name, here, RUST if is_rust(case.document) else None)
     except UsageError:
         unknown = Reason(DoctorReason.PARSERS_UNKNOWN, engine=case.engine.name, version=here)
         return CheckSkipped(unknown)

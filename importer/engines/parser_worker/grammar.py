@@ -18,7 +18,7 @@ def forbidden(request: Any, text: str) -> str | None:
         return None
     import xgrammar
 
-    matcher = xgrammar.GrammarMatcher(_compiler().compile_structural_tag(tag))
+    matcher = xgrammar.GrammarMatcher(compiler().compile_structural_tag(tag))
     for place, character in enumerate(text):
         if not matcher.accept_string(character):
             return f"{character!r} after {text[max(0, place - SHOWN) : place]!r}"
@@ -26,7 +26,7 @@ def forbidden(request: Any, text: str) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _compiler() -> Any:
+def compiler() -> Any:
     """Return a compiler over single bytes: a grammar allows texts, in any tokens."""
     import xgrammar
 

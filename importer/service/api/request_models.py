@@ -191,6 +191,10 @@ class Import(Body):
         default=None, description="the engine to write for; 'auto' leaves it to the server's own machine"
     )
     engine_version: Text | None = Field(default=None, description="write for this version's parsers")
+    frontend: Literal["python", "rust"] | None = Field(
+        default=None,
+        description="the server of vLLM 0.33 and later; the last import's by default, else python",
+    )
     set: Annotated[dict[Key, Annotated[Any, AfterValidator(_standard)]], AfterValidator(_small)] = Field(
         default={},
         max_length=KEYS,
@@ -300,6 +304,7 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
         memory=memory,
         exact_fit=body.exact_fit,
         template=_template(body.template),
+        frontend=body.frontend,
     )
 
 

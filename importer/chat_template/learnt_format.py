@@ -1,0 +1,106 @@
+"""The wire format of tool calls, learnt from samples: markers, place of the name, encoding of arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from importer.chat_template.cases import ONE
+from importer.chat_template.markers import SHAPE
+from importer.chat_template.samples import Sample
+
+Encoding = Literal["json", "pythonic", "tags", "text"]
+NamePlace = Literal["object", "tag", "call", "text"]
+TAG = re.compile(r"<[^<>\n]{1,160}>")
+
+
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """A learnt format.
+
+    ``markers``     of one call, without the call's own words; ``<function=`` for a tag with the name in it.
+    ``section``     those of them that stand once around several calls.
+    ``name_place``  ``object`` (a value in JSON), ``tag``, ``call`` (``name(…)``) or ``text``.
+    ``encoding``    of the arguments: ``json``, ``pythonic`` (``key=value``), ``tags`` around keys or values,
+                    or ``text``.
+    """
+
+    markers: tuple[str, ...]
+    section: tuple[str, ...]
+    name_place: NamePlace
+    encoding: Encoding
+
+    @property
+    def label(self) -> str:
+        """Return the format's name for people: its first marker and the encoding."""
+        return f"{self.markers[0]} {self.encoding}" if self.markers else self.encoding
+
+
+def learn_format(samples: Iterable[Sample]) -> WireFormat | None:
+    """Return the format of the rendered calls; ``None`` where no call was rendered."""
+    cases = {sample.case: sample for sample in samples}
+    one = cases.get("one-call")
+    if one is None:
+        return None
+    text = _called(one)
+    markers = _markers(text)
+    several = cases.get("parallel")
+    counts = Counter(_each(_called(several))) if several is not None else Counter()
+    alone = Counter(_each(text))
+    section = tuple(m for m in markers if several is not None and counts[m] == alone[m])
+    return WireFormat(markers, section, _place(text), _encoding(text))
+
+
+def unmarked(sample: Sample) -> Sample | None:
+    """Return a call without its markers; ``None`` for a format without any.
+
+    A parser that reads it as well reads almost anything that looks like a call.
+    """
+    text = _called(sample)
+    bare = SHAPE.sub(lambda match: match[0] if ONE.name in match[0] else "", text).strip()
+    if bare == text.strip() or ONE.name not in bare:
+        return None
+    return replace(sample, case="unmarked", completion=bare, content=None, lead=0)
+
+
+def _called(sample: Sample) -> str:
+    return sample.completion[sample.lead :]
+
+
+def _markers(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_each(text)))
+
+
+def _each(text: str) -> list[str]:
+    """Return every marker in the text, a tag that holds a word of the call up to that word."""
+    words = (ONE.name, *ONE.arguments, *map(str, ONE.arguments.values()))
+    found = [m[0] for m in SHAPE.finditer(text)] + [m[0] for m in TAG.finditer(text) if " " in m[0]]
+    return [_before(marker, words) for marker in found]
+
+
+def _before(marker: str, words: Iterable[str]) -> str:
+    places = [at for word in words if (at := marker.find(word)) > 0]
+    return marker[: min(places)].rstrip("\"' ") if places else marker
+
+
+def _place(text: str) -> NamePlace:
+    before, _, behind = text.partition(ONE.name)
+    if re.search(r":\s*\"$", before) or re.search(r"\{\s*\"$", before):
+        return "object"
+    if any(ONE.name in tag for tag in TAG.findall(text)):
+        return "tag"
+    return "call" if behind.startswith(("(", "{")) else "text"
+
+
+def _encoding(text: str) -> Encoding:
+    ((key, value),) = ONE.arguments.items()
+    if re.search(rf'"{key}"\s*:\s*{re.escape(json.dumps(value))}', text):
+        return "json"
+    if re.search(rf"\b{key}\s*[=:]\s*\S{{0,12}}{re.escape(str(value))}", text) and not TAG.search(text):
+        return "pythonic"
+    between = text[text.find(key) + len(key) : text.rfind(str(value))]
+    return "tags" if SHAPE.search(between) or ">" in between else "text"

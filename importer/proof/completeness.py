@@ -1,0 +1,122 @@
+"""Completeness: which parsers read all that any of them reads, and which cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+from importer.reasons import Reason
+
+
+class CompletenessReason(StrEnum):
+    """Reasons why a parser reads less than another one."""
+
+    INCOMPLETE = "incomplete"
+    LOSES_STREAM = "loses-stream"
+    READS_UNMARKED = "reads-unmarked"
+
+
+class Judged(Protocol):
+    """A verdict, as far as it says how much a parser reads; see ``ParserVerdict``."""
+
+    @property
+    def parser(self) -> str: ...
+    @property
+    def passed(self) -> tuple[str, ...]: ...
+    @property
+    def failed(self) -> Mapping[str, Reason]: ...
+    @property
+    def reads(self) -> bool: ...
+    @property
+    def stepwise(self) -> tuple[str, ...]: ...
+    @property
+    def setting(self) -> Mapping[str, Any] | None: ...
+    @property
+    def liberal(self) -> bool: ...
+    @property
+    def losses(self) -> int: ...
+    @property
+    def forbidden(self) -> str | None: ...
+    @property
+    def effect(self) -> str: ...
+
+
+V = TypeVar("V", bound=Judged)
+
+
+def attainable(verdicts: Iterable[Judged]) -> frozenset[str]:
+    """Return the cases that a parser reads; one that reads calls without their markers sets no standard."""
+    reading = [v for v in verdicts if v.reads]
+    strict = [v for v in reading if not v.liberal] or reading
+    return frozenset(case for v in strict for case in v.passed)
+
+
+def shortfall(verdict: Judged, attained: frozenset[str]) -> tuple[str, ...]:
+    """Return the cases that the parser fails and another one reads."""
+    return tuple(case for case in verdict.failed if case in attained)
+
+
+def ranked(verdicts: Sequence[V], preferred: Sequence[str]) -> tuple[V, ...]:
+    """Return the verdicts, the most complete first.
+
+    Completeness is first the cases of whole answers, then those of streams token by token. Among equals come
+    parsers without a setting of the document, with the fewest losses in larger pieces, without a grammar
+    that forbids the format, then the order of ``preferred``.
+    """
+    attained = attainable(verdicts)
+    place = {name: at for at, name in enumerate(preferred)}
+
+    def key(verdict: V) -> tuple[Any, ...]:
+        return (
+            not verdict.reads, verdict.liberal, len(shortfall(verdict, attained)), len(verdict.stepwise),
+            bool(verdict.setting), verdict.losses, verdict.forbidden is not None,
+            place.get(verdict.parser, len(place)),
+        )  # fmt: skip
+
+    return tuple(sorted(verdicts, key=key))
+
+
+def complete(verdicts: Sequence[Judged]) -> list[str]:
+    """Return the parsers with the fewest failed cases, whole and token by token, in the verdicts' order."""
+    attained = attainable(verdicts)
+    reading = [v for v in verdicts if v.reads]
+    strict = [v for v in reading if not v.liberal] or reading
+    scores = {v.parser: (len(shortfall(v, attained)), len(v.stepwise)) for v in strict}
+    least = min(scores.values(), default=None)
+    return [name for name, score in scores.items() if score == least]
+
+
+def incomplete(verdicts: Sequence[Judged]) -> dict[str, Reason]:
+    """Return for each parser that reads less than another one its first failed case and that parser."""
+    attained, best = attainable(verdicts), set(complete(verdicts))
+    found = {}
+    for verdict in verdicts:
+        if not verdict.reads or verdict.parser in best:
+            continue
+        lacking = shortfall(verdict, attained)
+        other = next((v.parser for v in verdicts if v.parser in best and v.parser), None)
+        if lacking:
+            readers = (v.parser for v in verdicts if v.reads and lacking[0] in v.passed)
+            found[verdict.parser] = Reason(
+                CompletenessReason.INCOMPLETE, case=lacking[0], problem=verdict.failed[lacking[0]],
+                other=next(readers, other), count=len(lacking),
+            )  # fmt: skip
+        elif verdict.stepwise:
+            found[verdict.parser] = Reason(
+                CompletenessReason.LOSES_STREAM, case=verdict.stepwise[0], other=other
+            )
+        else:
+            found[verdict.parser] = Reason(CompletenessReason.READS_UNMARKED)
+    return found
+
+
+def equals(verdicts: Sequence[Judged]) -> dict[str, tuple[str, ...]]:
+    """Return for each passing parser the others that differ from it in nothing that the proof observes."""
+    groups: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.reads and verdict.effect:
+            groups.setdefault(verdict.effect, []).append(verdict.parser)
+    return {
+        name: tuple(other for other in names if other != name) for names in groups.values() for name in names
+    }

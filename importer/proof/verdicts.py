@@ -1,0 +1,195 @@
+"""Verdicts: parsers read samples whole and in pieces, without and under settings of the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from importer.chat_template.learnt_format import unmarked
+from importer.chat_template.samples import Sample
+from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
+from importer.proof.completeness import attainable, shortfall
+from importer.proof.effect import effect_of
+from importer.proof.judge import judge_reasoning, judge_tool
+from importer.proof.result import ParserVerdict, ProofReason
+from importer.reasons import Reason
+
+JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}
+# Cases that are streamed in every split: one of each shape that parsers are known to lose in pieces.
+STREAMED = {
+    "one-call", "parallel", "nested", "narrated", "non-ascii", "no-call", "thinking-call",
+    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The samples for one kind of parser, the required cases, and the document's setting for them."""
+
+    key: str
+    samples: tuple[Sample, ...]
+    needed: tuple[str, ...]
+    setting: Mapping[str, Any] | None = None
+
+    def only(self, cases: Iterable[str]) -> Question:
+        chosen = set(cases)
+        return replace(self, samples=tuple(s for s in self.samples if s.case in chosen))
+
+    def ask(self, parser: str) -> ParserQuestion:
+        return ParserQuestion(parser) if self.key == "tool_parser" else ParserQuestion(None, parser)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A verdict with its question, its vocabulary and its readings."""
+
+    verdict: ParserVerdict
+    question: Question
+    tokens: Tokens
+    readings: tuple[Reading, ...] = ()
+
+
+def ask_parsers(
+    questions: Sequence[Question],
+    ways: Sequence[Tokens],
+    parsers: Sequence[EngineParser],
+    worker: ParserWorker,
+) -> list[ParserVerdict]:
+    """Return the verdicts: all parsers on the required cases, passing ones on all, whole and in pieces.
+
+    The first question is without a setting of the document; a setting counts for parsers that read more
+    under it.
+    """
+    found: dict[str, _Read] = {}
+    for tokens in ways:
+        left = [p for p in parsers if p.name not in found or not found[p.name].verdict.reads]
+        more = _asked(questions[0], tokens, left, worker)
+        found |= {name: r for name, r in more.items() if name not in found or r.verdict.reads}
+    attained = attainable([r.verdict for r in found.values()])
+    for question in questions[1:]:
+        lacking = [p for p in parsers if _lacks(found[p.name].verdict, attained)]
+        for tokens in ways:
+            for name, read in _asked(question, tokens, lacking, worker).items():
+                before = found[name].verdict
+                if read.verdict.reads and (
+                    not before.reads
+                    or len(shortfall(read.verdict, attained)) < len(shortfall(before, attained))
+                ):
+                    found[name] = read
+    return _streamed(_liberal(found, ways, worker), worker)
+
+
+def _lacks(verdict: ParserVerdict, attained: frozenset[str]) -> bool:
+    return not verdict.reads or bool(shortfall(verdict, attained))
+
+
+def _asked(
+    question: Question, tokens: Tokens, parsers: Sequence[EngineParser], worker: ParserWorker
+) -> dict[str, _Read]:
+    """Return each parser's reading of the required cases, and where these pass of all."""
+    if not parsers:
+        return {}
+    first = _read(question.only(question.needed), tokens, parsers, worker)
+    passing = [p for p in parsers if first[p.name].verdict.reads]
+    return first | (_read(question, tokens, passing, worker) if passing else {})
+
+
+def _read(
+    question: Question, tokens: Tokens, parsers: Sequence[EngineParser], worker: ParserWorker
+) -> dict[str, _Read]:
+    asks = {question.ask(p.name): p for p in _one_per_class(parsers)}
+    return {
+        parser.name: _Read(_verdict(question, parser, readings), question, tokens, readings)
+        for ask, readings in worker.read(tokens, question.samples, asks).items()
+        for parser in _class_of(asks[ask], parsers)
+    }
+
+
+def _verdict(question: Question, parser: EngineParser, readings: Sequence[Reading]) -> ParserVerdict:
+    judge = JUDGES[question.key]
+    judged = {s.case: judge(s, r) for s, r in zip(question.samples, readings, strict=True)}
+    needed = (r for s, r in zip(question.samples, readings, strict=True) if s.case in question.needed)
+    return ParserVerdict(
+        parser=parser.name,
+        class_name=parser.class_name,
+        passed=tuple(case for case, reason in judged.items() if reason is None),
+        failed={case: reason for case, reason in judged.items() if reason is not None},
+        needed=tuple(case for case in question.needed if case in judged),
+        forbidden=next((r.forbidden for r in needed if r.forbidden), None),
+        setting=question.setting,
+    )
+
+
+def _liberal(found: Mapping[str, _Read], ways: Sequence[Tokens], worker: ParserWorker) -> list[_Read]:
+    """Return the readings, those of tool parsers marked that read a call without its markers too."""
+    reads = list(found.values())
+    one = next((s for r in reads[:1] for s in r.question.samples if s.case == "one-call"), None)
+    bare = None if one is None else unmarked(one)
+    if bare is None:
+        return reads
+    liberal: set[str] = set()
+    for tokens in ways:
+        asks = {r.question.ask(r.verdict.parser): r for r in reads if r.verdict.reads and r.tokens is tokens}
+        for ask, (reading,) in worker.read(tokens, [bare], asks).items():
+            if judge_tool(bare, reading) is None:
+                liberal.add(asks[ask].verdict.parser)
+    return [replace(r, verdict=replace(r.verdict, liberal=r.verdict.parser in liberal)) for r in reads]
+
+
+def _streamed(reads: Sequence[_Read], worker: ParserWorker) -> list[ParserVerdict]:
+    """Return the verdicts, the passing ones with differences in pieces; these remove no parser."""
+    replays: dict[tuple[str, bool], dict[str, Replay]] = {}
+    verdicts = []
+    for read in reads:
+        verdict, question = read.verdict, read.question
+        if not verdict.reads:
+            verdicts.append(verdict)
+            continue
+        place = verdict.class_name, verdict.setting is None
+        sound = question.only(STREAMED.intersection(verdict.passed)).samples
+        if place not in replays:
+            ask = question.ask(verdict.parser)
+            answer = worker.stream(read.tokens, sound, [ask])[ask]
+            replays[place] = {s.case: r for s, r in zip(sound, answer, strict=True)}
+        of_class = replays[place]
+        verdicts.append(
+            replace(
+                verdict,
+                streaming=_finding(sound, of_class.values()),
+                stepwise=tuple(case for case, replay in of_class.items() if _differs_stepwise(replay)),
+                effect=effect_of(question.samples, read.readings, of_class, verdict.setting),
+            )
+        )
+    return verdicts
+
+
+def _differs_stepwise(replay: Replay) -> bool:
+    return replay.whole.error is not None or any(e.split == 0 for e in replay.examples)
+
+
+def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> Reason | None:
+    differences = []
+    for sample, replay in zip(samples, replays, strict=True):
+        if replay.whole.error:
+            differences.append(Reason(ProofReason.NOT_REPLAYED, case=sample.case, words=replay.whole.error))
+        elif replay.different:
+            differences.append(
+                Reason(
+                    ProofReason.SPLITS_DIFFER, case=sample.case, different=replay.different,
+                    count=replay.count, split=replay.examples[0].split,
+                )
+            )  # fmt: skip
+    return Reason(ProofReason.WHOLE_ONLY, cases=tuple(differences)) if differences else None
+
+
+def _one_per_class(parsers: Sequence[EngineParser]) -> list[EngineParser]:
+    """Return one parser for each class; aliases load the same class."""
+    seen: dict[tuple[str, str], EngineParser] = {}
+    for parser in parsers:
+        seen.setdefault((parser.module, parser.class_name), parser)
+    return list(seen.values())
+
+
+def _class_of(parser: EngineParser, parsers: Sequence[EngineParser]) -> list[EngineParser]:
+    return [p for p in parsers if (p.module, p.class_name) == (parser.module, parser.class_name)]
