@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 from importer.config_file.diff import differences
 from importer.config_file.review import change_json
@@ -27,10 +28,11 @@ from importer.storage.releases import Release
 
 router = APIRouter(prefix="/v1/configs/{name}/releases", tags=["releases"])
 Number = Annotated[int, Path(ge=1, le=MOST)]
-BLOCK: dict[str, Any] = {
-    "name": "qwen3-8b", "release": 2, "version": 5, "digest": f"sha256:{'0' * 64}", "served": True,
+EXAMPLE: JsonDict = {
+    "name": "qwen3-8b", "release": 2, "version": 5, "digest": f"sha256:{'0' * 64}", "served": False,
     "model": "Qwen/Qwen3-8B", "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm",
-    "by": "ann", "at": "2026-11-21T13:09:00+00:00", "why": "a day in staging", "withdrawn": None,
+    "by": "ann", "at": "2026-11-21T13:09:00+00:00", "why": "a day in staging",
+    "withdrawn": {"by": "ann", "at": "2026-11-22T09:00:00+00:00", "why": "answers are cut off"},
     "lost": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
 }  # fmt: skip
 
@@ -46,7 +48,7 @@ class Withdrawal(BaseModel):
 class ReleaseOf(BaseModel):
     """A release: what was released by whom, and whether the gallery serves it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [BLOCK]})
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     name: str
     release: int = Field(description="its number")
@@ -68,6 +70,10 @@ class ReleaseOf(BaseModel):
 
 class WholeRelease(ReleaseOf):
     """A release with its text and the data in it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [EXAMPLE | {"text": "name: qwen3-8b\n", "data": {"name": "qwen3-8b"}}]}
+    )
 
     text: str
     data: dict[str, Any]
@@ -114,9 +120,9 @@ def make(
     if (answered := once.replay()) is not None:
         return answered
     said = body or ReleaseRequest()
-    expected = seen(match, said.digest, name)
     with at.gallery.change(act(request, who, "release", said.note)) as change:
-        stored = change.expect(name, expected)
+        stored = change.expect(name, None)
+        change.expect(name, seen(match, said.digest, name))
         if said.digest is not None and said.digest != stored.digest:
             raise DocumentError("changed", path=stored.path, name=name, now=stored.digest, seen=said.digest)
         summary, release, new = promote(change, name, said.note)

@@ -104,7 +104,7 @@ CONFIG: JsonDict = {
     "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
     "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
     "kind": "chat", "state": "approved", "review": "approved", "validation": "never",
-    "reason": "it was never validated", "release": None, "created_at": "2026-11-21T13:06:24+00:00",
+    "reason": "it was never validated", "release": 2, "created_at": "2026-11-21T13:06:24+00:00",
     "updated_at": "2026-11-21T13:09:00+00:00", "links": {"self": {"href": "/v1/configs/qwen3-8b"}},
 }  # fmt: skip
 
