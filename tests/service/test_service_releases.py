@@ -86,6 +86,8 @@ def approved(service: Service, name: str, value: float) -> str:
 def test_the_last_release_is_served_until_another_one_is(service: Service) -> None:
     name = imported(service, "steps")
     releases = f"{name}/releases"
+    empty = {"items": [], "served": None, "total": 0, "next": None}
+    assert ask(service, "read", "GET", releases).json() == empty
     digest = approved(service, name, 0.1)
     assert entry(service, name) is None
     made = ask(service, "publish", "POST", releases, json={"digest": digest, "note": "a day in staging"})

@@ -147,7 +147,7 @@ def listed(
         need_history(connection, name)
         found = rows.page(connection, name, limit + 1, cursor)
         number, total = published.release(connection, name), rows.count(connection, name)
-    before = [*found[1:], None]
+    before = [*found[1:], None][: len(found)]
     items = [
         release_json(one, served=one.number == number, before=_before(one, last))
         for one, last in zip(found, before, strict=True)
