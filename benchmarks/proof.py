@@ -14,13 +14,19 @@ from typing import TypeVar
 from benchmarks.row import Row
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
+from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renderer
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.samples import TemplateAnalysis, Thinking
+from importer.chat_template.tool_calls import find_form
 from importer.chat_template.vocabulary import Token, Vocabulary
+from importer.chat_template.way_in.check import check
+from importer.chat_template.way_in.findings import WayIn
 from importer.decisions.decision import Target
 from importer.engines import get, install
 from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.renderers import RENDERING, WorkerRenderer
 from importer.proof.cache import cached
+from importer.proof.prompts import Ours, compare, rendering_tokens
 from importer.proof.prove import prove
 from tests import template_texts as texts
 
@@ -46,6 +52,8 @@ def rows() -> Iterable[Row]:
             template = Template(text, "chat_template.jinja")
             seconds, studies[name] = _timed(lambda: analyze(template, VOCABULARY, renderer))  # noqa: B023
             yield Row(f"rendering every case: {name}", f"{seconds:.2f} s", "")
+            seconds, _ = _timed(lambda: _way_in(template, renderer))  # noqa: B023
+            yield Row(f"the way in: {name}", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
     for engine, holder in ENGINES.items():
         found = install.find(get(holder))
         if found is None:
@@ -53,6 +61,13 @@ def rows() -> Iterable[Row]:
             continue
         with ParserWorker(engine, found.python) as worker:
             yield from _engine(worker, engine, found.version, studies)
+
+
+def _way_in(template: Template, renderer: Renderer) -> WayIn:
+    """Return the way in of a template whose form of messages is not known yet."""
+    probe = TemplateProbe(template, VOCABULARY, renderer)
+    find_form(probe)
+    return check(probe, Thinking(source="rendered"))
 
 
 def _engine(
@@ -69,6 +84,14 @@ def _engine(
         yield Row(f"{what}, vocabulary declared", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
         seconds, _ = _timed(lambda: prove(study, replace(TOKENS, tokens=()), False, worker))  # noqa: B023
         yield Row(f"{what}, vocabulary assumed", f"{seconds:.2f} s", "2.00 s", seconds <= 2)
+    if engine in RENDERING:
+        template = Template(TEMPLATES["calls as JSON"], "chat_template.jinja")
+        tokens = rendering_tokens(TOKENS, template, VOCABULARY)
+        with Renderer() as renderer:
+            ours = Ours(template, VOCABULARY, renderer, studies["calls as JSON"])
+            seconds, prompts = _timed(lambda: compare(ours, tokens, WorkerRenderer(worker)))
+        what = f"{engine}: prompts of {prompts.chosen.of} conversations, {len(prompts.outcomes)} forms"
+        yield Row(what, f"{seconds:.2f} s", "2.00 s", seconds <= 2)
     target = Target(engine, version)
     with _home():
         cached(study, TOKENS, True, target, lambda: proof)

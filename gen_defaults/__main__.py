@@ -8,9 +8,13 @@ from importlib import import_module
 # A command is a module with ``main(arguments) -> exit status``.
 COMMANDS = {
     "abilities": "gen_defaults.abilities",
+    "frontends": "gen_defaults.frontends",
     "processors": "gen_defaults.processors",
+    "response-templates": "gen_defaults.response_templates",
     "score": "gen_defaults.score",
     "shapes": "gen_defaults.shapes",
+    "shipped": "gen_defaults.shipped",
+    "way-in": "gen_defaults.way_in",
 }
 TABLES = "gen_defaults.regenerate"
 

@@ -18,15 +18,23 @@ from pathlib import Path
 from typing import Any
 
 from importer.analysis import Analysis, Question
-from importer.app.decide import ImportRequest, decide_snapshot
+from importer.app.decide import (
+    ImportRequest,
+    Studied,
+    decide_snapshot,
+    finalize,
+    prove_studied,
+    study_snapshot,
+)
 from importer.app.session import ImportSession
 from importer.chat_template.samples import TemplateAnalysis
-from importer.decisions.decision import Preferences, Target
+from importer.decisions.decision import Decision, Preferences, Target
 from importer.engines.parsers import Tokens
 from importer.errors import ImporterError
 from importer.hub import local
 from importer.hub.snapshot import Snapshot
 from importer.proof import Proof
+from importer.proof.prompt_result import FrontendPrompts
 from importer.signals import sampling
 from importer.signals.architecture import model_types
 from importer.signals.family import base_models, match
@@ -224,6 +232,16 @@ class Files:
         typed = (table.find_type(model_type) for model_type in model_types(snapshot))
         return {row.family for row in typed if row is not None} | ({first} if first else set())
 
+    def decided(self, model_id: str) -> tuple[Studied, Mapping[str, Decision]]:
+        """Return the evidence and the decisions on a model; raises ImporterError."""
+        studied = self.studied(model_id)
+        return studied, finalize(studied, prove_studied(studied, self._bench)).decisions
+
+    def studied(self, model_id: str) -> Studied:
+        """Return the evidence of a model's files; raises ImporterError."""
+        request = ImportRequest(model_id, preferences=Preferences({"backend": BACKEND}))
+        return study_snapshot(self._snapshot(model_id), request, self._bench)
+
     def _decide(self, model_id: str) -> Prediction:
         request = ImportRequest(
             model_id, preferences=Preferences({"backend": BACKEND}), ignore_name=self._ignore_name
@@ -269,6 +287,10 @@ class CachedSession(ImportSession):
         if analysis.study is not None:
             self._studies[label] = analysis.study
         return analysis
+
+    def prompts(self, *_: Any, **__: Any) -> tuple[FrontendPrompts, ...]:
+        """Return no prompts: they change no parser."""
+        return ()
 
     def prove(
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path

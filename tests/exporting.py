@@ -48,6 +48,7 @@ VLLM: dict[str, Any] = {
         "max_num_seqs": 8,
         "cpu_offload_gb": 1.5,
         "tool_strict_level": "function",
+        "chat_template_content_format": "string",
         "speculative_config": {"method": "mtp", "num_speculative_tokens": 1},
     },
     "artifacts": [

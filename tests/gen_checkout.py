@@ -22,7 +22,9 @@ WHEEL = "unsloth-2026.1.0-py3-none-any.whl"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A checkout in which nothing was generated yet."""
     monkeypatch.setattr(
-        engines, "PREFIXES", {"vllm": ("0.9",), "mlx": ("0.2",), "mlx-vlm": ("0.1",), "vllm-mlx": ("0.1",)}
+        engines,
+        "PREFIXES",
+        {"vllm": ("0.9",), "vllm-rust": (), "mlx": ("0.2",), "mlx-vlm": ("0.1",), "vllm-mlx": ("0.1",)},
     )
     return checkout(tmp_path / "checkout")
 

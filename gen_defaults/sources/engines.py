@@ -95,6 +95,8 @@ def _releases(engine: str, request: SourceRequest) -> list[Release]:
     package = READ[engine].package
     known = {path: load(path) for path in request.place.registries.glob(f"{engine}-[0-9]*.json")}
     versions = request.versions if engine == "vllm" else ()
+    if request.index.is_override(package) and not _archives(engine, request.index):
+        return []  # a person's wheels have no sources of another language
     if not request.pinned:
         releases = chosen(_archives(engine, request.index), versions or PREFIXES[engine])
         return [

@@ -36,7 +36,7 @@ MARKER = re.compile(
     r"|<[A-Za-z_｜|:][\w:｜|]{0,40}(?: name)?="  # <function=, <invoke name=
     r"|\[/?[A-Z_]{3,24}\]|[a-z]{6,24}\[$|\]<\][a-z]+\[>\["
 )
-SHARED = 8  # modules that import one of no format
+SHARED = 12  # modules that import one of no format
 GROUP = re.compile(r"\(\?P<\w+>")  # names in regular expressions
 
 
@@ -140,12 +140,12 @@ class ParserSources:
 
 def _releases(engine: str, request: SourceRequest, known: Mapping[str, Any]) -> list[Release]:
     package = TABLES[engine].package
-    sources = {s["version"]: s for s in known.get("sources", ())}
+    sources = {s["file"]: s for s in known.get("sources", ())}
     if request.pinned:
         return [request.same(package, source) for source in sources.values()]
     wheels = request.index.wheels(package)
     chosen = {v for v in (PINNED.get(engine), [*wheels][-1]) if v in wheels}
-    return [request.dated(wheels[v], sources.get(v, {})) for v in sorted(chosen, key=order)]
+    return [request.dated(wheels[v], sources.get(wheels[v].file, {})) for v in sorted(chosen, key=order)]
 
 
 def _is_needed(engine: str, path: str) -> bool:

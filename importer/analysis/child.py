@@ -8,6 +8,8 @@ from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
 from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
+from importer.chat_template.way_in import shipped
+from importer.chat_template.way_in.offers import with_offers
 from importer.engines import capabilities, registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
@@ -23,6 +25,7 @@ def warm() -> None:
     tables.sampling_table()
     parser_markers.warm()
     wrap.warm()
+    shipped.registry()
     for engine in registries.PINNED:
         capabilities.load(engine)
 
@@ -46,11 +49,14 @@ def _analyse(question: Question) -> Analysis:
         raise problem
     _check_something(snapshot)
     template, tokens = find.find(snapshot), vocabulary.read(snapshot)
+    named = find.named(snapshot)
     if question.override is not None:
-        template = template_of(question.override, template, tokens, renderer)
+        template = template_of(question.override, template, tokens, renderer, named)
     analysis = question.study
     if analysis is None and template is not None:
         analysis = analyze(template, tokens, renderer)
+        if question.override is None:
+            analysis = with_offers(analysis, template, named, tokens, renderer)
     facts = collect(
         snapshot, kind, analysis, question.platform, ignore_name=question.ignore_name,
         machine=question.machine, able=capabilities.load,

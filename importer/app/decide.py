@@ -12,9 +12,9 @@ from importer.app.preferences import DEVICE, FRONTEND, check_parsers, recalled
 from importer.app.session import ImportSession
 from importer.app.target import device_for
 from importer.chat_template import override
-from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.way_in.findings import KEY as WAY_IN
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
@@ -28,7 +28,7 @@ from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.parallelism import FitRequest
 from importer.progress import Progress, silent
-from importer.proof import Proof
+from importer.proof import Proof, prompt_evidence
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
 
@@ -93,7 +93,8 @@ class ImportRequest:
     @property
     def full_preferences(self) -> Preferences:
         """Return the preferences with the name of their template."""
-        return replace(self.preferences, template=self.template.name if self.template else None)
+        foreign = self.template is not None and not self.template.vendors
+        return replace(self.preferences, template=self.template.name if self.template and foreign else None)
 
     @property
     def backend(self) -> str | None:
@@ -121,7 +122,7 @@ class ImportRequest:
         earlier = receipt.request if receipt is not None and receipt.request is not None else {}
         template, word = self.template, earlier.get("template")
         if template is None and stored is not None and word is not None:
-            beside = None if word in CONVENTIONS else stored.chat_template()
+            beside = None if override.is_name(word) else stored.chat_template()
             template = override.again(word, None if beside is None else beside.text)
         if template is not None and template.name == override.NONE:
             template = None
@@ -246,6 +247,7 @@ def study_snapshot(
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
+        evidence = [e for e in evidence if e.key != WAY_IN]  # the engine renders otherwise
     if by_itself is not None:  # the engine's own code may write another format
         evidence = [replace(e, rule=_LATER.get(e.rule, e.rule)) for e in evidence]
     evidence += _override_evidence(request, study, analysis.kind, by_itself, target)
@@ -272,7 +274,16 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
     proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
-    return proof.only(target.has) if target.proved_by is not None else proof
+    if target.proved_by is not None:
+        proof = proof.only(target.has)
+    if studied.by_itself is not None or proof.failed:
+        return proof
+    progress(f"comparing {target.backend}'s prompts")
+    images = any(e.key == "modalities" and "image" in (e.value or ()) for e in studied.evidence)
+    prompts = bench.prompts(
+        studied.template, studied.tokens, studied.study, described[0], target, studied.python, images=images
+    )
+    return replace(proof, prompts=prompts)
 
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:
@@ -280,7 +291,9 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     from importer.memory.parallelism import FitRequest
 
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
+    prompts = () if proof is None else proof.prompts
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
+    evidence += prompt_evidence.evidence(prompts, target)
     preferences = request.full_preferences
     thinking = study.thinking if study is not None and study.samples else None
     setting = None if proof is None else proof.setting
@@ -293,6 +306,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     )  # fmt: skip
     evidence += choice.evidence
     decisions = decide(evidence, preferences, target, thinking, setting)
+    decisions = prompt_evidence.downgraded(decisions, prompts, target)
     override_text = None if request.template is None or studied.template is None else studied.template.text
     return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text)
 

@@ -14,7 +14,7 @@ from importer.app.target import bind
 from importer.config_file import field_paths
 from importer.config_file.build import kept, warnings
 from importer.config_file.diff import ABSENT, Change, KeyPath, differences, same
-from importer.config_file.field_paths import FACTS, OPTIONS, path_of
+from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS, path_of
 from importer.config_file.merge import Conflict
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
@@ -221,7 +221,9 @@ def _altered(
         new = Side(
             decided.get(key, UNDECIDED), [e for e in evidence if e["key"] == key], planned.target, __version__
         )
-        if same(old.value, new.value):
+        # An older importer did not record every remark: only its warnings are news.
+        unrecorded = key in REMARKS and key not in receipt.decisions
+        if unrecorded or same(old.value, new.value):
             why = _new_warnings(old.decision, planned.decisions.get(key))
         else:
             why = reasons(key, old, new, _why(planned.decisions.get(key)))

@@ -8,14 +8,17 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, EngineQuestion, Facts, Question, too_costly
-from importer.decisions.decision import Target
+from importer.decisions.decision import PYTHON, Frontend, Target
 from importer.proof.result import Proof
 from importer.sandbox import OverLimit, Sandbox
 from importer.sandbox.closing import Closing
 
 if TYPE_CHECKING:
+    from importer.chat_template.find import Template
     from importer.chat_template.samples import TemplateAnalysis
+    from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.parsers import ParserWorker, Tokens
+    from importer.proof.prompt_result import FrontendPrompts
 
 
 class ImportSession(Closing):
@@ -60,19 +63,61 @@ class ImportSession(Closing):
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
     ) -> Proof:
         """Return the proof of the engine's parsers, from the cache where this template was proved before."""
-        from importer.engines.parsers import ParserWorker
         from importer.proof.cache import cached
         from importer.proof.prove import prove
 
-        key = target.backend, target.plugin, target.frontend, python
-
         def ask() -> Proof:
             with self._proving:
-                if key not in self._workers:
-                    worker = ParserWorker(
-                        target.backend, python, plugin=target.plugin, frontend=target.frontend
-                    )
-                    self._workers[key] = self._stack.enter_context(worker)
-                return prove(study, tokens, declared, self._workers[key])
+                worker = self._worker(target.backend, python, target.plugin, target.frontend)
+                return prove(study, tokens, declared, worker)
 
         return cached(study, tokens, declared, target, ask)
+
+    def prompts(
+        self,
+        template: Template,
+        words: Vocabulary,
+        study: TemplateAnalysis,
+        tokens: Tokens,
+        target: Target,
+        python: Path,
+        *,
+        images: bool,
+    ) -> tuple[FrontendPrompts, ...]:
+        """Return the prompts of the engine's frontends beside ours, from the cache where they are known.
+
+        ``images`` is whether the model sees images. Raises SandboxError.
+        """
+        from importer.chat_template.render import Renderer
+        from importer.engines.renderers import RENDERING, EngineRenderer, WorkerRenderer
+        from importer.engines.renderers.rust import RustRenderer, program
+        from importer.proof.cache import cached_prompts
+        from importer.proof.prompts import Ours, compare, rendering_tokens
+
+        if target.backend not in RENDERING:
+            return ()
+        tokens = rendering_tokens(tokens, template, words)
+        path = None if target.frontend is None else program(python)
+
+        def ask() -> tuple[FrontendPrompts, ...]:
+            ours = Ours(template, words, Renderer(self.sandbox), study, images)
+            with self._proving:
+                own = None if target.frontend is None else PYTHON
+                worker = self._worker(target.backend, python, target.plugin, own)
+                engines: list[EngineRenderer] = [WorkerRenderer(worker)]
+                engines += [] if path is None else [RustRenderer(path)]
+                return tuple(compare(ours, tokens, engine) for engine in engines)
+
+        return cached_prompts(study, tokens, target, [] if path is None else [path], images, ask)
+
+    def _worker(
+        self, backend: str, python: Path, plugin: str | None, frontend: Frontend | None
+    ) -> ParserWorker:
+        """Return the warm worker of an engine; only one thread may use it at a time."""
+        from importer.engines.parsers import ParserWorker
+
+        key = backend, plugin, frontend, python
+        if key not in self._workers:
+            worker = ParserWorker(backend, python, plugin=plugin, frontend=frontend)
+            self._workers[key] = self._stack.enter_context(worker)
+        return self._workers[key]

@@ -33,6 +33,7 @@ from importer.chat_template.samples import (
     Thinking,
 )
 from importer.chat_template.vocabulary import Vocabulary
+from importer.chat_template.way_in.check import check
 from importer.reasons import Reason
 
 TOOLS_NAMED = re.compile(r"\btools?\b")
@@ -206,6 +207,7 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
             **({"template": probe.unsafe} if probe.unsafe is not None else {}),
         },
         form=style,
+        way_in=check(probe, thought),
         settings=settings,
         tools_named=TOOLS_NAMED.search(template.text) is not None,
     )

@@ -15,6 +15,7 @@ MAX_CHARACTERS = 1_000_000  # the longest real template known has 70,000
 DEFAULT = "default"
 TOOL_USE = "tool_use"
 FOLDER = "additional_chat_templates"
+REPOSITORY = "repository:"  # before the name of a template of the repository's own set
 FILES = ("tokenizer_config.json", "chat_template.json", "processor_config.json")
 
 
@@ -38,6 +39,14 @@ class Template:
     def digest(self) -> str:
         """Return the SHA-256 of the texts, hexadecimal."""
         return hashlib.sha256(f"{self.text}{self.plain}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def named(snapshot: Snapshot) -> dict[str, str]:
+    """Return the texts of the repository's set of templates by name."""
+    texts: dict[str, str] = {}
+    for name, text, _ in _places(snapshot):
+        texts.setdefault(name, text)
+    return {name: text for name, text in texts.items() if len(text) <= MAX_CHARACTERS}
 
 
 def find(snapshot: Snapshot) -> Template | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from importer.chat_template.conventions import CONVENTIONS
-from importer.chat_template.find import MAX_CHARACTERS, Template
+from importer.chat_template.find import MAX_CHARACTERS, REPOSITORY, Template
 from importer.chat_template.render import Renders
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
@@ -15,6 +16,7 @@ from importer.reasons import Reason
 
 NONE = "none"  # removes the override
 FILE = "file"  # name of an override from a file
+OWN_CALLS = "own-calls"  # tools of ours before the model's own calls
 
 
 class OverrideReason(StrEnum):
@@ -25,6 +27,7 @@ class OverrideReason(StrEnum):
     NOTHING_TO_DRESS = "nothing-to-dress"
     NOT_TEXT = "not-text"
     NO_FILE = "no-file"
+    NO_NAME = "no-name"
     TOO_LONG = "too-long"
     UNREADABLE = "unreadable"
 
@@ -33,7 +36,8 @@ class OverrideReason(StrEnum):
 class TemplateOverride:
     """The override of a template.
 
-    ``name``    of a convention, ``file``, or ``none`` to remove the override of an earlier import.
+    ``name``    of a convention, ``own-calls``, ``repository:NAME``, ``file``, or ``none`` to remove the
+                override of an earlier import.
     ``source``  the convention, or the path of the file; ``text`` the file's content.
     """
 
@@ -46,9 +50,21 @@ class TemplateOverride:
         """Return the value of the option: the name or the path."""
         return self.source if self.name == FILE else self.name
 
+    @property
+    def vendors(self) -> bool:
+        """Return whether it is a template of the repository, so that a proof shows the model's own form."""
+        return self.name.startswith(REPOSITORY)
+
+
+def is_name(word: str) -> bool:
+    """Return whether the value of the option names a template, and no file."""
+    return word in (NONE, OWN_CALLS) or word in CONVENTIONS or word.startswith(REPOSITORY)
+
 
 def by_name(name: str) -> TemplateOverride:
-    """Return the override with a convention, or ``none``."""
+    """Return the override by a name: a convention, one of the repository's templates, or ``none``."""
+    if name.startswith(REPOSITORY):
+        return TemplateOverride(name, f"the repository's template {name.removeprefix(REPOSITORY)}")
     return TemplateOverride(name, f"the convention {name}")
 
 
@@ -59,7 +75,7 @@ def read(word: str | None) -> TemplateOverride | None:
     """
     if word is None:
         return None
-    if word == NONE or word in CONVENTIONS:
+    if is_name(word):
         return by_name(word)
     text = _file(word)
     if not text.strip():
@@ -71,24 +87,33 @@ def read(word: str | None) -> TemplateOverride | None:
 
 def again(word: str | None, text: str | None) -> TemplateOverride | None:
     """Return the override of an earlier import; ``text`` is the template file beside its document."""
-    if word is None or (word not in CONVENTIONS and text is None):
+    if word is None or (not is_name(word) and text is None):
         return None
-    return by_name(word) if word in CONVENTIONS else TemplateOverride(FILE, word, text or "")
+    return by_name(word) if is_name(word) else TemplateOverride(FILE, word, text or "")
 
 
 def template_of(
-    override: TemplateOverride, own: Template | None, vocabulary: Vocabulary, renderer: Renders
+    override: TemplateOverride,
+    own: Template | None,
+    vocabulary: Vocabulary,
+    renderer: Renders,
+    named: Mapping[str, str] | None = None,
 ) -> Template:
-    """Return the template to serve with.
+    """Return the template to serve with; ``named`` holds the repository's set by name.
 
     Raises UsageError("bad-value") where the convention cannot wrap the model's own template.
     """
+    from importer.chat_template.conventions import own_calls
     from importer.chat_template.conventions.wrap import wrap
 
     if override.name == FILE:
         text = override.text
+    elif override.vendors:
+        text = _of_repository(override.name, named or {})
     elif own is None:
         raise _refused(override.name, Reason(OverrideReason.NOTHING_TO_DRESS))
+    elif override.name == OWN_CALLS:
+        text = own_calls.offer(own, vocabulary, renderer)
     else:
         text = wrap(own, override.name, vocabulary, renderer)
     if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
@@ -96,11 +121,19 @@ def template_of(
     return Template(text, override.source)
 
 
+def _of_repository(word: str, named: Mapping[str, str]) -> str:
+    text = named.get(word.removeprefix(REPOSITORY))
+    if text is None:
+        known = tuple(f"{REPOSITORY}{name}" for name in named)
+        raise _refused(word, Reason(OverrideReason.NO_NAME, known=known))
+    return text
+
+
 def _file(word: str) -> str:
     path = Path(word)
     try:
         if not path.is_file():
-            raise _refused(word, Reason(OverrideReason.NO_FILE, known=(*CONVENTIONS, NONE)))
+            raise _refused(word, Reason(OverrideReason.NO_FILE, known=(*CONVENTIONS, OWN_CALLS, NONE)))
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:

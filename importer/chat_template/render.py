@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -14,6 +15,7 @@ from importer.sandbox.closing import Closing
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox
 
+CLOCK = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)  # the time of every rendering
 CPU_SECONDS = 2.0  # for one exchange; real templates need 0.1 s
 SETTING_UP = 1.0  # seconds of processor time of a call beside its rendering
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from typing import Any, Literal, NoReturn
 
@@ -20,6 +20,7 @@ import jinja2.parser
 import jinja2.sandbox
 
 from importer.chat_template.render import (
+    CLOCK,
     RefusalReason,
     Rendered,
     RenderExchange,
@@ -32,7 +33,6 @@ from importer.reasons import Reason
 from importer.sandbox.codec import codec_of
 from importer.sandbox.limits import OutOfTimeError, processor
 
-CLOCK = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)
 _later = timedelta()
 MAX_POWER_BITS = 4096
 MAX_REPEATED = 1_000_000

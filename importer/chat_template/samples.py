@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+from importer.chat_template.way_in.findings import WayIn
 from importer.reasons import Reason
 
 
@@ -117,6 +118,7 @@ class TemplateAnalysis:
     ``tools_prompt``    the text that tools add to the prompt: where a template prints no calls, its
                         instructions may still name the format.
     ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
+    ``way_in``          what a request loses on its way into the prompt.
     ``settings``        the answers again, under each value of a switch that keeps the default's prompt.
     """
 
@@ -130,5 +132,6 @@ class TemplateAnalysis:
     problems: Mapping[str, Reason] = field(default_factory=dict)
     form: Mapping[str, Any] = field(default_factory=dict)
     tools_prompt: str = ""
+    way_in: WayIn | None = None
     settings: tuple[SettingSamples, ...] = ()
     tools_named: bool = False

@@ -58,6 +58,15 @@ def _offer(fields: Mapping[str, Any]) -> str:
     return f"{names} would offer it tools in words of ours"
 
 
+def _shown(fields: Mapping[str, Any]) -> str:
+    """Return the flag for each of {templates}, and for the {files} of {source}."""
+    named = [f"--template {name}" for name in fields["templates"]]
+    theirs = [name for name in named if name.startswith("--template repository:")]
+    files = [f"--template with the file {path} of {fields['source']}" for path in fields["files"]]
+    ours = [name for name in named if name not in theirs]
+    return f"{' or '.join((*theirs, *files, *ours))} would show them"
+
+
 def _lacking(fields: Mapping[str, Any]) -> str:
     """Return what {engine} lacks without the code, and the flag that allows it."""
     parts = " and no ".join(fields["parts"])
@@ -71,6 +80,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
     "Unavailable.not-installed": _not_installed,
     "ForeignReason.would-offer": _offer,
+    "WayInEffect.template-offered": _shown,
     "CodeReason.lacking": _lacking,
     "CodeReason.needed": "{engine} will not start without this code: " + CODE,
     "CodeReason.not-known": "whether {engine} starts without this code is not known; " + CODE,

@@ -8,8 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import Decision, Decisions
+from importer.decisions.frontends import FrontendReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
+from importer.decisions.prompts import PromptVerdict
+from importer.decisions.way_in import WayInEffect
 from importer.memory.choose import FitReason
 from importer.messages import render
 from importer.reasons import Reason
@@ -29,8 +32,10 @@ class AttentionReason(StrEnum):
     WILL_NOT_START = "will-not-start"
     NEEDS_CODE = "needs-code"
     FOREIGN_CODE = "foreign-code"
+    PROMPTS = "prompts"
     PARSER = "parser"
     NO_TOOLS = "no-tools"
+    WAY_IN = "way-in"
     CONFLICT = "conflict"
     OTHER = "other"
 
@@ -41,7 +46,14 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
+    PromptVerdict: AttentionReason.PROMPTS,
+    WayInEffect: AttentionReason.WAY_IN,
+    FrontendReason: AttentionReason.PARSER,
 }
+# Without tools in the prompt a tool parser has nothing to read.
+TOOLS_HIDDEN = (WayInEffect.HIDDEN, WayInEffect.SOMETIMES)
+# Reasons that name another template.
+OFFERS = (ForeignReason.WOULD_OFFER, WayInEffect.OFFER)
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 
 
@@ -79,7 +91,9 @@ def _marked(decisions: Decisions) -> Iterator[Attention]:
         for reason in decision.why:
             inner = reason.fields.get("reason")
             if is_warning(reason) and isinstance(inner, Reason):
-                yield Attention(OF_WARNINGS.get(type(inner.kind), AttentionReason.OTHER), key, inner)
+                kind = OF_WARNINGS.get(type(inner.kind), AttentionReason.OTHER)
+                kind = AttentionReason.NO_TOOLS if inner.kind in TOOLS_HIDDEN else kind
+                yield Attention(kind, key, inner, _offers(decision) if inner.kind in TOOLS_HIDDEN else ())
 
 
 def _code(decisions: Decisions) -> Iterator[Attention]:
@@ -95,13 +109,16 @@ def _is_true(decision: Decision | None) -> bool:
 
 
 def _tools(decisions: Decisions) -> Iterator[Attention]:
-    """Yield a chat model that calls no tools, unless a person set it so."""
+    """Yield a chat model that calls no tools, unless a person set it so, or the engine needs no parser."""
     kind, parser = decisions.get("kind"), decisions[TOOLS]
     chats = kind is None or kind.value == "chat"
     if chats and parser.value is None and parser.why and not _set(parser):
-        offers = tuple(reason for reason in parser.why if reason.kind is ForeignReason.WOULD_OFFER)
-        yield Attention(AttentionReason.NO_TOOLS, TOOLS, parser.why[0], offers)
+        yield Attention(AttentionReason.NO_TOOLS, TOOLS, parser.why[0], _offers(parser))
+
+
+def _offers(decision: Decision) -> tuple[Reason, ...]:
+    return tuple(reason for reason in decision.why if reason.kind in OFFERS)
 
 
 def _set(decision: Decision) -> bool:
-    return decision.why[0].kind is WeighReason.SET_BY_USER
+    return decision.why[0].kind in (WeighReason.SET_BY_USER, FrontendReason.BUILT_IN)

@@ -18,7 +18,7 @@ FACTS = (
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-REMARKS = ("code",)
+REMARKS = ("code", "prompts", "way_in")
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.samples import Thinking
-from importer.decisions import frontends
+from importer.decisions import frontends, way_in
 from importer.decisions.decision import Chosen, Decision, Preferences, Target
 from importer.decisions.parsers import decide_parser
 from importer.decisions.precedence import by_user, decide_setting
@@ -46,6 +46,7 @@ def decide(
         facts = [e for e in evidence if e.key == key]
         decisions[key] = decide_parser(key, facts, preferences, target, str(kind))
     decisions |= frontends.settle({key: decisions[key] for key in PARSERS}, target)
+    decisions = way_in.apply(decisions, evidence, target)
     for key, value in preferences.values.items():
         if key not in decisions:
             decisions[key] = by_user(value)

@@ -27,6 +27,7 @@ from importer.signals.evidence import Evidence, Rule, Source, warning
 SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
 ALIKE = (Rule.TYPE_LINE, Rule.TYPE_NAME, Rule.NAME_LIKE)
 FILE = "file"  # name of an override from a file
+OWN_CALLS = "own-calls"  # name of tools of ours before the model's own calls
 NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 
@@ -37,6 +38,7 @@ class ForeignReason(StrEnum):
     OF_A_FILE = "of-a-file"
     OF_CONVENTION = "of-ours"
     WOULD_OFFER = "would-offer"
+    OWN_CALLS = "own-calls"
 
 
 def under_override(
@@ -62,6 +64,8 @@ def _declared(decision: Decision, template: str) -> Decision:
         return decision
     convention = Reason(ForeignReason.OF_CONVENTION, template=template)
     note = Reason(ForeignReason.OF_A_FILE) if template == FILE else convention
+    if template == OWN_CALLS:
+        note = Reason(ForeignReason.OWN_CALLS)
     return replace(decision, status="declared", why=(note, *decision.why))
 
 

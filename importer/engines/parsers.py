@@ -154,6 +154,7 @@ class ParserWorker(Closing):
         self._arguments = [script] if plugin is None or frontend == RUST else [script, plugin]
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
+        self.parses = engine == "vllm" and frontend != RUST  # transformers stands beside it
 
     def close(self) -> None:
         """End the worker; the next question starts another."""
@@ -202,6 +203,24 @@ class ParserWorker(Closing):
         """
         answers = self._judged("stream", tokens, samples, asks)
         return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
+
+    def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]:
+        """Return transformers' reading of the samples by the response template in the tokens' settings."""
+        fields: dict[str, Any] = {"samples": [_sample(s) for s in samples], "limit": self._seconds}
+        listed: Any = self._plain("parse_response", tokenizer=_tokenizer(tokens), **fields)[0]
+        return tuple(map(_reading, listed))
+
+    def render(
+        self, tokens: Tokens, conversations: Sequence[Mapping[str, Any]], formats: Sequence[str]
+    ) -> tuple[Sequence[Mapping[str, Any] | Reason], ...]:
+        """Return for each form of contents the prompts of the server: ``text`` and the ``format`` that
+        applied, or the reason of a refusal.
+
+        A conversation has ``messages``, ``tools`` and ``kwargs``. MLX servers have one form.
+        """
+        fields = {"conversations": [*conversations], "formats": [*formats], "limit": self._seconds}
+        items = self._plain("render", count=len(conversations), tokenizer=_tokenizer(tokens), **fields)
+        return tuple([_failure(one["error"]) if "error" in one else one for one in item] for item in items)
 
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
@@ -252,14 +271,15 @@ class ParserWorker(Closing):
             return {"tool": one, "reasoning": one}
         return {"tool": ask.tool, "reasoning": ask.reasoning}
 
-    def _plain(self, operation: str, **fields: Any) -> Sequence[Mapping[str, Any]]:
+    def _plain(self, operation: str, *, count: int = 1, **fields: Any) -> Sequence[Any]:
+        """Return the items of an answer, each made of ``count`` pieces of work."""
         warm = self._conversation is not None
         try:
-            return [*self._ask(operation, GRACE_SECONDS + self._seconds, **fields)]
+            return [*self._ask(operation, GRACE_SECONDS + self._seconds * count, **fields)]
         except WorkerLostError as loss:
             self.close()
             if warm:  # it may have died since the last question
-                return self._plain(operation, **fields)
+                return self._plain(operation, count=count, **fields)
             raise self._failed(loss.reason) from None
 
     def _ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:

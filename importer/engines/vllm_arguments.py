@@ -13,6 +13,7 @@ from importer.reasons import Reason
 # Nothing here loads code or opens files.
 ARGUMENTS = (
     "all2all_backend", "allow_deprecated_quantization", "async_scheduling", "attention_backend", "block_size",
+    "chat_template_content_format",
     "config_format", "cpu_offload_gb", "data_parallel_address", "data_parallel_backend",
     "data_parallel_hybrid_lb", "data_parallel_rpc_port", "data_parallel_size", "data_parallel_size_local",
     "data_parallel_start_rank", "decode_context_parallel_size", "disable_cascade_attn",
@@ -25,7 +26,10 @@ ARGUMENTS = (
     "scheduling_policy", "seed", "speculative_config", "tokenizer_mode", "tool_strict_level",
 )  # fmt: skip
 # Where vLLM would also take the name of a class, and import it.
-CHOICES = {"distributed_executor_backend": ("mp", "ray", "uni")}
+CHOICES = {
+    "chat_template_content_format": ("auto", "string", "openai"),
+    "distributed_executor_backend": ("mp", "ray", "uni"),
+}
 SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no second model, no class by name
 
 

@@ -28,7 +28,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     origin = vllm_service.origin
     mounted = origin.hub_id is None
     service: dict[str, Any] = {
-        "image": f"{IMAGES[vllm_service.device]}:v{version(document)}",
+        "image": f"{IMAGES[vllm_service.device]}:v{version(document, vllm_service.device)}",
         "entrypoint": ["vllm", "serve"],
         "command": [MODEL if mounted else origin.model, *vllm_service.words],
         "environment": [

@@ -45,7 +45,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     model: dict[str, Any] = {
         "modelFormat": {"name": "vLLM"},
         "runtime": RUNTIME,
-        "image": f"{IMAGES[service.device]}:v{version(document)}",
+        "image": f"{IMAGES[service.device]}:v{version(document, service.device)}",
         "storageUri": f"hf://{origin.hub_id}{revision}",
         "args": [_literal(word) for word in service.words],
         "env": [

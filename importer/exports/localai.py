@@ -37,7 +37,10 @@ UNSAID: dict[str, dict[str, Any]] = {
     "mlx": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
     "mlx-vlm": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
 }
-SERVERS = ("tool_strict_level",)  # engine_args of vLLM's server, not of its engine: LocalAI fails on them
+SERVERS = (
+    "chat_template_content_format",
+    "tool_strict_level",
+)  # engine_args of vLLM's server, not of its engine: LocalAI fails on them
 PENALTIES = ("repeat_penalty", "presence_penalty")  # LocalAI takes 0 for unset and uses its own table
 MODALITIES = {"image", "video", "audio"}
 THINKING = "enable_thinking"

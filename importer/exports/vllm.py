@@ -159,10 +159,10 @@ def with_files(name: str, text: str, service: VllmService) -> Exported:
     return Exported({name: text, **files}, service.lost)
 
 
-def version(document: Document) -> str:
-    """Return the engine version of the document, for image tags."""
+def version(document: Document, device: Device) -> str:
+    """Return the engine version of the document, for image tags; without one that of the device's build."""
     engine = (document.get("importer") or {}).get("engine") or {}
-    engine_version = str(engine.get("version") or PINNED["vllm"])
+    engine_version = str(engine.get("version") or PINNED["vllm" if device == "cpu" else "vllm-cuda"])
     if not VERSION.fullmatch(engine_version):
         raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=engine_version))
     return engine_version

@@ -2,7 +2,8 @@
 
 After vLLM 0.32.0, ``v1/core/kv_cache_utils.py``: layers of one kind share a block table. Kinds with
 different pages get one page size (more tokens in a block, or padding). Each kind is split into groups with
-as many layers as the rarest kind has. A block of the pool holds one page of each layer of a group.
+as many layers as the rarest kind has. A block of the pool holds one page of each layer of a group. 0.33.0
+has the same rules, in ``kv_cache_config_builder.py`` and ``kv_cache_planning.py`` beside it.
 """
 
 from __future__ import annotations

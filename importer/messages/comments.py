@@ -21,8 +21,10 @@ HEADS: Mapping[str, str] = {
     "will-not-start": "the engine does not start with this model",
     "needs-code": "the engine may need the repository's own code",
     "foreign-code": "code of other repositories is named",
+    "prompts": "the engine loses text of some prompts",
     "parser": "the engine and the {key} disagree",
     "no-tools": "no tools reach the prompt",
+    "way-in": "the chat template loses parts of requests",
     "conflict": "an edit and an import changed one value",
     "other": "see {key}",
 }
@@ -60,7 +62,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chunked-prefill": "{engine}",
         "latent-attention": "without AMX",
     },
-    "KinReason": {"named": "type {model_type}", "like": "named like {name}"},
+    "KinReason": {"named": "type {model_type}", "like": "model name"},
     "ShownReason": {
         "no-template": "no template",
         "made-for": "template {convention}",
@@ -158,8 +160,18 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
     },
-    "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
-    "PinReason": {"default-unsaid": "the default of the template"},
+    "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
+    "FrontendReason": {
+        "built-in": "{engine}",
+        "one-for-both": "both kinds",
+        "not-one-for-both": "both kinds",
+    },
+    "ForeignReason": {
+        "of-a-file": "given template",
+        "of-ours": "template {template}",
+        "own-calls": "template own-calls",
+    },
+    "PinReason": {"default-unsaid": "template's default"},
     "SamplingReason": {
         "for-other-answers": "{reason}",
         "sets-of-both-ways": "both modes",

@@ -106,6 +106,7 @@ DECIDE: dict[str, dict[str, Text]] = {
         "tools-given": "the user gives it tools with a chat template; it said: {said}",
         "of-a-file": "read from a chat template that the user gave, which shows nothing about the model",
         "of-ours": "read from a chat template of ours ({template}), which shows nothing about the model",
+        "own-calls": "the calls are the model's own, and the words that offer the tools are ours",
         "would-offer": _templates,
     },
     "PinReason": {
@@ -144,6 +145,11 @@ def _splits(fields: Mapping[str, Any]) -> str:
     return f"{fields['case']}: {fields['different']} of {fields['count']} splits differ, first {where}"
 
 
+def _derived(fields: Mapping[str, Any]) -> str:
+    of = f"{fields['engine']} {fields['frontend'] or ''}".strip()
+    return f"proved on {of} and transformers: {', '.join(fields['fields'])} hf, {fields['cases']} cases"
+
+
 PROOF: dict[str, dict[str, Text]] = {
     "JudgeReason": {
         "error": "{words}",
@@ -165,6 +171,13 @@ PROOF: dict[str, dict[str, Text]] = {
         "incomplete": "{case}: {problem}; {other} reads it",
         "loses-stream": "{case}: lost token by token; {other} loses less",
         "reads-unmarked": "it reads a call without its markers too",
+    },
+    "TemplateReason": {
+        "proved": _derived,
+        "limits": "the parser hf rejects strict tools, a required or named tool choice and "
+        "parallel_tool_calls=false",
+        "not-derived": "its chat template shows no format that a response template could read",
+        "incomplete": "no derived response template reads every case; {case}: {problem}",
     },
     "ProofReason": {
         "read": _read,
@@ -205,12 +218,17 @@ TEMPLATE: dict[str, dict[str, Text]] = {
     "OverrideReason": {
         "characters": "it holds characters that no file of text has",
         "empty": "the file is empty",
+        "no-name": "the repository has no template of that name; it has {known}",
         "no-file": "file not found; known names: {known}",
         "not-text": "the file is not UTF-8 text",
         "nothing-to-dress": "the model has no chat template of its own whose turns could be kept; "
         "give a file",
         "too-long": "the file holds more than {limit:,} characters",
         "unreadable": "the file cannot be read ({problem})",
+    },
+    "OwnCallsReason": {
+        "no-calls": "the model's own template writes no call",
+        "hidden": "the model's own template does not show its system turn",
     },
     "DressReason": {
         "changed": "it would change what the model's own template writes without tools",

@@ -88,7 +88,7 @@ def _thinks(fields: Mapping[str, Any]) -> str:
         default = {True: "on", False: "off", None: "unsaid"}[fields["default"]]
         return f"{says}, switched by {fields['switch']}, by default {default}"
     if fields["alike"]:
-        return f"{says}, as models that write {fields['alike']} calls do"
+        return f"{says}, in a block of its own"
     if fields["idle"]:
         return f"{says}, but neither opens one nor switches it: nothing shows that this model thinks"
     return says

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -15,11 +15,15 @@ from importer.config_file.store import write_all
 from importer.decisions.decision import Target
 from importer.engines.parsers import Tokens
 from importer.errors import DocumentError
+from importer.proof.prompt_result import FrontendPrompts
 from importer.proof.result import JudgeReason, Proof
 from importer.sandbox.codec import codec_of
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("proof", "chat_template", "engines/parser_worker", "engines/parser_plugin", "engines/parsers.py")
+CODE = (
+    "proof", "chat_template", "engines/parser_worker", "engines/parser_plugin", "engines/renderers",
+    "engines/parsers.py",
+)  # fmt: skip
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenizer.model")
 
 
@@ -40,6 +44,34 @@ def cached(
     except DocumentError:
         return proof  # an unwritable cache costs only time
     return proof
+
+
+def cached_prompts(
+    analysis: TemplateAnalysis,
+    tokens: Tokens,
+    target: Target,
+    programs: Sequence[Path],
+    images: bool,
+    ask: Callable[[], tuple[FrontendPrompts, ...]],
+) -> tuple[FrontendPrompts, ...]:
+    """Return the cached prompts, else the result of ``ask``, cached unless a frontend did not start.
+
+    ``programs`` are the frontends that are files of their own; ``images`` is whether the model sees.
+    """
+    digest = hashlib.sha256(f"{_key(analysis, tokens, True, target)} {images}".encode())
+    for program in programs:
+        status = program.stat()
+        digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())
+    path = home() / "cache" / "prompts" / f"{digest.hexdigest()}.json"
+    try:
+        return tuple(map(FrontendPrompts.from_json, json.loads(path.read_text(encoding="utf-8"))))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    prompts = ask()
+    if not any(one.failed is not None for one in prompts):
+        with suppress(DocumentError):  # an unwritable cache costs only time
+            write_all({path: json.dumps([one.to_json() for one in prompts], ensure_ascii=False)})
+    return prompts
 
 
 def _had_accident(proof: Proof) -> bool:

@@ -57,21 +57,21 @@ def shortfall(verdict: Judged, attained: frozenset[str]) -> tuple[str, ...]:
     return tuple(case for case in verdict.failed if case in attained)
 
 
-def ranked(verdicts: Sequence[V], preferred: Sequence[str]) -> tuple[V, ...]:
+def ranked(verdicts: Sequence[V], closeness: Mapping[str, tuple[int, ...]]) -> tuple[V, ...]:
     """Return the verdicts, the most complete first.
 
     Completeness is first the cases of whole answers, then those of streams token by token. Among equals come
-    parsers without a setting of the document, with the fewest losses in larger pieces, without a grammar
-    that forbids the format, then the order of ``preferred``.
+    parsers with the fewest losses in larger pieces, without a setting of the document, with the closest
+    markers (the least ``closeness``), and without a grammar that forbids the format.
     """
     attained = attainable(verdicts)
-    place = {name: at for at, name in enumerate(preferred)}
+    last = (max(closeness.values(), default=()),) if closeness else ()
 
     def key(verdict: V) -> tuple[Any, ...]:
+        near = closeness.get(verdict.parser, *last) if closeness else ()
         return (
             not verdict.reads, verdict.liberal, len(shortfall(verdict, attained)), len(verdict.stepwise),
-            bool(verdict.setting), verdict.losses, verdict.forbidden is not None,
-            place.get(verdict.parser, len(place)),
+            verdict.losses, bool(verdict.setting), near, verdict.forbidden is not None,
         )  # fmt: skip
 
     return tuple(sorted(verdicts, key=key))

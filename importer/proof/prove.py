@@ -20,7 +20,7 @@ from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.parser_markers import fitting
+from importer.signals.parser_markers import closeness
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
 # vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
@@ -135,14 +135,14 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
     )
 
 
-def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, list[str]]:
-    """Return for each field the parsers that know the format's markers, the closest first."""
+def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Return for each field how close the parsers' markers are to the format."""
     text = "".join(s.prompt + s.completion for s in analysis.samples)
     calls = learn_format(analysis.samples)
     block = SHAPE.findall(" ".join(analysis.thinking.markers or ()))
     return {
-        "tool_parser": fitting(engine, "tool", calls.markers if calls is not None else (), text),
-        "reasoning_parser": fitting(engine, "reasoning", block, text),
+        "tool_parser": closeness(engine, "tool", calls.markers if calls is not None else (), text),
+        "reasoning_parser": closeness(engine, "reasoning", block, text),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
 from importer.proof.completeness import complete, equals, incomplete
+from importer.proof.prompt_result import FrontendPrompts
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
 
@@ -172,6 +173,7 @@ class Proof:
     ``inferred``  the parsers that an engine infers by itself: field to parser or ``None``.
     ``tools_rendered``  whether offered tools reach the prompt.
     ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
+    ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
     """
 
     engine: str
@@ -184,6 +186,7 @@ class Proof:
     inferred: Mapping[str, str | None] = field(default_factory=dict)
     tools_rendered: bool = True
     frontend: str | None = None
+    prompts: tuple[FrontendPrompts, ...] = ()
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -194,6 +197,11 @@ class Proof:
     def shown(self) -> str:
         """Return the version for people, with a frontend that is not the one in Python."""
         return self.version if self.frontend in (None, "python") else f"{self.version} {self.frontend}"
+
+    @property
+    def failed(self) -> bool:
+        """Return whether the engine's worker failed."""
+        return any(reason.kind is ProofReason.ENGINE_FAILED for reason in self.unasked.values())
 
     def reads(self, key: str) -> list[str]:
         """Return the parsers that read the template, the best first."""
@@ -254,6 +262,7 @@ class Proof:
             "tools_rendered": self.tools_rendered,
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
+            "prompts": [one.to_json() for one in self.prompts],
         }
 
     @classmethod
@@ -274,6 +283,7 @@ class Proof:
             data["inferred"],
             data.get("tools_rendered", True),
             data.get("frontend"),
+            prompts=tuple(map(FrontendPrompts.from_json, data.get("prompts", ()))),
         )
 
     def explain(self) -> Iterator[str]:
@@ -294,6 +304,8 @@ class Proof:
                     yield f"    under the document's {dict(v.setting)}"
         for key, reason in self.unasked.items():
             yield f"  {key}: not asked: {render(reason)}"
+        for one in self.prompts:
+            yield from one.explain()
 
 
 def _unasked(data: Mapping[str, Any], key: str, text: str) -> Reason:

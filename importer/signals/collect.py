@@ -25,6 +25,7 @@ from importer.signals import (
     speculation,
     stop_words,
     template_markers,
+    way_in,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import Evidence
@@ -67,6 +68,7 @@ def collect(
         *quantisation.evidence(snapshot),
         *backend.evidence(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
+        *way_in.evidence(analysis, template),
     ]
 
 
@@ -86,14 +88,16 @@ def for_engine(
     its version. ``ignore_name`` leaves out the repository's name.
     """
     able = able or Abilities(engine)
+    name = "" if ignore_name else own_name(snapshot)
+    thinks = declared_parsers.is_possible("reasoning_parser", facts, name)
     named = [
         f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
         for f in facts
     ]
     return [
-        *(f for f in named if f is not None),
+        *(way_in.for_engine(f, engine) for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
-        *declared_parsers.model_type_match(snapshot, parsers, facts, ignore_name=ignore_name),
+        *declared_parsers.model_type_match(snapshot, parsers, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
         *context.evidence(snapshot, able),

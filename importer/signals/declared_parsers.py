@@ -19,6 +19,7 @@ from importer.signals.parser_markers import translate
 from importer.signals.template_markers import ShownReason
 
 FILE = "tokenizer_config.json"
+CHAT = re.compile(r"(?:^|[^a-z])(?:instruct|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
 INSTRUCT = re.compile(r"(?:^|[^a-z])(?:instruct|base|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
 
 
@@ -65,19 +66,14 @@ class KinReason(StrEnum):
 
 
 def model_type_match(
-    snapshot: Snapshot,
-    parsers: Mapping[str, Mapping[str, str]],
-    shown: Sequence[Evidence],
-    *,
-    ignore_name: bool,
+    snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool
 ) -> list[Evidence]:
     """Return a tool parser of exactly the type's name, and a reasoning parser of its name or its line.
 
-    ``parsers`` is the target engine's registry: field to names and their classes. ``shown`` may rule out
-    reasoning; one model type has thinking and other models.
+    ``parsers`` is the target engine's registry: field to names and their classes. ``thinks`` is whether the
+    model may reason; one model type has thinking and other models.
     """
     facts = []
-    thinks = _possible("reasoning_parser", shown, _named(snapshot, ignore_name))
     tools = parsers.get("tool_parser", {})
     for model_type in model_types(snapshot):
         tool = exact(model_type, tools)
@@ -105,13 +101,14 @@ def name_match(
     unversioned name is like it.
     """
     found = []
-    named = _named(snapshot, ignore_name)
+    named = () if ignore_name else (own_name(snapshot),)
     bare = any(fact.reason.kind is ShownReason.NO_TEMPLATE for fact in facts)
+    if bare and not any(CHAT.search(name) for name in named):
+        named = ()  # a base model has the same name
     for key in ("tool_parser", "reasoning_parser"):
-        if not _possible(key, facts, named):
+        if not is_possible(key, facts, "" if ignore_name else own_name(snapshot)):
             continue
-        # A repository's name alone does not show a chat model: its base model is named so too.
-        for name in dict.fromkeys((*model_types(snapshot), *(() if bare else named))):
+        for name in dict.fromkeys((*model_types(snapshot), *named)):
             for liked in closest(name, parsers.get(key, {})):
                 if liked.likeness is not Likeness.EARLIER or liked.version:
                     reason = Reason(KinReason.LIKE, name=name, parser=liked.parser)
@@ -119,11 +116,7 @@ def name_match(
     return found
 
 
-def _named(snapshot: Snapshot, ignore_name: bool) -> tuple[str, ...]:
-    return () if ignore_name else (own_name(snapshot),)
-
-
-def _possible(key: str, facts: Sequence[Evidence], named: Sequence[str]) -> bool:
+def is_possible(key: str, facts: Sequence[Evidence], name: str) -> bool:
     """Return whether the template leaves it open that the model calls tools, or reasons.
 
     Without a template a name for instructions means no reasoning.
@@ -132,7 +125,7 @@ def _possible(key: str, facts: Sequence[Evidence], named: Sequence[str]) -> bool
     if key == "tool_parser":
         return not any(r.kind is ShownReason.NO_CALLS and not r.fields["shown"] for r in shown)
     if any(r.kind is ShownReason.NO_TEMPLATE for r in shown):
-        return not any(INSTRUCT.search(name) for name in named)
+        return INSTRUCT.search(name) is None
     return any(r.kind is ShownReason.THINKS and not r.fields["idle"] for r in shown)
 
 

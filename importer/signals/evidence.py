@@ -59,8 +59,10 @@ class Rule(StrEnum):
     GENERATION_CONFIG_USUAL = "generation-config-usual", "vendor"  # for the mode that is not the document's
     END_TOKENS = "end-tokens", "vendor"
     END_OF_TURN = "end-of-turn", "vendor"
+    TEMPLATE_RENDERED = "template-rendered", "vendor"  # what of a request the template writes
     MACHINE = "machine", "engine-default"
     FITS = "fits", "engine-default"  # the device has room for it
+    PROMPTS = "prompts", "proved"  # what the engine's own rendering loses
     TOKENIZER = "tokenizer", "vendor"
     IMPORTER = "importer", "table"
     ENGINE = "engine", "engine-default"

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from importer.app.decide import fit
-from importer.chat_template import find, markers, reasoning, vocabulary
+from importer.chat_template import find, learnt_format, markers, reasoning, vocabulary
 from importer.chat_template.find import Template
 from importer.chat_template.markers import Marks
+from importer.chat_template.samples import Sample
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import capabilities
@@ -31,10 +32,11 @@ from importer.signals import (
     mistral_files,
     modalities,
     name,
+    name_likeness,
+    parser_markers,
     quantisation,
     speculation,
     stop_words,
-    wire_formats,
 )
 from importer.signals.engine_capabilities import Machine
 from importer.signals.kind import find_kind
@@ -102,6 +104,11 @@ def evidence(one: Snapshot) -> None:
     weights.files(one)
     hub_weights.weight_files(one.files)
     allowlist.choose(one.files, "a/b")
+
+
+def called(text: str) -> Sample:
+    """A call whose text a template wrote."""
+    return Sample("one-call", "", f"{text} get_weather city Paris {text}")
 
 
 def marked(text: str) -> None:
@@ -237,8 +244,12 @@ READERS = (
     ("markers out of many tokens", declared, "chat_template.markers", 800, as_is),
     ("thinking", thought, "chat_template.markers chat_template.reasoning chat_template.tool_calls chat_template.probe chat_template.reasoning", 10_000, as_is),
     ("templates", template, "chat_template.find", 3_000, as_is),
-    ("formats", lambda t: (wire_formats.format_of(t, t), wire_formats.instructed(t), wire_formats.block_parser(t, None)),
-     "", 20_000, as_is),
+    ("formats", lambda t: (learnt_format.learn_format([called(t)]), learnt_format.unmarked(called(t))),
+     "chat_template.learnt_format", 10_000, as_is),
+    ("markers of parsers", lambda t: (parser_markers.fitting("vllm", "tool", [t[:99]], t),
+     [*parser_markers.markers_in(t, "vllm", "tool")]), "", 20_000, as_is),
+    ("likeness of names", lambda t: name_likeness.closest(t, {"qwen3": "A", "hy_v3": "B"}), "signals.name_likeness", 2_000,
+     as_is),
     ("a file of JSON", lambda t: parse_object(t, "f", "a/b"), "hub.snapshot", 20_000, as_is),
     ("reference", reference.parse, "hub.reference", 2_000, as_is),
     ("revision", lambda t: reference.parse("a/b", t), "hub.reference", 2_000, as_is),

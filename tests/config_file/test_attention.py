@@ -85,7 +85,7 @@ def test_it_is_the_same_everywhere(desk: Desk) -> None:
     desk.hub.repos["acme/chat"].commit({**CHAT, "generation_config.json": {"temperature": 0.1, "top_p": 0.9}})
     edit_file = desk.folder / "models" / "chat.yaml"
     edit_file.write_text(text.replace("top_p: 0.9", "top_p: 0.5"))
-    assert desk("acme/chat", "--no-validate", "--set", "tool_parser=hermes").code == 0
+    assert desk("acme/chat", "--no-validate", "--set", "tool_parser=none").code == 0
     assert "# attention" not in edit_file.read_text()
     assert "edited in this file" in edit_file.read_text()
     assert receipt(desk, "chat")["warnings"] == []

@@ -21,7 +21,6 @@ from importer.reasons import Reason, key_of
 from importer.signals import tables
 from importer.signals.evidence import Status
 from importer.signals.family import ModelNameReason
-from importer.signals.wire_formats import FORMATS
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Repo
 from tests.models.formats import FORMATS as MODELS
@@ -41,8 +40,11 @@ UNDECIDING = {
             "as-trained file-holds made-from no-tensor not-held not-of-this-type "
             "not-on-processors quantised-later tensor-holds"
         ),
+        "PromptVerdict": "differ lost not-started own-code",
         "FitReason": "no-length not-known quantised-is-smaller would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
+        "WayInEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
+        "WayInReason": "checked",
         "GenerationReason": "all-tokens new-tokens not-done unusable",
         "KindReason": "only-gguf",
         "KindRemedy": "drafted made-from original other-engine",
@@ -52,8 +54,9 @@ UNDECIDING = {
             "too-old-a-card trial-failed"
         ),
         "ParserReason": (
-            "forbidden heard-later known-to-have-none none-reads not-registered only-liberal "
-            "proof-agrees read-not-trained refuted taken-by-itself takes-another user-refuted"
+            "beaten forbidden heard-later known-to-have-none none-reads not-registered only-liberal "
+            "proof-agrees read-not-trained refuted same-effect taken-by-itself takes-another tools-unseen "
+            "user-refuted"
         ),
         "SamplingReason": "both-ways-differ",
         "StopReason": "unnamed",
@@ -69,7 +72,7 @@ LONGEST: dict[str, Any] = {
     "file": "preprocessor_config.json",
     "engine": "vllm-mlx 0.32.2",
     "version": "0.32.2",
-    "format": max((f.name for f in FORMATS), key=len),
+    "format": "<|tool_calls_section_begin|> json",
     "convention": "pythonic",
     "template": "pythonic",
     "rope": "longrope",

@@ -33,7 +33,10 @@ def fact(rule: str, value: Any, key: str = "tool_parser") -> Evidence:
 
 def proof(reads: list[str], refuted: dict[str, str] | None = None, key: str = "tool_parser") -> Evidence:
     no = {name: as_reason(why) for name, why in (refuted or {}).items()}
-    value = {"reads": reads, "refuted": no, "asked": True, "liberal": []}
+    value = {
+        "reads": reads, "refuted": no, "asked": True, "liberal": [], "complete": reads, "incomplete": {},
+        "equal": {}, "settings": {}, "tools_rendered": True,
+    }  # fmt: skip
     return Evidence(Rule.PROOF, key, value, "proof", as_reason("asked the parsers"))
 
 

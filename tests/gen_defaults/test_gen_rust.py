@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from gen_defaults import rust_source
-from gen_defaults.index import IndexFailure
+from gen_defaults.index import Index, IndexFailure
 from gen_defaults.place import Place
-from gen_defaults.sources import engines
+from gen_defaults.sources import SOURCES as READERS
+from gen_defaults.sources import SourceRequest, engines
 from tests.gen_checkout import said
 from tests.gen_releases import VLLM, checkout
 from tests.package_index import PackageIndex, sdist, wheel
@@ -95,6 +96,15 @@ def test_the_registry_comes_from_the_sdist_of_the_version(
         "name": "first", "class": "OneParser", "module": "vllm_parser::tool", "aliases": ["one"]
     }  # fmt: skip
     assert {"kind": "reasoning", "in_id": "both-", "parser": "both"} in found["inference"]
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_persons_wheel_leaves_the_registry_as_it_is(tmp_path: Path, place: Place, pinned: bool) -> None:
+    folder = tmp_path / "archives"
+    folder.mkdir()
+    (folder / "vllm-0.33.0-cp38-abi3-linux_x86_64.whl").write_bytes(wheel(VLLM))
+    answer = READERS["vllm-rust"](SourceRequest(Index(folder), place, pinned=pinned))
+    assert answer.files == {}
 
 
 def test_an_sdist_without_the_frontend_is_refused(

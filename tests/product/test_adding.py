@@ -23,7 +23,6 @@ from importer.engines.registries import load, versions
 from importer.hub.snapshot import Snapshot
 from importer.messages import worded
 from importer.signals import name as pattern
-from importer.signals import wire_formats
 from importer.signals.family import match
 from importer.signals.tables import parse_parsers, raw
 from tests.package_index import wheel
@@ -75,14 +74,6 @@ def test_a_family_that_is_not_put_in_its_place_is_refused() -> None:
     data["patterns"].remove("acme-anvil")
     (found,) = [f for f in checks.run(subject(data)) if f.fails]
     assert (found.row, found.message) == ("acme-anvil", "a family without a pattern")
-
-
-def test_a_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = eval(EXAMPLES["format"], {"_format": wire_formats._format})
-    monkeypatch.setattr(wire_formats, "FORMATS", (made, *wire_formats.FORMATS))
-    call = '<anvil_call>{"name": "f", "arguments": {}}</anvil_call>'
-    assert wire_formats.format_of("", call) is made
-    assert [f.name for f in wire_formats.made_for("vllm", "anvil")] == ["anvil-json"]
 
 
 def test_a_check(monkeypatch: pytest.MonkeyPatch) -> None:

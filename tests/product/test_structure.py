@@ -46,7 +46,7 @@ NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingfa
 MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.doctor.host",  # whether the Hub answers
-    "importer.engines.ready", "importer.validation.client",  # loopback
+    "importer.engines.ready", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
     "importer.service.server",  # connects to nothing
 }  # fmt: skip
 STARTERS = re.compile(
@@ -57,6 +57,9 @@ STARTERS = re.compile(
 MAY_START = {
     "importer.launcher",
     "importer.engines.supervisor",  # a file in an interpreter of its own, which can import nothing of ours
+    # Likewise: these run in the engine's environment, and start its own binary.
+    "importer.engines.parser_worker.scripted_core",
+    "importer.engines.parser_worker.vllm_rust_worker",
 }
 READS_YAML = {
     "importer.yaml_reader",

@@ -96,7 +96,8 @@ def test_what_a_proof_says() -> None:
     refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
-        "forbidden": {},
+        "forbidden": {}, "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {},
+        "tools_rendered": True,
     }  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)
     assert "vocabulary assumed" in render(tool.reason)
@@ -108,18 +109,16 @@ def test_what_a_proof_says() -> None:
         assert part in told
 
 
-def test_a_parser_that_needs_the_default_said() -> None:
-    def proof(passed: tuple[str, ...], failed: dict[str, str]) -> Proof:
-        verdict = ParserVerdict(
-            "r1", "R1", passed, {k: as_reason(v) for k, v in failed.items()}, ("thinking-opened",)
-        )
-        return Proof("vllm", "9.9", "d", {"reasoning_parser": (verdict,)}, {})
-
-    assert proof(("thinking-off-said",), {"thinking-off": "left no content"}).pins("r1")
-    assert not proof(("thinking-off", "thinking-off-said"), {}).pins("r1")
-    assert not proof((), {"thinking-off": "x", "thinking-off-said": "x"}).pins("r1")
-    assert not proof(("thinking-off-said",), {"thinking-off": "x"}).pins("other")
-    assert not proof(("thinking-off-said",), {"thinking-off": "x"}).pins(None)
+def test_a_parser_that_needs_the_default_in_the_document() -> None:
+    off = {"enable_thinking": False}
+    needs = ParserVerdict("r1", "R1", ("thinking-opened",), {}, ("thinking-opened",), setting=off)
+    plain = replace(needs, parser="v3", setting=None)
+    proof = Proof("vllm", "9.9", "d", {"reasoning_parser": (needs, plain)}, {})
+    assert proof.setting("r1") == off
+    assert proof.setting("v3") is None
+    assert proof.setting("other") is None
+    assert proof.setting(None) is None
+    assert Proof.from_json(json.loads(json.dumps(proof.to_json()))) == proof
 
 
 class Asked:

@@ -194,10 +194,39 @@ def test_a_model_that_does_not_think_by_default_needs_that_said_to_some_parsers(
     vllm: ParserWorker, renderer: Renderer
 ) -> None:
     proof = ask(vllm, renderer, texts.OPENED_ON_DEMAND, CHATML)
-    assert proof.pins("qwen3")
+    assert proof.setting("qwen3") == {"enable_thinking": False}
     assert "qwen3" in proof.reads("reasoning_parser")
     assert "deepseek_r1" not in proof.reads("reasoning_parser")  # it takes every answer for a thought
-    assert not proof.pins("deepseek_v3")
+    assert proof.setting("deepseek_v3") is None
+
+
+def test_a_parser_that_needs_the_default_of_thinking_gets_it_by_the_document(
+    vllm: ParserWorker, renderer: Renderer
+) -> None:
+    """As a template of Laguna's that thinks unless it is switched off."""
+    text = texts.OPENED_ON_DEMAND.replace("default(false)", "default(true)")
+    proof = ask(vllm, renderer, text, CHATML)
+    assert proof.setting("deepseek_v3") == {"enable_thinking": True}
+    assert proof.setting("qwen3") is None
+    fact = proof.evidence()[1]
+    assert {"deepseek_v3", "qwen3"} <= set(fact.value["complete"])
+
+
+def test_a_parser_that_loses_plain_answers_is_incomplete(vllm: ParserWorker, renderer: Renderer) -> None:
+    """As on MiniCPM5-1B: with thinking off ``deepseek_r1`` returns no content."""
+    fact = ask(vllm, renderer, texts.SWITCHED, CHATML).evidence()[1]
+    assert "deepseek_r1" in fact.value["reads"]
+    assert "thinking-off" in render(fact.value["incomplete"]["deepseek_r1"])
+    assert "qwen3" in fact.value["complete"]
+    assert "nemotron_v3" in fact.value["equal"]["qwen3"]
+
+
+def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker, renderer: Renderer) -> None:
+    """Calls in JSON between markers of nobody: a parser of bare JSON reads them, and is not chosen for it."""
+    text = texts.CHATML_JSON.replace("<tool_call>", "<anvil>").replace("</tool_call>", "</anvil>")
+    fact = ask(vllm, renderer, text, CHATML[:2]).evidence()[0]
+    assert set(fact.value["liberal"]) == set(fact.value["reads"])
+    assert "hermes" not in fact.value["reads"]
 
 
 def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed, renderer: Renderer) -> None:

@@ -18,6 +18,7 @@ WRONG: dict[Setting, tuple[str, dict[str, Any]]] = {
     Setting.BACKEND: ("/v1/imports", {"backend": "llama"}),
     Setting.DEVICE: ("/v1/imports", {"device": "999xh100-80g"}),
     Setting.ENGINE_VERSION: ("/v1/imports/preview", {"engine_version": "99"}),
+    Setting.FRONTEND: ("/v1/imports/preview", {"engine_version": "0.32.0", "frontend": "rust"}),
     Setting.KEY_NAME: ("/v1/keys", {"name": "two\nlines"}),
     Setting.MEMORY: ("/v1/imports", {"memory": "3 apples"}),
     Setting.NAME: ("/v1/imports", {"name": "../x"}),

@@ -266,9 +266,9 @@ def shown(found: TemplateAnalysis | None) -> dict[str, Evidence]:
     [
         (texts.CHATML_JSON, "hermes", "template-format"),
         (texts.XML_PARAMETERS, "qwen3_coder", "template-format"),
-        (texts.HEADERS, "llama3_json", "template-format"),
-        (texts.INST, "mistral", "template-format"),
-        (texts.CHANNELS, "openai", "template-format"),
+        (texts.HEADERS, None, "template"),
+        (texts.INST, None, "template"),
+        (texts.CHANNELS, None, "template"),
         (texts.PYTHONIC, None, "template"),
         (texts.REFUSES_TOOLS, None, "template"),
         ("{{ undefined.field }}", None, "template"),
@@ -301,7 +301,7 @@ def test_instructions_in_the_prompt_speak_where_no_call_is_rendered(renderer: Re
         (texts.OPENED, "deepseek_r1", "template-format", "opens a block in the prompt"),
         (texts.OPENED_ON_DEMAND, "deepseek_r1", "template-format", "by default off"),
         (texts.STRIPS_AND_OPENS, "deepseek_r1", "template-format", "opens a block in the prompt"),
-        (texts.CHANNELS, "openai_gptoss", "template-format", "as models that write harmony calls do"),
+        (texts.CHANNELS, None, "template", "in a block of its own"),
         (texts.CHATML_JSON, None, "template-format", "renders no reasoning"),
         (
             texts.THINKING.replace("PROMPT", ""),
@@ -365,7 +365,7 @@ def test_every_reader_is_heard(renderer: Renderer) -> None:
 
 
 def test_parsers_are_named_as_the_engine_names_them(renderer: Renderer) -> None:
-    facts = all_facts(snapshot(), learn(renderer, texts.SWITCHED))
+    facts = all_facts(snapshot(), learn(renderer, texts.OFFER + texts.SWITCHED))
     for target, tool, thought in ((VLLM, "hermes", "deepseek_r1"), (MLX, "json_tools", "<think>")):
         decisions = decide(
             for_engine(facts, snapshot(), target.backend, target.parsers), Preferences(), target

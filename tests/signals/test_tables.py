@@ -247,7 +247,8 @@ def test_verdicts() -> None:
 def test_a_left_out_family_is_asked_without_its_own_rows(folder: Path) -> None:
     truths = read(folder)
     assert deciding(truths[:1], parser_table()) == {"qwen3-#b"}
-    score = leave_one_out(truths, parser_table())
+    score, halves = leave_one_out(truths, parser_table())
+    assert sum(one.both[1] for one in halves) == score.both[1]
     assert score.families["qwen3"] == [0, 1]
     assert score.families["gemma3"] == [1, 1]  # nothing known and known to have none answer alike
     assert measure(truths[:1], lambda m: {"tool_parser": "hermes", "reasoning_parser": "qwen3"}).both == (

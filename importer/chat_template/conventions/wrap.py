@@ -73,13 +73,14 @@ def compose(bare: str, convention: str, traits: Traits) -> str:
     """Return prelude and template in one text; the prelude itself writes nothing."""
     settings = {"system": f"'{traits.system}'", "strict": traits.strict, "parts": traits.parts}
     lines = [f"{{%- set dressed_{name} = {str(value).lower()} -%}}" for name, value in settings.items()]
-    prelude = "\n".join([_convention_text(convention), *lines, _convention_text("fold")])
+    prelude = "\n".join([convention_text(convention), *lines, convention_text("fold")])
     # The last tag removes only its own line break: the white space after it is the template's.
     return prelude.removesuffix("-%}") + "%}\n" + bare
 
 
 @cache
-def _convention_text(name: str) -> str:
+def convention_text(name: str) -> str:
+    """Return the Jinja text of a file beside this module."""
     return (
         files("importer.chat_template.conventions")
         .joinpath(f"{name}.jinja")
@@ -90,8 +91,8 @@ def _convention_text(name: str) -> str:
 
 def warm() -> None:
     """Read the texts of all conventions, before the sandbox closes all files."""
-    for name in ("fold", *CONVENTIONS):
-        _convention_text(name)
+    for name in ("fold", "own_calls", *CONVENTIONS):
+        convention_text(name)
 
 
 class _HopelessError(Exception):

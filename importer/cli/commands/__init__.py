@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, Command] = {
     "validate": Command("NAME|FILE", "run a document and probe it", True),
     "report": Command("NAME|FILE", "write its validations as text, JSON, JUnit XML or a page", True),
     "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
+    "response-template": Command("REFERENCE", "derive and prove the model's parser as data", True),
     "engine": Command("install|list|remove", "manage the engines' environments"),
     "doctor": Command("[NAME|FILE]", "find what would stop a run", True),
     "keys": Command("", "list the settings that --set accepts"),

@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--template",
         metavar="NAME|FILE|none",
-        help="a chat template with tools for a model without: pythonic, json, or a file",
+        help="a chat template with tools for a model without: pythonic, json, own-calls, repository:NAME, "
+        "or a file",
     )
     parser.add_argument("--dry-run", action="store_true", help="everything except writing and validating")
     options.json(parser, "one line of JSON on stdout")

@@ -7,6 +7,7 @@ and runs with its pair alone: else each would read the text of all.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import importlib
@@ -30,12 +31,13 @@ from mlx_vlm.tokenizer_utils import (
 )
 from mlx_vlm.tools import _infer_tool_parser_from_processor
 
-from .serving import Pair, Server, by_module, served, texts, tool_module
+from .serving import Captured, Pair, Server, by_module, served, texts, tool_module
 from .vocabulary import encode, synthetic
 from .wire import Operation
 
 ENDPOINT: Any = importlib.import_module("mlx_vlm.server.openai")
 TOOLS = "mlx_vlm.tools.parsers"
+APPLY = ENDPOINT.apply_chat_template  # ``answer`` puts its own in its place
 STATE = responses_state.ThinkingStreamState
 PAIRS = {opening: (opening, closing) for opening, closing in STATE._DEFAULT_OPEN_CLOSE_MARKERS}  # noqa: SLF001
 
@@ -103,6 +105,30 @@ def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[
     return served(ENDPOINT.chat_completions_endpoint(request, None), stream=stream)
 
 
+def render(tokenizer: Any, one: Mapping[str, Any]) -> str:
+    """Return the prompt of a conversation, by the server's endpoint; raises its errors."""
+
+    def captured(*arguments: Any, **variables: Any) -> Any:
+        raise Captured(APPLY(*arguments, **variables))
+
+    config = {"model_type": one["model_type"] or ""}
+    ENDPOINT.get_cached_model = lambda *_arguments: (None, tokenizer, config)
+    ENDPOINT.apply_chat_template = captured
+    runtime.response_generator = Generator(tokenizer, {"completion": ""})
+    request = ChatRequest(
+        model="",
+        messages=one["messages"],
+        tools=one["tools"] or None,
+        context_management=[],
+        **one["kwargs"],
+    )
+    try:
+        asyncio.run(ENDPOINT.chat_completions_endpoint(request, None))
+    except Captured as prompt:
+        return prompt.text
+    raise RuntimeError("the server applied no chat template")
+
+
 class Generator:
     """The server's generator of tokens, that has them already."""
 
@@ -135,4 +161,5 @@ SERVER = Server(
     infer=infer,
     compose=compose,
     answer=answer,
+    render=render,
 )

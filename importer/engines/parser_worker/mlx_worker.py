@@ -21,11 +21,11 @@ from typing import Any
 import mlx_lm
 from mlx_lm import tokenizer_utils
 from mlx_lm.generate import make_text_state_machine
-from mlx_lm.server import APIHandler, CompletionRequest
+from mlx_lm.server import APIHandler, CompletionRequest, ResponseGenerator
 from mlx_lm.utils import load_tokenizer
 
 from .markers import thinking_markers
-from .serving import Pair, Server, by_module, from_stream, from_whole, modules, texts, tool_module
+from .serving import Captured, Pair, Server, by_module, from_stream, from_whole, modules, texts, tool_module
 from .vocabulary import encode, synthetic
 
 TOOLS = "mlx_lm.tool_parsers"
@@ -129,6 +129,36 @@ class Handler(APIHandler):
         return from_stream(written.splitlines()) if self.stream else from_whole(json.loads(written))
 
 
+class Capturing:
+    """A tokenizer whose applied chat template is not tokenised but captured."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the member of the server's own tokenizer."""
+        return getattr(self._tokenizer, name)
+
+    def apply_chat_template(self, *arguments: Any, **settings: Any) -> Any:
+        """Raise Captured with the text."""
+        raise Captured(self._tokenizer.apply_chat_template(*arguments, **{**settings, "tokenize": False}))
+
+
+def render(tokenizer: Any, one: Mapping[str, Any]) -> str:
+    """Return the prompt of a conversation, by the server's ``_tokenize``; raises its errors."""
+    provider = SimpleNamespace(processor=None, cli_args=SimpleNamespace(chat_template_args={}))
+    messages, tools = copy.deepcopy(one["messages"]), one["tools"] or None  # the server changes messages
+    request = CompletionRequest("chat", "", messages, tools, None)
+    arguments = SimpleNamespace(chat_template_kwargs=one["kwargs"] or None)
+    try:
+        ResponseGenerator._tokenize(  # noqa: SLF001 - its only way from messages to a prompt
+            SimpleNamespace(model_provider=provider), Capturing(tokenizer), request, arguments
+        )
+    except Captured as prompt:
+        return prompt.text
+    raise RuntimeError("the server applied no chat template")
+
+
 def initial_state(tokenizer: Any, prompt: list[int]) -> str:
     """Return whether generation starts inside the thinking block, by the rule of the server's
     ``_tokenize``.
@@ -160,5 +190,6 @@ SERVER = Server(
     infer=infer,
     compose=compose,
     answer=answer,
+    render=render,
 )
 operations = SERVER.operations

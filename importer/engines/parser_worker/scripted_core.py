@@ -23,6 +23,8 @@ from typing import Any
 import msgspec
 import zmq
 
+from .wire import Overrun
+
 HOST = "127.0.0.1"
 MODEL = "model"
 READY: Mapping[str, Any] = {
@@ -47,6 +49,7 @@ VARIABLES = {
     "NO_COLOR": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
+START_SECONDS = 15.0  # it takes 0.1 s on a machine with nothing else to do
 SHOWN = 300  # characters of an error
 CONTEXT = zmq.Context()  # one for all: each has threads of its own
 
@@ -64,7 +67,10 @@ class Frontend:
     def __init__(
         self, binary: str, folder: str, tool: str | None, reasoning: str | None, seconds: float
     ) -> None:
-        """Start the server, and wait until it answers; raises FrontendError with its last words."""
+        """Start the server, and wait until it answers; raises FrontendError with its last words, or Overrun.
+
+        ``seconds`` bounds each answer.
+        """
         self.grammar: str | None = None
         self._seconds = seconds
         self._scripts: dict[int, Sequence[Sequence[int]]] = {}
@@ -80,7 +86,7 @@ class Frontend:
             "reasoning_parser": reasoning or "none",
             "tokenizer_mode": "hf",
             "generation_config": "vllm",
-            "engine_ready_timeout_secs": int(seconds) + 1,
+            "engine_ready_timeout_secs": int(START_SECONDS),
         }
         command = [binary, "frontend", "--args-json", json.dumps(arguments)]
         named = {"--listen-fd": clients, "--input-listener-fd": inputs, "--output-listener-fd": outputs}
@@ -141,6 +147,10 @@ class Frontend:
             connection.request("POST", "/v1/chat/completions", text.encode(), headers)
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
+        except TimeoutError:
+            self._local.connection = None
+            connection.close()
+            raise Overrun(self._seconds) from None
         except (OSError, http.client.HTTPException) as error:
             self._local.connection = None
             connection.close()
@@ -149,8 +159,8 @@ class Frontend:
             raise FrontendError(f"no answer: {error}") from None
 
     def _wait(self) -> None:
-        """Wait for the server; raises FrontendError."""
-        deadline = time.monotonic() + self._seconds
+        """Wait for the server; raises FrontendError, or Overrun on a machine that is too busy."""
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 words = self._last_words()
@@ -167,13 +177,14 @@ class Frontend:
                 connection.close()
             time.sleep(0.01)
         self.close()
-        raise FrontendError(f"it did not start within {self._seconds:g} s")
+        raise Overrun(START_SECONDS)
 
     def _last_words(self) -> str:
         self._log.seek(0)
         text = self._log.read().decode(errors="replace")
         _, _, cause = text.rpartition("Caused by:")
-        return " ".join((cause or text).split())[-SHOWN:]
+        words = " ".join((cause or text).split())
+        return words[:SHOWN] if cause else words[-SHOWN:]
 
     def _serve(self, inputs: int, outputs: int, closed: socket.socket) -> None:
         """Answer the requests of the server until this side is closed."""

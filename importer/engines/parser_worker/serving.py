@@ -21,6 +21,14 @@ from .wire import Operation, attempt
 Pair = Mapping[str, "str | None"]
 
 
+class Captured(BaseException):  # not an Exception: a server answers those
+    """The prompt, taken from a server before it is tokenised."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
 @dataclass(frozen=True)
 class Server:
     """One server.
@@ -30,6 +38,7 @@ class Server:
     ``infer``    returns the parsers that the server infers from the tokenizer.
     ``compose``  returns the tokenizer with a pair of parsers; raises for a pair that the server rejects.
     ``answer``   returns the answer for the result of ``compose``, a sample, and whether to stream.
+    ``render``   returns the prompt of a conversation for the result of ``load``; ``None``: not run here.
     """
 
     name: str
@@ -39,17 +48,19 @@ class Server:
     infer: Callable[[Any], Mapping[str, str | None]]
     compose: Callable[[Any, Pair], Any]
     answer: Callable[[Any, Mapping[str, Any], bool], dict[str, Any]]
+    render: Callable[[Any, Mapping[str, Any]], str] | None = None
 
     def operations(self) -> Mapping[str, Operation]:
         """Return the operations of its worker."""
         logging.disable(logging.CRITICAL)
-        return {
+        known: dict[str, Operation] = {
             "hello": self._hello,
             "list": self._list,
             "infer": self._infer,
             "read": partial(self._judged, streamed=False),
             "stream": partial(self._judged, streamed=True),
         }
+        return known if self.render is None else known | {"render": self._render}
 
     def _hello(self, _request: Mapping[str, Any]) -> Iterator[Any]:
         yield {"engine": self.name, "version": self.version}
@@ -59,6 +70,16 @@ class Server:
 
     def _infer(self, request: Mapping[str, Any]) -> Iterator[Any]:
         yield self.infer(self.load(request))
+
+    def _render(self, request: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield one item: the prompts of all conversations; these servers have one form of contents."""
+        loaded, render = self.load(request), self.render
+        model = {"model_type": request["tokenizer"]["model_type"]}
+        if render is not None:
+            yield [
+                attempt(request["limit"], lambda: {"text": render(loaded, one | model), "format": None})  # noqa: B023
+                for one in request["conversations"]
+            ]
 
     def _judged(self, request: Mapping[str, Any], streamed: bool) -> Iterator[Any]:
         """Yield one item per pair of parsers: its readings of the samples, whole or also streamed."""

@@ -29,7 +29,7 @@ from .replay import in_two, replay
 from .scripted_core import Frontend, FrontendError
 from .serving import from_stream, from_whole
 from .vocabulary import encode, forget, synthetic
-from .wire import Operation, attempt, failure
+from .wire import Operation, Overrun, attempt, failure
 
 Pair = Mapping[str, "str | None"]
 # The prompt is a text already: the template passes it on.
@@ -90,7 +90,7 @@ def judged(request: Mapping[str, Any], streamed: bool) -> Iterator[Any]:
     model, asks = Model.of(request), request["asks"]
     with ThreadPoolExecutor(AHEAD) as starting, ThreadPoolExecutor(TOGETHER) as asking:
         for pair, started in zip(asks, starting.map(partial(model.server, limit), asks), strict=True):
-            if isinstance(started, Exception):
+            if isinstance(started, BaseException):
                 yield [{"error": failure(started)}] * len(samples)
                 continue
             judge = partial(_judge, started, model.tokenizer, asking, streamed)
@@ -125,13 +125,13 @@ class Model:
             cls.last = last = cls(request)
         return last
 
-    def server(self, limit: float, pair: Pair) -> Frontend | Exception:
+    def server(self, limit: float, pair: Pair) -> Frontend | BaseException:
         """Return the running server with the pair, or its error."""
         key = pair["tool"], pair["reasoning"]
         if key not in self._servers:
             try:
                 self._servers[key] = Frontend(binary(), self._folder.name, *key, limit)
-            except (FrontendError, OSError) as error:
+            except (FrontendError, OSError, Overrun) as error:
                 return error
         return self._servers[key]
 

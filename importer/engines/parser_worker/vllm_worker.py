@@ -28,6 +28,7 @@ from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
 from .grammar import forbidden
 from .replay import Assembled, in_two, reading, replay
+from .response_template import parse_responses
 from .vocabulary import Watched, common_suffix, encode, forget, synthetic
 from .wire import Operation, attempt
 
@@ -59,12 +60,21 @@ def operations(plugin: str | None = None) -> Mapping[str, Operation]:
         "list": list_parsers,
         "read": lambda request: judged(request, whole),
         "stream": lambda request: judged(request, in_pieces),
+        "parse_response": parse_responses,
+        "render": render,
     }
 
 
 def hello(_request: Mapping[str, Any]) -> Iterator[Any]:
     """Yield name and version of the engine."""
     yield {"engine": "vllm", "version": vllm.__version__}
+
+
+def render(request: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the prompts of conversations; the modules for it are loaded with the first question."""
+    from .vllm_render import rendered
+
+    return rendered(request, tokenizer_for(request))
 
 
 def list_parsers(_request: Mapping[str, Any]) -> Iterator[Any]:
@@ -118,9 +128,10 @@ def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> A
     description = request["tokenizer"]
     own = repository_tokenizer(description["directory"]) if description["directory"] else None
     if own is not None:
-        return own
+        return templated(own, description["settings"])
     tokens = [*description["tokens"], *({"content": text, "special": False} for text in supposed)]
-    texts = [text for sample in request["samples"] for text in (sample["prompt"], sample["completion"])]
+    samples = request.get("samples", ())
+    texts = [text for sample in samples for text in (sample["prompt"], sample["completion"])]
     number = harmony_number() if description["model_type"] == HARMONY else None
     tokenizer = synthetic(description | {"tokens": tokens}, texts, number)
     tokenizer.init_kwargs.update(description["settings"])
@@ -129,6 +140,14 @@ def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> A
         watched = Watched(tokenizer.get_vocab())
         type(tokenizer).get_vocab = lambda _self: watched
         tokenizer.init_kwargs.setdefault("token_suffix", common_suffix(t["content"] for t in tokens))
+    return tokenizer
+
+
+def templated(tokenizer: Any, settings: Mapping[str, Any]) -> Any:
+    """Return the tokenizer with the response template of the settings, as from a changed configuration."""
+    template = settings.get("response_template")
+    tokenizer.response_template = template
+    tokenizer.init_kwargs["response_template"] = template
     return tokenizer
 
 

@@ -13,8 +13,7 @@ from pydantic.config import JsonDict
 
 from importer.app import preferences
 from importer.app.decide import ImportRequest
-from importer.chat_template.conventions import CONVENTIONS
-from importer.chat_template.override import NONE, TemplateOverride, by_name
+from importer.chat_template.override import TemplateOverride, by_name, is_name
 from importer.config_file import name_allocator
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
@@ -158,7 +157,10 @@ def _settable(key: str) -> str:
 Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Key = Annotated[Text, AfterValidator(_settable)]
-Template = Literal["pythonic", "json", "none"]
+Template = (
+    Literal["pythonic", "json", "own-calls", "none"]
+    | Annotated[str, Field(pattern=r"^repository:[\w.-]{1,64}$")]
+)
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
 # Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {
@@ -207,7 +209,7 @@ class Import(Body):
     memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")
     exact_fit: bool = Field(default=False, description="read every tensor's size from the weights' headers")
     template: Template | None = Field(
-        default=None, description="a chat template of ours in place of the model's own"
+        default=None, description="a chat template of ours or of the repository in place of the model's own"
     )
     take: Literal["mine", "theirs"] | None = Field(
         default=None, description="whose value counts where an edit and this import differ"
@@ -326,7 +328,7 @@ def check_place(reference: str, revision: str | None, settings: Settings) -> Non
 
 
 def _template(word: str | None) -> TemplateOverride | None:
-    """Return a convention by its name; never a file, which would be one of the server's."""
+    """Return a template by its name; never a file, which would be one of the server's."""
     if word is None:
         return None
-    return by_name(word) if word == NONE or word in CONVENTIONS else None
+    return by_name(word) if is_name(word) else None

@@ -16,7 +16,7 @@ export function show({ me, signal }) {
     device: text("device", "For the device", "such as h100"),
     memory: text("memory", "With so much memory", "such as 48GiB"),
     engine_version: text("engine_version", "Engine's version", ""),
-    template: choice("template", "Chat template", [["", "the model's own"], ["pythonic", "ours, pythonic calls"], ["json", "ours, JSON calls"], ["none", "none"]]),
+    template: choice("template", "Chat template", [["", "the model's own"], ["pythonic", "ours, pythonic calls"], ["json", "ours, JSON calls"], ["own-calls", "ours, the model's own calls"], ["none", "none"]]),
     set: area("set", "Values that win over everything, key=value on each line", 2, "temperature=0.6"),
     note: text("note", "Why, for the history", ""),
   };

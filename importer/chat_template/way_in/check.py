@@ -1,0 +1,279 @@
+"""Check the way in of a template: render every generated conversation, and compare each prompt."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from importer.chat_template.probe import HOPELESS, TemplateProbe
+from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
+from importer.chat_template.samples import Thinking
+from importer.chat_template.way_in import conversations
+from importer.chat_template.way_in.compare import compare, shows
+from importer.chat_template.way_in.conversations import Conversation
+from importer.chat_template.way_in.findings import (
+    ORDER,
+    ToolsShown,
+    WayIn,
+    WayInField,
+    WayInFinding,
+    WayInKind,
+)
+
+# Jinja's words for a field of a message or a variable that was not sent.
+UNSENT = re.compile(r"(?:has no attribute '(\w{1,60})'|^'(\w{1,60})' is undefined)")
+IMAGE = re.compile(r"""['"]image""")
+# What each conversation adds to the ones before it: the field to name where the template refuses it.
+ADDED: Mapping[str, WayInField] = {
+    "bare": WayInField.USER,
+    "system": WayInField.SYSTEM,
+    "twenty-turns": WayInField.ANSWER,
+    "later-system": WayInField.LATER_SYSTEM,
+    "two-questions": WayInField.SECOND_USER,
+    "tools-and-system": WayInField.SYSTEM,
+    "nested-tool": WayInField.NESTED_PARAMETER,
+    "call": WayInField.CALL,
+    "words-beside-call": WayInField.WORDS_BESIDE_CALL,
+    "two-calls": WayInField.CALL,
+    "several-rounds": WayInField.CALL,
+    "long-result": WayInField.RESULT,
+    "reasoning": WayInField.REASONING,
+}
+# Names of variables that may hold the tools of a template that never reads ``tools``.
+ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
+MOST_VARIABLES = 8
+SECOND = frozenset({"two-calls", "several-rounds"})  # refused for the second call, not for the first
+Answers = Mapping[str, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """The results of all conversations by name, and the conversations."""
+
+    probe: TemplateProbe
+    results: dict[str, Result] = field(default_factory=dict)
+    known: dict[str, Conversation] = field(default_factory=dict)
+
+    def render(self, group: Iterable[Conversation]) -> None:
+        """Render conversations in one exchange, all with the generation prompt."""
+        group = tuple(group)
+        jobs = [
+            RenderJob(c.messages(self.probe.style), self.tools(c), add_generation_prompt=True) for c in group
+        ]
+        self.results.update(zip([c.name for c in group], self.probe.render(jobs), strict=True))
+        self.known.update({c.name: c for c in group})
+
+    def tools(self, conversation: Conversation) -> Sequence[Mapping[str, object]] | None:
+        """Return the tools of a conversation; a template for tool use may need some in any request."""
+        return self.probe.no_tools if conversation.tools is None else conversation.tools
+
+    def prompt(self, name: str) -> str | None:
+        """Return a rendered prompt; ``None`` where the template refused the conversation."""
+        result = self.results.get(name)
+        return result.text if isinstance(result, Rendered) else None
+
+    def shows_tools(self, name: str) -> bool | None:
+        """Return whether a prompt names an offered tool; ``None`` without a prompt."""
+        prompt = self.prompt(name)
+        return None if prompt is None else shows(prompt, self.known[name].offered)
+
+    def compared(self, names: Iterable[str], dropped: frozenset[WayInField]) -> Iterator[WayInFinding]:
+        """Yield the findings of the rendered conversations, without those on the ``dropped`` fields."""
+        for name in names:
+            prompt = self.prompt(name)
+            if prompt is not None:
+                yield from (f for f in compare(self.known[name], prompt) if f.field not in dropped)
+            else:
+                yield from self.refused(name)
+
+    def refused(self, name: str) -> Iterator[WayInFinding]:
+        """Yield the refusal of a conversation: deliberate, for want of a field, or an accident."""
+        result = self.results[name]
+        if not isinstance(result, RenderRefused) or result.kind in HOPELESS:
+            return
+        place, number = ADDED.get(name, WayInField.USER), (2,) if name in SECOND else (1,)
+        unsent = UNSENT.search(result.words)
+        if not result.broke:
+            kind = WayInKind.FAILS if name == "bare" else WayInKind.REFUSED
+            yield WayInFinding(kind, place, number, name, result.words)
+        elif unsent is not None:
+            yield WayInFinding(WayInKind.NEEDS_FIELD, place, number, name, unsent[1] or unsent[2])
+        else:
+            yield WayInFinding(WayInKind.FAILS, place, number, name, result.words)
+
+
+def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
+    """Return the way in of the probe's template, with the form of messages that the probe has found."""
+    tried = _Check(probe)
+    plain, offering = conversations.plain(), conversations.offering()
+    calling = conversations.calling(thinking.source == "rendered")
+    tried.render([*plain, *offering, *calling])
+    tools = _tools(tried)
+    findings = [*_plain(tried, [c.name for c in plain])]
+    whole = any(f.kind is WayInKind.EVERYTHING_LOST for f in findings)
+    if tools != "none" and not whole:
+        findings += _offered(tried, tools)
+        if tools != "refused" or tried.prompt("call") is not None:
+            findings += _called(tried, [c.name for c in calling])
+    if tools in ("shown", "sometimes"):
+        findings += _contrasts(tried)
+    findings += _tool_findings(tried, tools)
+    if tools in ("lost", "none"):
+        findings += _unsent(tried)
+    findings += _images(tried)
+    checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
+    return WayIn(tools, tuple(_gravest_first(findings)), checked)
+
+
+def _gravest_first(findings: Iterable[WayInFinding]) -> list[WayInFinding]:
+    """Return one finding for each kind and field, with all its numbers, in the first conversation."""
+    first: dict[tuple[WayInKind, WayInField | None], WayInFinding] = {}
+    for finding in findings:
+        key = finding.kind, finding.field
+        known = first.setdefault(key, finding)
+        first[key] = replace(known, numbers=tuple(sorted({*known.numbers, *finding.numbers})))
+    return sorted(first.values(), key=lambda f: ORDER.index(f.severity))
+
+
+def _tools(tried: _Check) -> ToolsShown:
+    alone, beside = tried.shows_tools("tools"), tried.shows_tools("tools-and-system")
+    if alone and beside:
+        return "shown"
+    if alone or beside:
+        # A template that refuses a system turn, or demands one, shows the tools wherever it renders.
+        return "shown" if None in (alone, beside) else "sometimes"
+    call = tried.prompt("call")
+    calls = call is not None and shows(call, [conversations.CALLS[0][0].name])
+    refused = tried.results["tools"]
+    if isinstance(refused, RenderRefused) and tried.prompt("bare") is not None:
+        return "refused"
+    return "lost" if calls else "none"
+
+
+def _tool_findings(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
+    """Yield the findings on all tools at once."""
+    if tools == "none":
+        yield WayInFinding(WayInKind.NO_TOOLS, conversation="tools")
+    elif tools == "lost":
+        yield WayInFinding(WayInKind.TOOLS_LOST, conversation="tools")
+    elif tools == "refused":
+        result = tried.results["tools"]
+        if isinstance(result, RenderRefused):
+            kind = WayInKind.FAILS if result.broke else WayInKind.TOOLS_REFUSED
+            place = WayInField.TOOL_NAME if result.broke else None
+            yield WayInFinding(kind, place, conversation="tools", words=result.words)
+    elif tools == "sometimes":
+        alone = tried.shows_tools("tools")
+        kind = WayInKind.TOOLS_WITHOUT_SYSTEM if alone else WayInKind.TOOLS_WITH_SYSTEM
+        yield WayInFinding(kind, conversation="tools-and-system" if alone else "tools")
+    if tools == "shown":
+        for name, kind in (
+            ("call", WayInKind.TOOLS_AFTER_RESULT),
+            ("several-rounds", WayInKind.TOOLS_LATER),
+        ):
+            if tried.shows_tools(name) is False:
+                yield WayInFinding(kind, conversation=name)
+
+
+def _unsent(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield the variable or the field of a system turn that would show the tools; no server sends it."""
+    ask, offered = tried.known["tools"], tried.known["tools"].tools
+    named = [n for n in tried.probe.variables if n != "tools" and ABOUT_TOOLS.search(n)][:MOST_VARIABLES]
+    messages = ask.messages(tried.probe.style)
+    system = {"role": "system", "content": conversations.SYSTEM.text}
+    jobs = [
+        *(
+            RenderJob([{**system, "tools": held}, *messages], offered, add_generation_prompt=True)
+            for held in (offered, json.dumps(offered))
+        ),
+        *(RenderJob(messages, offered, True, {name: offered}) for name in named),
+    ]
+    for name, result in zip(["tools", "tools", *named], tried.probe.render(jobs), strict=True):
+        if isinstance(result, Rendered) and shows(result.text, ask.offered):
+            yield WayInFinding(WayInKind.NEEDS_FIELD, WayInField.TOOL_NAME, (1,), "tools", name)
+            return
+
+
+def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
+    findings = list(tried.compared(names, frozenset()))
+    lost = {f.conversation for f in findings if f.kind is WayInKind.LOST and f.field is WayInField.USER}
+    if {"bare", "twenty-turns"} <= lost:
+        yield WayInFinding(WayInKind.EVERYTHING_LOST, WayInField.USER, (), "bare")
+        return
+    # What fails in every conversation is one finding, not one of each.
+    accident = (WayInKind.FAILS, WayInKind.NEEDS_FIELD)
+    rendered = tried.prompt("bare") is not None
+    yield from (f for f in findings if rendered or f.kind not in accident or f.conversation == "bare")
+
+
+def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
+    """Yield what the conversations with tools lose: of the tools themselves only where they are shown."""
+    of_tools = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
+    for name in ("tools", "tools-and-system", "nested-tool"):
+        if tools == "refused" and tried.prompt(name) is None:
+            continue  # the finding on all tools has the template's words
+        dropped = frozenset[WayInField]() if tried.shows_tools(name) else of_tools
+        yield from tried.compared([name], dropped)
+
+
+def _called(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
+    """Yield what the conversations with calls lose; a lost call is one finding, not one for each argument."""
+    whole = list(tried.compared(["call"], frozenset()))
+    if tried.prompt("call") is None:
+        yield from whole
+        return
+    yield from whole
+    yield from tried.compared([n for n in names if n != "call"], frozenset())
+    lost = {f.field for f in whole if f.kind is WayInKind.LOST}
+    style = tried.probe.style
+    if style.arguments == "text" and WayInField.CALL not in lost:
+        yield from _text_arguments(tried)
+
+
+def _text_arguments(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield a finding where an object in place of JSON text is refused or printed as Python prints it."""
+    call = tried.known["call"]
+    style = replace(tried.probe.style, arguments="object")
+    [result] = tried.probe.render([RenderJob(call.messages(style), call.tools, add_generation_prompt=True)])
+    found = [] if isinstance(result, RenderRefused) else list(compare(call, result.text))
+    fields = {WayInField.ARGUMENT, WayInField.NESTED_ARGUMENT, WayInField.ARGUMENT_NAME}
+    if isinstance(result, RenderRefused) or any(f.field in fields for f in found):
+        yield WayInFinding(WayInKind.TEXT_ARGUMENTS, WayInField.ARGUMENT, (1,), "call")
+
+
+def _contrasts(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield fields of tools that hold no nonce, and whose change does not change the prompt."""
+    name = next(n for n in ("tools", "tools-and-system") if tried.shows_tools(n))
+    base = tried.known[name]
+    changes = {
+        WayInField.REQUIRED: conversations.tools(optional=False),
+        WayInField.TYPE: conversations.tools(counted="string"),
+    }
+    jobs = [
+        RenderJob(base.messages(tried.probe.style), tools, add_generation_prompt=True)
+        for tools in changes.values()
+    ]
+    for place, result in zip(changes, tried.probe.render(jobs), strict=True):
+        if isinstance(result, Rendered) and result.text == tried.prompt(name):
+            yield WayInFinding(WayInKind.LOST, place, (1,), name)
+
+
+def _images(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield images without a place in the prompt, for a template that mentions images."""
+    if not IMAGE.search(tried.probe.template.text):
+        return
+    style = tried.probe.style
+    jobs = [
+        RenderJob(conversations.images(n, style), tried.probe.no_tools, add_generation_prompt=True)
+        for n in range(3)
+    ]
+    results = tried.probe.render(jobs)
+    texts = [r.text for r in results if isinstance(r, Rendered)]
+    if len(texts) < len(results) or conversations.USERS[0].text not in texts[0]:
+        return  # content in parts is not for this template
+    if texts[0] == texts[1]:
+        yield WayInFinding(WayInKind.LOST, WayInField.IMAGE, (1,), "images")
+    elif texts[1] == texts[2]:
+        yield WayInFinding(WayInKind.LOST, WayInField.IMAGE, (2,), "images")

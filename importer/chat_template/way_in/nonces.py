@@ -1,0 +1,45 @@
+"""Nonces: words that stand nowhere else, and texts with everything that templates are known to alter."""
+
+from __future__ import annotations
+
+import hashlib
+
+LETTERS = "abcdefghijkmnpqrstuvwxyz"
+ODD = ' <b>5 < 6 & "seven" it\'s\nnext line, 10,000.50 Zürich 東京 🙂 '  # between two nonces
+PLAIN_ODD = ' <i>5 < 6 & "seven" it\'s Zürich 東京 '  # where a line break would be the user's own risk
+LONG = "0123456789 lorem ipsum dolor\n"
+TIMES = 160  # lines of a long result
+EDGES = ("\n   ", "   \n")  # white space around a text
+
+
+def nonce(place: str) -> str:
+    """Return a word of ten letters in mixed case, the same for the same place every day."""
+    digest = hashlib.sha256(place.encode()).digest()
+    letters = [LETTERS[byte % len(LETTERS)] for byte in digest[:10]]
+    # Capitals inside show a change of case; a small first letter keeps the word a plain identifier.
+    return "".join(c.upper() if i in (2, 5, 8) else c for i, c in enumerate(letters))
+
+
+def name(place: str) -> str:
+    """Return a name that every engine accepts for a function or a parameter."""
+    return f"{nonce(place)}_7"
+
+
+def text(place: str, odd: str = ODD) -> str:
+    """Return a text that begins and ends with nonces of its own, and odd characters between them."""
+    return f"{nonce(place)}{odd}{nonce(place + ' end')}"
+
+
+def ends(place: str) -> tuple[str, str]:
+    """Return the first and the last word of ``text(place)``."""
+    return nonce(place), nonce(place + " end")
+
+
+def long_text(place: str) -> str:
+    """Return a text of more than 4,000 characters between its nonces."""
+    return f"{nonce(place)}\n{LONG * TIMES}{nonce(place + ' end')}"
+
+
+def number(place: str) -> int:
+    """Return a negative number of seven digits."""
+    return -(1_000_003 + int.from_bytes(hashlib.sha256(place.encode()).digest()[:3]) % 8_000_000)

@@ -1,0 +1,56 @@
+"""The command ``response-template``: derive, prove, and print or write the tokenizer's configuration."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from importer.app.decide import ImportRequest
+from importer.app.response_template import DerivedParser, derive_parser
+from importer.app.session import ImportSession
+from importer.cli import ahead, show
+from importer.config_file.store import write_all
+from importer.decisions.decision import Preferences
+from importer.errors import DocumentError
+from importer.hub.local import ANYWHERE
+from importer.messages import render
+from importer.proof.template_proof import TemplateReason
+from importer.reasons import Reason
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the change for the model's repository, or write the whole file; raises ImporterError."""
+    request = ImportRequest(
+        arguments.reference,
+        arguments.revision,
+        preferences=Preferences({"backend": "vllm"}),
+        engine_version=arguments.engine_version,
+        offline=arguments.offline,
+        frontend=arguments.frontend,
+    )
+    with (
+        ahead.sandbox() as sandbox,
+        show.progress(arguments.reference) as progress,
+        ImportSession(sandbox=sandbox) as bench,
+    ):
+        derived = derive_parser(request, bench, ANYWHERE, progress)
+    proof, target = derived.proof, derived.target
+    proved = Reason(
+        TemplateReason.PROVED, cases=len(proof.passed), fields=proof.fields,
+        engine=f"{target.backend} {target.version}", frontend=target.frontend,
+    )  # fmt: skip
+    show.note(render(proved))
+    show.note(render(Reason(TemplateReason.LIMITS)))
+    if arguments.output is None:
+        show.line(derived.change.rstrip("\n"))
+    else:
+        _write(derived, Path(arguments.output))
+
+
+def _write(derived: DerivedParser, path: Path) -> None:
+    """Write the file, over no file of another content; raises DocumentError."""
+    text = derived.overlay
+    if path.exists() and path.read_bytes() != text.encode():
+        raise DocumentError("exists", path=path)
+    write_all({path: text})
+    show.note(f"Wrote {path}.")

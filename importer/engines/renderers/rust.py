@@ -1,0 +1,214 @@
+"""vLLM's Rust frontend: ``vllm-rs render`` over a folder of our making, without an engine.
+
+The folder holds the template, the named tokens, the model's type, and a tokenizer whose tokens are bytes: the
+ids of a prompt are its text. The program is part of every wheel of vLLM from 0.33 on.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from importer import config, launcher
+from importer.engines.deaths import Accident, ParserFailure
+from importer.engines.parsers import Tokens
+from importer.engines.ready import free_port
+from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused
+from importer.errors import EngineError
+from importer.launcher import Purpose
+from importer.reasons import Reason
+from importer.sandbox.closing import Closing
+
+PROGRAM = "vllm-rs"
+VARIABLE = "IMPORTER_VLLM_RS"  # a user's own program
+PATH = "/v1/chat/completions/render"
+START_SECONDS, SECONDS, PAUSE = 20.0, 10.0, 0.01  # it is up in 0.1 s and answers in 2 ms
+SETTINGS = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1"}
+LEFT_OUT = {"added_tokens_decoder", "auto_map", "chat_template", "tokenizer_file"}
+
+
+def program(python: Path | None = None) -> Path | None:
+    """Return the program: of the user's variable, beside vLLM of ``python`` or of the managed environment
+    for cards, or in a managed folder of its own.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        places = [Path(named).expanduser()]
+    else:
+        engines = config.home() / "engines"
+        roots = [*([] if python is None else [python.parent.parent]), engines / "vllm-cuda" / "venv"]
+        places = [p for root in roots for p in root.glob(f"lib/python3*/site-packages/vllm/{PROGRAM}")]
+        places.append(engines / PROGRAM / PROGRAM)
+    return next((path.absolute() for path in places if os.access(path, os.X_OK) and path.is_file()), None)
+
+
+class RustRenderer:
+    """The Rust frontend at ``path``; each question starts it once per form of contents, side by side."""
+
+    frontend = "vllm-rust"
+    formats = FORMATS
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def version(self) -> str:
+        """Return the version that the program reports; raises EngineError("worker-failed")."""
+        try:
+            done = launcher.run([str(self._path), "--version"], Purpose.PARSERS, seconds=START_SECONDS)
+        except OSError as error:
+            raise _failed(error.strerror or str(error)) from None
+        return done.output.split()[-1] if done.output.split() else ""
+
+    def render(self, tokens: Tokens, conversations: Sequence[Conversation]) -> Mapping[str, Sequence[Answer]]:
+        """Return the prompts; raises EngineError("worker-failed") where the program does not start."""
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-render-")))
+            _write(folder, tokens)
+            servers = {form: stack.enter_context(_Server(self._path, folder, form)) for form in FORMATS}
+            return {form: [server.answer(c) for c in conversations] for form, server in servers.items()}
+
+
+class _Server(Closing):
+    """One running program, with one form of contents."""
+
+    def __init__(self, path: Path, folder: Path, form: str) -> None:
+        self._port = free_port()
+        argv = [
+            str(path), "render", str(folder), f"--port={self._port}", "--tool-call-parser=none",
+            "--reasoning-parser=none", "--served-model-name=model", f"--chat-template-content-format={form}",
+        ]  # fmt: skip
+        self._form = form
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            self._process = launcher.start(
+                argv, Purpose.PARSERS, stdout=self._log, stderr=self._log, extra=SETTINGS
+            )
+        except OSError as error:
+            self._log.close()
+            raise _failed(error.strerror or str(error)) from None
+        self._ready = False
+
+    def close(self) -> None:
+        """End the process."""
+        launcher.end(self._process)
+        self._log.close()
+
+    def answer(self, conversation: Conversation) -> Answer:
+        """Return the prompt of one conversation, or the message of the refusal."""
+        self._wait()
+        body = {
+            "model": "model",
+            "messages": [_once(message) for message in conversation.messages],
+            "chat_template_kwargs": dict(conversation.kwargs),
+        } | ({"tools": [*conversation.tools], "tool_choice": "none"} if conversation.tools else {})
+        try:
+            status, text = self._post(json.dumps(body))
+        except (OSError, http.client.HTTPException):
+            if self._process.poll() is not None:
+                raise _failed(self._last_line()) from None
+            return EngineRefused(Reason(Accident.OVERRUN, seconds=SECONDS))
+        try:
+            data = json.loads(text)
+        except ValueError:
+            return _refused(text.decode(errors="replace"))
+        if status != http.client.OK:
+            return _refused(_message(data) or f"HTTP {status}")
+        return EnginePrompt(text_of(data["token_ids"]), None if self._form == "auto" else self._form)
+
+    def _wait(self) -> None:
+        """Return once the program serves; raises EngineError where it ends or does not start in time."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self._ready:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), timeout=SECONDS):
+                self._ready = True
+                return
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise _failed(self._last_line())
+            time.sleep(PAUSE)
+
+    def _post(self, body: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=SECONDS)
+        try:
+            connection.request("POST", PATH, body.encode(), {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def _last_line(self) -> str:
+        self._log.seek(0)
+        lines = self._log.read()[-2000:].decode(errors="replace").strip().splitlines()
+        return lines[-1][:300] if lines else f"{PROGRAM} ended"
+
+
+def text_of(ids: Sequence[int]) -> str:
+    """Return the text of a prompt in tokens of ``_vocabulary``."""
+    letters = _alphabet()
+    return bytes(letters[i] for i in ids).decode("utf-8", "replace")
+
+
+@cache
+def _alphabet() -> tuple[int, ...]:
+    """Return the byte of each id: byte-level vocabularies list printable bytes first, by their character."""
+    return tuple(byte for _, byte in sorted((character, byte) for byte, character in _characters().items()))
+
+
+@cache
+def _characters() -> dict[int, str]:
+    """Return the character of each byte in byte-level vocabularies, as GPT-2 published it."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {b: chr(b) for b in printable} | {b: chr(256 + n) for n, b in enumerate(others)}
+
+
+def _write(folder: Path, tokens: Tokens) -> None:
+    """Write the files that the program reads of a model."""
+    vocabulary = {character: n for n, character in enumerate(sorted(_characters().values()))}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    tokenizer: dict[str, Any] = {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+        "pre_tokenizer": level, "post_processor": None, "decoder": level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": [], "ignore_merges": True},
+    }  # fmt: skip
+    settings: dict[str, Any] = {k: v for k, v in tokens.settings.items() if k not in LEFT_OUT}
+    named = {f"{key}_token": text for key in ("bos", "eos") if (text := getattr(tokens, key)) is not None}
+    template: Any = tokens.chat_template
+    if isinstance(template, Mapping):
+        listed = isinstance(tokens.settings.get("chat_template"), list)  # else files, of which it reads one
+        named_set = [{"name": n, "template": t} for n, t in template.items()]
+        settings["chat_template"] = named_set if listed else template["default"]
+    elif template is not None:
+        settings["chat_template"] = template
+    for name, data in {
+        "tokenizer.json": tokenizer,
+        "tokenizer_config.json": {**settings, **named},
+        "config.json": {"model_type": tokens.model_type or "", "vocab_size": 256},
+    }.items():
+        (folder / name).write_text(json.dumps(data), encoding="utf-8")
+
+
+def _once(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message with one of the two names of reasoning: the program refuses both."""
+    return {k: v for k, v in message.items() if k != "reasoning_content" or "reasoning" not in message}
+
+
+def _message(data: Any) -> str:
+    error = data.get("error") if isinstance(data, Mapping) else None
+    return str(error.get("message", "")) if isinstance(error, Mapping) else ""
+
+
+def _refused(words: str) -> EngineRefused:
+    return EngineRefused(Reason(ParserFailure.RAISED, words=" ".join(words.split())[:300]))
+
+
+def _failed(problem: str) -> EngineError:
+    return EngineError("worker-failed", name=PROGRAM, problem=problem)

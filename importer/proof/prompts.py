@@ -1,0 +1,232 @@
+"""The prompts of an engine beside those of transformers: conversation by conversation, for each form of
+contents that the engine can be started with.
+
+Ours is the chat template in the sandbox. A template is rendered with each form of messages that templates ask
+for; the renderings that lose the least are what the template means. An engine's prompt that equals one of
+them is equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from importer.chat_template.find import Template
+from importer.chat_template.render import CLOCK, Rendered, RenderJob, Renders, Result
+from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
+from importer.decisions.prompts import PromptVerdict
+from importer.engines.deaths import Accident
+from importer.engines.parsers import Tokens
+from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
+from importer.errors import EngineError
+from importer.proof.conversations import CONVERSATIONS, SHAPES, PromptCase, cases, leaves, shaped
+from importer.proof.differences import EXCERPT, difference, moved, place, wholeness
+from importer.proof.prompt_result import LOSSES, FormatOutcome, FrontendPrompts, PromptDifference
+from importer.reasons import Reason
+
+IMAGES = ("image", "<|vision", "[IMG]")
+VLLM, RUST = "vllm", "vllm-rust"
+SEEING = (VLLM, "mlx-vlm")  # mlx-lm refuses images; the Rust frontend needs the processor of a real model
+HARMONY = "gpt_oss"  # the model_type for which both frontends of vLLM take harmony in place of the template
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The prompts that a template means for one conversation, the most likely first; or its refusal."""
+
+    texts: tuple[str, ...]
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A template that is rendered by ourselves, with the variables of the repository's vocabulary.
+
+    ``images`` is whether the model is known to see images.
+    """
+
+    template: Template
+    vocabulary: Vocabulary
+    renderer: Renders
+    analysis: TemplateAnalysis
+    images: bool = False
+
+    def references(
+        self, asked: Sequence[PromptCase], variables: Mapping[str, Any] | None = None, *, sort: bool = False
+    ) -> dict[PromptCase, Reference]:
+        """Return the reference of each case; ``sort`` orders the keys of tools."""
+        found: dict[PromptCase, Reference] = {}
+        for offered in (False, True):
+            some = [case for case in asked if bool(CONVERSATIONS[case].tools) is offered]
+            text = self.template.text if offered else self.template.plain or self.template.text
+            jobs = [self._job(case, shape, variables or {}, sort) for case in some for shape in SHAPES]
+            if jobs:
+                results = self.renderer.render(text, jobs, self.vocabulary.variables).results
+                for number, case in enumerate(some):
+                    own = results[number * len(SHAPES) : (number + 1) * len(SHAPES)]
+                    found[case] = _reference(case, own)
+        return found
+
+    def _job(self, case: PromptCase, shape: Any, variables: Mapping[str, Any], sort: bool) -> RenderJob:
+        conversation = CONVERSATIONS[case]
+        tools = [_sorted(tool) if sort else tool for tool in conversation.tools]
+        return RenderJob(
+            shaped(conversation, shape), tools or None, add_generation_prompt=True, kwargs=variables,
+            later=(datetime.now(UTC) - CLOCK).total_seconds(),
+        )  # fmt: skip
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _reference(case: PromptCase, results: Sequence[Result]) -> Reference:
+    """Return the renderings that lose the least, in the order of the shapes."""
+    texts = [result.text for result in results if isinstance(result, Rendered)]
+    if not texts:
+        return Reference((), refused=True)
+    parts = leaves(CONVERSATIONS[case])
+    ranked = {text: wholeness(text, parts) for text in texts}
+    best = min(ranked.values())
+    return Reference(tuple(text for text, rank in ranked.items() if rank == best))
+
+
+def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPrompts:
+    """Return the differences of an engine's prompts in each form of contents.
+
+    A frontend that renders the model by its own code, or does not start with the template, gives a reason.
+    Raises SandboxError.
+    """
+    shows = names_images(ours.template)
+    asked = cases(images=shows and ours.images and engine.frontend in SEEING)
+    try:
+        version = engine.version()
+        if tokens.model_type == HARMONY and engine.frontend in (VLLM, RUST):
+            failed = Reason(PromptVerdict.OWN_CODE, model_type=tokens.model_type)
+            return FrontendPrompts(engine.frontend, version, failed=failed)
+        by_form, accident = _rendered(engine, tokens, asked)
+    except EngineError as error:
+        failed = Reason(PromptVerdict.NOT_STARTED, problem=error.message)
+        return FrontendPrompts(engine.frontend, "", failed=failed)
+    if accident is not None:
+        failed = Reason(PromptVerdict.NOT_STARTED, problem=accident)
+        return FrontendPrompts(engine.frontend, version, failed=failed)
+    judge = _Judge(ours, asked)
+    outcomes = {
+        form: judge.outcome(dict(zip(asked, answers, strict=True))) for form, answers in by_form.items()
+    }
+    unseen = shows and PromptCase.IMAGE not in asked
+    return FrontendPrompts(engine.frontend, version, outcomes, unseen=unseen)
+
+
+def _rendered(
+    engine: EngineRenderer, tokens: Tokens, asked: Sequence[PromptCase]
+) -> tuple[Mapping[str, Sequence[Answer]], Reason | None]:
+    """Return the answers, asked twice where a busy machine affected one; and the accident that stayed."""
+    conversations = [CONVERSATIONS[case] for case in asked]
+    by_form, accident = engine.render(tokens, conversations), None
+    for again in (True, False):
+        refused = (a.reason for answers in by_form.values() for a in answers if isinstance(a, EngineRefused))
+        accident = next((reason for reason in refused if isinstance(reason.kind, Accident)), None)
+        if accident is not None and again:
+            by_form = engine.render(tokens, conversations)
+    return by_form, accident
+
+
+class _Judge:
+    """Judges the answers of one engine; further references are rendered where the first ones differ."""
+
+    def __init__(self, ours: Ours, asked: Sequence[PromptCase]) -> None:
+        self._ours, self._asked = ours, asked
+        self._known: dict[tuple[str, bool], dict[PromptCase, Reference]] = {}
+
+    def outcome(self, answers: Mapping[PromptCase, Answer]) -> FormatOutcome:
+        """Return the outcome of one form of contents."""
+        findings = tuple(f for case, a in answers.items() if (f := self._finding(case, a)) is not None)
+        format_ = next((a.format for a in answers.values() if not isinstance(a, EngineRefused)), None)
+        return FormatOutcome(len(answers), findings, format_)
+
+    def _finding(self, case: PromptCase, answer: Answer) -> Reason | None:
+        reference = self._references({})[case]
+        if isinstance(answer, EngineRefused):
+            if reference.refused:
+                return None
+            return Reason(PromptDifference.REFUSED, case=case, place="prompt", words=answer.reason)
+        if reference.refused:
+            return Reason(PromptDifference.ONLY_ENGINE, case=case, place="prompt")
+        if answer.text in reference.texts:
+            return None
+        if case is PromptCase.IMAGE:
+            return self._image(case, answer.text, reference)
+        return self._varied(case, answer.text) or self._nearest(case, answer.text, reference)
+
+    def _varied(self, case: PromptCase, text: str) -> Reason | None:
+        """Return the finding where a switch, or another order of keys, explains the whole difference."""
+        for variables in ({}, *self._switches()):
+            for sort in (False, True):
+                if text in self._references(variables, sort=sort)[case].texts:
+                    if variables:
+                        name, value = next(iter(variables.items()))
+                        return Reason(
+                            PromptDifference.SWITCHED, case=case, place="prompt", variable=name, value=value
+                        )
+                    return Reason(PromptDifference.KEY_ORDER, case=case, place="tools")
+        return None
+
+    def _nearest(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
+        """Return the lightest finding over all that the template may mean."""
+        parts = leaves(CONVERSATIONS[case])
+        texts = list(reference.texts)
+        for variables in self._switches():
+            for sort in (False, True):
+                texts += self._references(variables, sort=sort)[case].texts
+        found = [f for one in texts if (f := difference(case, one, text, parts)) is not None]
+        order = [*PromptDifference]
+        return max(found, key=lambda f: order.index(PromptDifference(f.kind)), default=None)
+
+    def _image(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
+        """Return what is lost beside an image; its own token is the engine's, so texts are not equal."""
+        parts = leaves(CONVERSATIONS[case])
+        found = difference(case, reference.texts[0], text, parts)
+        if found is not None and found.kind in LOSSES:
+            return found
+        before, after = (leaf.value for leaf in parts)
+        if moved(reference.texts[0], text, before, after):
+            excerpts = {"ours": reference.texts[0][:EXCERPT], "theirs": text[:EXCERPT]}
+            return Reason(PromptDifference.MOVED, case=case, place=place(parts[0]), **excerpts)
+        return None
+
+    def _switches(self) -> list[Mapping[str, Any]]:
+        thinking = self._ours.analysis.thinking
+        return [variables for variables in (thinking.on, thinking.off) if variables]
+
+    def _references(self, variables: Mapping[str, Any], *, sort: bool = False) -> dict[PromptCase, Reference]:
+        key = repr(sorted(variables.items())), sort
+        if key not in self._known:
+            self._known[key] = self._ours.references(self._asked, variables, sort=sort)
+        return self._known[key]
+
+
+def names_images(template: Template) -> bool:
+    """Return whether the template names images."""
+    return any(word in template.text for word in IMAGES)
+
+
+def rendering_tokens(tokens: Tokens, template: Template, vocabulary: Vocabulary) -> Tokens:
+    """Return the tokens with the template's set and named tokens, as our own rendering has them.
+
+    A tokenizer on disk stays unread: it has the template of the repository, not one in its place.
+    """
+    texts: Any = template.text
+    if template.plain:
+        texts = {"default": template.plain, "tool_use": template.text}
+    named = vocabulary.variables
+    return replace(
+        tokens, directory=None, chat_template=texts, bos=named["bos_token"] or None,
+        eos=named["eos_token"] or None,
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""The way in: planted faults are found with their place, and sound templates have no finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.chat_template.analyze import analyze
+from importer.chat_template.conventions import own_calls
+from importer.chat_template.find import Template
+from importer.chat_template.override import TemplateOverride, by_name, is_name, template_of
+from importer.chat_template.render import Renderer
+from importer.chat_template.vocabulary import Vocabulary
+from importer.chat_template.way_in import nonces
+from importer.chat_template.way_in.compare import judge
+from importer.chat_template.way_in.conversations import USERS, Mark, calling, offering, plain
+from importer.chat_template.way_in.findings import (
+    WayIn,
+    WayInField,
+    WayInFinding,
+    WayInKind,
+    WayInSeverity,
+)
+from importer.errors import UsageError
+from importer.messages import render
+from tests import template_texts as texts
+from tests.way_in_faults import FAULTS, JSON, SOUND, Fault
+
+VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Iterator[Renderer]:
+    with Renderer() as warm:
+        yield warm
+
+
+def way_in(text: str, renderer: Renderer) -> WayIn:
+    found = analyze(Template(text, "own"), VOCABULARY, renderer).way_in
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "text", [SOUND, JSON, texts.CHATML_JSON, texts.XML_PARAMETERS, texts.KIMI_IDS],
+    ids=["sound", "json", "chatml", "xml", "kimi"],
+)  # fmt: skip
+def test_a_sound_template_has_no_finding(renderer: Renderer, text: str) -> None:
+    found = way_in(text, renderer)
+    assert (found.tools, found.findings) == ("shown", ())
+    assert found.checked > 150
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault) -> None:
+    found = way_in(fault.text, renderer)
+    places = [(f.kind, f.field, f.numbers) for f in found.findings]
+    assert (fault.kind, fault.field, fault.numbers) in places
+    gravest = max(f.severity is WayInSeverity.ERROR for f in found.findings)
+    assert (found.findings[0].severity is WayInSeverity.ERROR) == gravest
+    for finding in found.findings:
+        assert WayInFinding.from_json(finding.to_json()) == finding
+        assert len(render(finding.reason).split()) <= 25
+
+
+def test_a_fault_gives_few_findings(renderer: Renderer) -> None:
+    """A lost tool is one finding, not one for each of its fields."""
+    counts = {fault.name: len(way_in(fault.text, renderer).findings) for fault in FAULTS}
+    assert counts["first tool only"] == counts["calls dropped"] == counts["permitted values dropped"] == 1
+    assert max(counts.values()) <= 7, counts
+
+
+@pytest.mark.parametrize(
+    ("text", "tools", "severities"),
+    [
+        (texts.CHATML, "none", {"notice"}),
+        (texts.ALTERNATING, "none", {"notice"}),
+        (texts.IMAGES, "none", {"notice"}),
+        (texts.PARTS_ONLY, "none", {"notice"}),
+        (texts.REFUSES_TOOLS, "refused", {"notice", "warning"}),
+        (texts.THINKING, "lost", {"error"}),
+    ],
+)
+def test_what_a_template_does_by_design_is_a_notice(
+    renderer: Renderer, text: str, tools: str, severities: set[str]
+) -> None:
+    found = way_in(text, renderer)
+    assert found.tools == tools
+    assert {f.severity.value for f in found.findings} == severities
+
+
+def test_reasoning_of_past_turns_may_go(renderer: Renderer) -> None:
+    past = SOUND.replace("{%- if m.reasoning_content %}", "{%- if m.reasoning_content and m.tool_calls %}")
+    assert way_in(past, renderer).findings == ()
+
+
+def test_a_broken_template_has_no_findings(renderer: Renderer) -> None:
+    assert way_in("{% if %}", renderer) == WayIn(
+        "none", (WayInFinding(WayInKind.NO_TOOLS, conversation="tools"),)
+    )
+
+
+# Each text comes back from a prompt that holds it raw or as JSON; whatever else is done to it is named.
+
+MARK = USERS[0]
+AROUND = st.text(alphabet=" \n\"'<>{}x", max_size=20)
+
+
+@given(AROUND, AROUND, st.booleans())
+def test_raw_and_json_are_unaltered(before: str, after: str, ascii_only: bool) -> None:
+    import json
+
+    assert judge(MARK, before + MARK.text + after) is None
+    assert judge(MARK, before + json.dumps(MARK.text, ensure_ascii=ascii_only) + after) is None
+
+
+@given(st.integers(0, len(MARK.text) - 1), st.sampled_from(["", "é", "\\", "&amp;"]))
+def test_one_character_less_or_other_is_found(at: int, other: str) -> None:
+    changed = MARK.text[:at] + other + MARK.text[at + 1 :]
+    assert (judge(MARK, f"<|user|>{changed}<|end|>") is None) == (changed == MARK.text)
+
+
+@given(st.text(min_size=1, max_size=30), st.text(min_size=1, max_size=30))
+def test_nonces_of_two_places_differ(one: str, other: str) -> None:
+    assert (nonces.nonce(one) == nonces.nonce(other)) == (one == other)
+    assert nonces.nonce(one).isidentifier()
+
+
+def test_no_nonce_stands_in_another() -> None:
+    marks: set[Mark] = {m for c in (*plain(), *offering(), *calling(thinks=True)) for m in c.marks}
+    words = [word for mark in {m.ends: m for m in marks}.values() for word in dict.fromkeys(mark.ends)]
+    assert len(words) == len(set(words))
+    assert not [(a, b) for a in words for b in words if a != b and a in b]
+
+
+# A template that writes calls and hides the tools gets them before it; its calls stay as they are.
+
+HIDES = SOUND.replace("{%- if tools -%}", "{%- if false -%}")
+AS_TEXT = JSON.replace("{%- if tools -%}", "{%- if false -%}").replace(
+    "(call.function.arguments | tojson)", "call.function.arguments"
+)
+NO_SYSTEM = HIDES.replace(
+    "{%- for m in turns -%}",
+    "{%- if system %}{{ raise_exception('none') }}{% endif -%}{%- for m in turns -%}",
+)
+
+
+@pytest.mark.parametrize("own", [HIDES, AS_TEXT, NO_SYSTEM, texts.THINKING, texts.NULL_CONTENT])
+def test_tools_offered_before_own_calls_reach_the_prompt(renderer: Renderer, own: str) -> None:
+    own = own.replace(texts.OFFER, "")
+    bare = analyze(Template(own, "own"), VOCABULARY, renderer)
+    assert bare.way_in is not None
+    assert bare.way_in.tools == "lost"
+    template = template_of(by_name(own_calls.NAME), Template(own, "own"), VOCABULARY, renderer)
+    study = analyze(template, VOCABULARY, renderer)
+    assert study.way_in is not None
+    assert study.way_in.tools == "shown"
+    lost = {WayInKind.TOOLS_LOST, WayInKind.TEXT_ARGUMENTS}
+    assert not lost & {f.kind for f in study.way_in.findings}
+    case = {s.case: s.completion for s in bare.samples}
+    assert {s.case: s.completion for s in study.samples}["one-call"] == case["one-call"]
+    example = case["one-call"].replace("get_weather", "first_function").replace("city", "name")
+    assert example.replace("Paris", "value").strip() in study.tools_prompt
+
+
+def test_a_template_without_calls_gets_no_tools_of_its_own(renderer: Renderer) -> None:
+    with pytest.raises(UsageError) as caught:
+        template_of(by_name(own_calls.NAME), Template(texts.CHATML, "own"), VOCABULARY, renderer)
+    assert caught.value.details["problem"].kind is own_calls.OwnCallsReason.NO_CALLS
+
+
+def test_a_template_of_the_repositorys_set_is_taken_by_its_name(renderer: Renderer) -> None:
+    override = by_name("repository:tools")
+    assert isinstance(override, TemplateOverride)
+    assert is_name("repository:tools")
+    own = Template(HIDES, "own")
+    found = template_of(override, own, VOCABULARY, renderer, {"default": HIDES, "tools": SOUND})
+    assert found.text == SOUND
+    with pytest.raises(UsageError) as caught:
+        template_of(override, own, VOCABULARY, renderer, {"default": HIDES})
+    assert caught.value.details["problem"].fields["known"] == ("repository:default",)
+
+
+def test_severity_is_of_kind_and_field() -> None:
+    def of(kind: WayInKind, field: WayInField | None = None) -> str:
+        return WayInFinding(kind, field).severity.value
+
+    assert of(WayInKind.LOST, WayInField.RESULT) == of(WayInKind.TOOLS_LOST) == "error"
+    assert of(WayInKind.LOST, WayInField.ENUM) == of(WayInKind.CASED, WayInField.USER) == "warning"
+    assert of(WayInKind.TRIMMED, WayInField.USER) == of(WayInKind.LOST, WayInField.REASONING) == "notice"

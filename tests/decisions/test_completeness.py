@@ -1,0 +1,165 @@
+"""Decisions by completeness: before claims, after the user; settings complete a parser; equals are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.chat_template.samples import Thinking
+from importer.decisions.decide import decide
+from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, Undecided
+from importer.decisions.parsers import ParserReason
+from importer.proof.result import ParserVerdict, Proof
+from importer.reasons import Reason
+from importer.signals.evidence import Evidence, Rule
+from tests.facts import as_reason
+
+NAMES = ("deepseek_r1", "qwen3", "glm45", "glm47", "poolside_v1", "hf")
+CLASSES = {"glm45": "Glm", "glm47": "Glm"}
+TARGET = Target(
+    "vllm", "9.9",
+    {
+        "tool_parser": {"hermes": "Hermes", "granite4": "Granite4", "llama3_json": "Llama"},
+        "reasoning_parser": {name: CLASSES.get(name, name) for name in NAMES},
+    },
+    proves=True,
+)  # fmt: skip
+NEEDED = {"reasoning_parser": ("thinking-whole",), "tool_parser": ("one-call",)}
+
+
+def verdict(key: str, name: str, passed: str, failed: str = "", **more: Any) -> ParserVerdict:
+    problems = {case: as_reason("left no content") for case in failed.split()}
+    classes = TARGET.parsers[key]
+    return ParserVerdict(name, classes[name], tuple(passed.split()), problems, NEEDED[key], **more)
+
+
+def proof(key: str, *verdicts: ParserVerdict, shown: bool = True) -> Proof:
+    return Proof("vllm", "9.9", "d", {key: verdicts}, {}, tools_rendered=shown)
+
+
+def claim(rule: Rule, key: str, value: str | None) -> Evidence:
+    return Evidence(rule, key, value, "table", as_reason(f"{rule} says {value}"))
+
+
+def decided(key: str, found: Proof, *claims: Evidence, **preferences: Any) -> dict[str, Any]:
+    facts = [*claims, *found.evidence()]
+    return decide(facts, Preferences(preferences), TARGET, Thinking(), found.setting)
+
+
+R1 = verdict("reasoning_parser", "deepseek_r1", "thinking-whole", "plain")
+QWEN = verdict("reasoning_parser", "qwen3", "thinking-whole plain", effect="one")
+GLM = verdict("reasoning_parser", "glm45", "thinking-whole plain", effect="one")
+SAID = verdict(
+    "reasoning_parser", "poolside_v1", "thinking-whole plain", setting={"enable_thinking": True}, effect="two"
+)
+
+
+def test_a_parser_that_loses_the_plain_answer_is_not_chosen_whoever_names_it() -> None:
+    """As MiniCPM5-1B, that a list gave ``deepseek_r1``: an answer without reasoning came back empty."""
+    for rule in (Rule.FAMILY_TABLE, Rule.MODEL_TYPE, Rule.REPOSITORY_CLAIM, Rule.NAME_LIKE):
+        chosen = decided(
+            "reasoning_parser",
+            proof("reasoning_parser", QWEN, GLM, R1),
+            claim(rule, "reasoning_parser", "deepseek_r1"),
+        )
+        assert chosen["reasoning_parser"].value == "qwen3"
+        (lost,) = chosen["reasoning_parser"].overruled
+        assert lost.value == "deepseek_r1"
+        assert lost.why.kind is ParserReason.BEATEN
+
+
+def test_the_user_may_still_have_it() -> None:
+    found = proof("reasoning_parser", QWEN, R1)
+    chosen = decided("reasoning_parser", found, reasoning_parser="deepseek_r1")
+    assert (chosen["reasoning_parser"].value, chosen["reasoning_parser"].status) == ("deepseek_r1", "user")
+
+
+def test_without_a_better_one_the_declared_parser_stays() -> None:
+    found = proof("reasoning_parser", R1, verdict("reasoning_parser", "hf", "thinking-whole", "plain"))
+    named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "deepseek_r1")
+    assert decided("reasoning_parser", found, named)["reasoning_parser"].value == "deepseek_r1"
+
+
+def test_a_setting_makes_the_declared_parser_complete_and_is_written() -> None:
+    """As Laguna, whose parser reads nothing unless the variable of the template is named."""
+    found = proof("reasoning_parser", QWEN, SAID)
+    named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "poolside_v1")
+    chosen = decided("reasoning_parser", found, named)
+    assert chosen["reasoning_parser"].value == "poolside_v1"
+    assert chosen["chat_template_kwargs"].value == {"enable_thinking": True}
+    assert "chat_template_kwargs" not in decided("reasoning_parser", found)
+    own = decided("reasoning_parser", found, named, chat_template_kwargs={"enable_thinking": False})
+    assert own["chat_template_kwargs"].value == {"enable_thinking": False}
+
+
+def test_equals_are_named() -> None:
+    chosen = decided("reasoning_parser", proof("reasoning_parser", QWEN, GLM, SAID))["reasoning_parser"]
+    assert Reason(ParserReason.SAME_EFFECT, parsers=("glm45",)) in chosen.why
+    named = claim(Rule.FAMILY_TABLE, "reasoning_parser", "poolside_v1")
+    other = decided("reasoning_parser", proof("reasoning_parser", QWEN, SAID), named)["reasoning_parser"]
+    assert not any(why.kind is ParserReason.SAME_EFFECT for why in other.why)
+
+
+def test_claims_choose_among_the_complete() -> None:
+    found = proof("reasoning_parser", QWEN, GLM)
+    named = claim(Rule.NAME_LIKE, "reasoning_parser", "glm47")  # another name of the class
+    assert decided("reasoning_parser", found, named)["reasoning_parser"].value == "glm45"
+
+
+def test_a_template_that_shows_no_tools_names_no_parser() -> None:
+    hermes = verdict("tool_parser", "hermes", "one-call")
+    hidden = proof("tool_parser", hermes, shown=False)
+    assert isinstance(decided("tool_parser", hidden)["tool_parser"], Undecided)
+    by_template = claim(Rule.TEMPLATE_FORMAT, "tool_parser", "hermes")
+    assert isinstance(decided("tool_parser", hidden, by_template)["tool_parser"], Undecided)
+    named = claim(Rule.MODEL_TYPE, "tool_parser", "hermes")
+    assert decided("tool_parser", hidden, named)["tool_parser"].value == "hermes"
+    assert decided("tool_parser", proof("tool_parser", hermes))["tool_parser"].value == "hermes"
+
+
+def test_a_parser_of_unmarked_calls_is_not_chosen_for_marked_ones() -> None:
+    llama = verdict("tool_parser", "llama3_json", "one-call", liberal=True)
+    assert isinstance(decided("tool_parser", proof("tool_parser", llama))["tool_parser"], Undecided)
+    named = claim(Rule.FAMILY_TABLE, "tool_parser", "llama3_json")
+    assert decided("tool_parser", proof("tool_parser", llama), named)["tool_parser"].value == "llama3_json"
+    both = proof("tool_parser", llama, verdict("tool_parser", "granite4", "one-call"))
+    assert decided("tool_parser", both, named)["tool_parser"].value == "granite4"
+
+
+def test_names_alike_of_several_classes_wait_for_a_proof() -> None:
+    likes = [claim(Rule.NAME_LIKE, "tool_parser", name) for name in ("hermes", "granite4")]
+    assert isinstance(decide(likes, Preferences(), TARGET)["tool_parser"], Undecided)
+    assert isinstance(decide(likes[:1], Preferences(), TARGET)["tool_parser"], Chosen)
+    found = proof("tool_parser", verdict("tool_parser", "granite4", "one-call"))
+    assert decided("tool_parser", found, *likes)["tool_parser"].value == "granite4"
+
+
+verdicts = st.builds(
+    lambda name, plain, off, steps, liberal: verdict(
+        "reasoning_parser", name,
+        " ".join(["thinking-whole", *["plain"] * plain, *["off"] * off]),
+        " ".join([*["plain"] * (not plain), *["off"] * (not off)]),
+        stepwise=("plain",) * steps, liberal=liberal,
+    ),
+    st.sampled_from(NAMES), st.booleans(), st.booleans(), st.integers(0, 1), st.booleans(),
+)  # fmt: skip
+
+
+@given(
+    st.lists(verdicts, max_size=5, unique_by=lambda v: v.parser),
+    st.lists(
+        st.tuples(st.sampled_from([r for r in Rule if r.names_parsers]), st.sampled_from([*NAMES, None]))
+    ),
+)
+def test_no_claim_chooses_a_parser_that_reads_less(
+    found: list[ParserVerdict], claims: list[tuple[Rule, str | None]]
+) -> None:
+    facts = [claim(rule, "reasoning_parser", name) for rule, name in claims]
+    decision = decided("reasoning_parser", proof("reasoning_parser", *found), *facts)["reasoning_parser"]
+    by_name = {v.parser: v for v in found}
+    if found and isinstance(decision, Chosen):
+        chosen = by_name[decision.value]
+        assert not any(set(v.passed) > set(chosen.passed) and not v.liberal for v in found)
+    assert isinstance(decision, Chosen | KnownNone | Undecided)

@@ -1,0 +1,183 @@
+"""The effect of the way in: no proved parser without tools in the prompt, and templates that would help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from importer.chat_template.way_in import shipped
+from importer.chat_template.way_in.findings import WayIn, WayInField, WayInFinding, WayInKind
+from importer.config_file.attention import attention
+from importer.decisions.decide import decide
+from importer.decisions.decision import Chosen, Preferences, Undecided
+from importer.decisions.way_in import WayInEffect
+from importer.messages import render
+from importer.signals.evidence import Evidence, Rule, is_warning
+from tests.commandline import CHAT, Desk, desk, document, receipt
+from tests.decisions.test_decide import VLLM, fact
+from tests.facts import as_reason
+from tests.hubserver import Repo
+from tests.way_in_faults import JSON, SOUND
+
+__all__ = ["desk"]
+
+
+def proof(reads: list[str]) -> Evidence:
+    value = {
+        "reads": reads, "complete": reads, "refuted": {}, "incomplete": {}, "asked": True, "liberal": [],
+        "equal": {}, "settings": {}, "shown": True, "tools_rendered": True,
+    }  # fmt: skip
+    return Evidence(Rule.PROOF, "tool_parser", value, "proof", as_reason("asked the parsers"))
+
+
+LOST = WayIn("lost", (WayInFinding(WayInKind.TOOLS_LOST),), 1, ("repository:tools", "own-calls"))
+
+
+def shown(way_in: WayIn, **more: Any) -> Evidence:
+    return fact("template-rendered", way_in.to_json() | more, "way_in")
+
+
+def decided(*facts: Evidence, prefer: dict[str, Any] | None = None) -> Any:
+    return decide(facts, Preferences(prefer or {}), VLLM)
+
+
+def test_a_name_that_tables_give_stays_and_is_not_proved() -> None:
+    facts = fact("family-table", "hermes"), proof(["qwen3_json", "hermes"])
+    assert decided(*facts, shown(WayIn("shown")))["tool_parser"].status == "proved"
+    hidden = decided(*facts, shown(LOST))["tool_parser"]
+    assert isinstance(hidden, Chosen)
+    assert (hidden.value, hidden.status) == ("hermes", "table")
+    assert hidden.why[0] == as_reason("family-table says hermes")
+    claimed = decided(fact("repository-claim", "hermes"), facts[1], shown(LOST))["tool_parser"]
+    assert (claimed.value, claimed.status) == ("hermes", "declared")
+
+
+def test_a_name_that_only_the_rendering_gives_goes() -> None:
+    facts = fact("template-format", "hermes"), proof(["hermes"])
+    off = decided(*facts, shown(LOST))["tool_parser"]
+    assert isinstance(off, Undecided)
+    assert [reason.kind for reason in off.why] == [WayInEffect.OFF, WayInEffect.OFFER]
+    assert off.overruled[-1].value == "hermes"
+
+
+def test_a_value_of_the_user_stays_with_a_warning() -> None:
+    chosen = decided(proof(["hermes"]), shown(LOST), prefer={"tool_parser": "hermes"})["tool_parser"]
+    assert (chosen.value, chosen.status) == ("hermes", "user")
+    assert [render(reason) for reason in chosen.why if is_warning(reason)]
+
+
+def test_tools_in_some_requests_are_not_proved() -> None:
+    kind = WayInFinding(WayInKind.TOOLS_WITHOUT_SYSTEM, conversation="tools-and-system")
+    facts = fact("template-format", "hermes"), proof(["hermes"])
+    some = decided(*facts, shown(WayIn("sometimes", (kind,))))
+    assert (some["tool_parser"].value, some["tool_parser"].status) == ("hermes", "table")
+    (found,) = attention(some)
+    assert found.to_json()["message"].endswith("only in requests without a system turn")
+
+
+def test_the_warning_names_templates_the_best_first() -> None:
+    way_in = shown(LOST, shipped=["examples/x.jinja"], shipped_in="vllm-9.9.tar.gz")
+    (found,) = attention(decided(fact("family-table", "hermes"), proof(["hermes"]), way_in))
+    assert (found.kind.value, found.key) == ("no-tools", "tool_parser")
+    text = render(found.reason)
+    assert "never shows the tools" in text
+    places = [text.index(word) for word in ("repository:tools", "examples/x.jinja", "own-calls")]
+    assert places == sorted(places)
+
+
+def test_losses_of_tools_need_a_tool_parser_to_be_warned_of() -> None:
+    findings = (
+        WayInFinding(WayInKind.LOST, WayInField.SYSTEM, (1,), "system"),
+        WayInFinding(WayInKind.LOST, WayInField.ENUM, (1,), "tools"),
+        WayInFinding(WayInKind.ESCAPED, WayInField.USER, (1,), "bare"),
+        WayInFinding(WayInKind.TRIMMED, WayInField.USER, (1,), "white-space"),
+    )
+    way_in = shown(WayIn("shown", findings))
+
+    def warned(*facts: Evidence) -> list[str]:
+        found = attention(decided(way_in, *facts))
+        return [render(a.reason) for a in found if a.kind.value == "way-in"]
+
+    with_parser = warned(fact("family-table", "hermes"), proof(["hermes"]))
+    assert len(with_parser) == 2
+    assert "the permitted values" in with_parser[0]
+    without = warned()
+    assert len(without) == 2
+    assert "the permitted values" not in without[0]
+    assert warned(fact("kind-tag", "base", "kind")) == []
+
+
+@pytest.mark.parametrize(
+    ("opening", "call", "fits"),
+    [
+        ("<u>", '<call>f{"a":1}</call>', True),
+        ("<u>", '<call>f{"a":1}', True),  # an older template leaves out the end
+        ("<v>", '<call>f{"a":1}</call>', False),
+        ("<u>", '<call>g{"a":1}</call>', False),
+        ("<u>", "", False),
+    ],
+)
+def test_a_shipped_template_fits_by_its_call_and_its_question(opening: str, call: str, fits: bool) -> None:
+    one = shipped.Shipped("examples/x.jinja", "0" * 64, "<u>", '<call>f{"a":1}</call>')
+    assert one.fits({"opening": opening, "call": call}) == fits
+
+
+def test_the_registry_has_hashes_and_no_texts() -> None:
+    rows = shipped.registry()["vllm"]["templates"]
+    assert {len(row["sha256"]) for row in rows} == {64}
+    assert all("{%" not in text for row in rows for text in row.values())
+    assert any("deepseek" in row["path"] for row in rows)
+
+
+HIDES = JSON.replace("{%- if tools -%}", "{%- if false -%}")
+TWO = [{"name": "default", "template": HIDES}, {"name": "with-tools", "template": SOUND}]
+
+
+def repo(desk: Desk, template: Any) -> None:
+    files = {**CHAT, "tokenizer_config.json": {"chat_template": template}}
+    files.pop("chat_template.jinja", None)
+    desk.hub.repos["acme/hides"] = Repo(files)
+
+
+def test_an_import_warns_and_names_the_option(desk: Desk) -> None:
+    repo(desk, TWO)
+    ran = desk("acme/hides", "--backend", "vllm", "--no-validate", "--set", "tool_parser=hermes")
+    assert ran.code == 0, ran.err
+    words = (
+        "--template repository:with-tools or ",
+        "tool_chat_template_hermes.jinja",
+        "--template own-calls",
+    )
+    places = [ran.err.index(word) for word in words]
+    assert places == sorted(places)
+    text = (desk.folder / "models" / "hides.yaml").read_text()
+    assert "# attention: no tools reach the prompt\n" in text
+    data = receipt(desk, "hides")
+    kept = data["decisions"]["way_in"]["value"]
+    assert kept["tools"] == "lost"
+    assert kept["offers"] == ["repository:with-tools", "own-calls"]
+    assert {f["kind"] for f in kept["findings"]} == {"tools-lost"}
+    assert data["warnings"][0]["kind"] == "no-tools"
+
+
+@pytest.mark.parametrize("name", ["repository:with-tools", "own-calls"])
+def test_the_offered_template_is_analysed_as_any(desk: Desk, name: str) -> None:
+    repo(desk, TWO)
+    ran = desk("acme/hides", "--backend", "vllm", "--no-validate", "--template", name)
+    assert ran.code == 0, ran.err
+    assert receipt(desk, "hides")["decisions"]["way_in"]["value"]["tools"] == "shown"
+    assert document(desk, "hides")["importer"]["chat_template"]["name"] == name
+    text = (desk.folder / "models" / "hides.chat_template.jinja").read_text()
+    assert (text == SOUND) == (name != "own-calls")
+    again = desk("acme/hides", "--backend", "vllm", "--no-validate")
+    assert again.code == 0, again.err
+    assert (desk.folder / "models" / "hides.chat_template.jinja").read_text() == text
+
+
+def test_an_unknown_name_of_the_set_is_refused_with_the_known_ones(desk: Desk) -> None:
+    repo(desk, TWO)
+    ran = desk("acme/hides", "--backend", "vllm", "--no-validate", "--template", "repository:other")
+    assert ran.code == 2
+    assert "repository:default, repository:with-tools" in ran.err
+    assert not desk.files()

@@ -1,0 +1,307 @@
+"""Prompts of an engine beside ours: planted differences get their kind and place, sound ones get none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.chat_template.analyze import analyze
+from importer.chat_template.cases import CaseStyle
+from importer.chat_template.find import Template
+from importer.chat_template.render import Rendered, Renderer, RenderJob
+from importer.chat_template.vocabulary import Vocabulary
+from importer.config_file.attention import AttentionReason, attention
+from importer.decisions.decide import decide
+from importer.decisions.decision import Chosen, Preferences, Target
+from importer.decisions.prompts import PromptVerdict
+from importer.engines.deaths import Accident, ParserFailure
+from importer.engines.parsers import Tokens
+from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
+from importer.errors import EngineError
+from importer.messages import render
+from importer.proof.cache import cached_prompts
+from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves, shaped
+from importer.proof.differences import difference, moved
+from importer.proof.prompt_evidence import FORMAT, KEY, downgraded, evidence
+from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
+from importer.proof.prompts import Ours, compare
+from importer.reasons import Reason
+from tests import template_texts as texts
+
+TARGET = Target("vllm", "0.32.0")
+PARTS = """
+{%- for m in messages %}
+{{- '<' + m.role + '>' }}{% for part in m.content %}{{ part.text }}{% endfor %}
+{%- endfor %}"""
+REPR = texts.OFFER + texts.TURNS.replace("CALL", "{{ c.function.name }}({{ c.function.arguments }})")
+Change = Callable[[Conversation, str], str]
+
+
+class Scripted:
+    """A frontend that renders as transformers does, with a difference of the test's in some forms."""
+
+    frontend = "vllm"
+    formats = ("auto", "string", "openai")
+
+    def __init__(self, text: str, renderer: Renderer, changes: Mapping[str, Any]) -> None:
+        self._text, self._renderer, self._changes = text, renderer, changes
+
+    def version(self) -> str:
+        return "0.32.0"
+
+    def render(self, _: Tokens, conversations: Sequence[Conversation]) -> dict[str, list[Answer]]:
+        return {
+            form: [self._answer(c, self._changes.get(form)) for c in conversations] for form in self.formats
+        }
+
+    def _answer(self, conversation: Conversation, change: Any) -> Answer:
+        shape = change if isinstance(change, CaseStyle) else CaseStyle()
+        tools = [*conversation.tools] or None
+        job = RenderJob(shaped(conversation, shape), tools, add_generation_prompt=True)
+        (result,) = self._renderer.render(self._text, [job], {}).results
+        if not isinstance(result, Rendered):
+            return EngineRefused(result.reason)
+        return EnginePrompt(change(conversation, result.text) if callable(change) else result.text, "string")
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Iterator[Renderer]:
+    with Renderer() as renderer:
+        yield renderer
+
+
+def compared(renderer: Renderer, text: str, **changes: Any) -> FrontendPrompts:
+    template, words = Template(text, "chat_template.jinja"), Vocabulary(sources=("tokenizer_config.json",))
+    ours = Ours(template, words, renderer, analyze(template, words, renderer))
+    return compare(ours, Tokens(chat_template=text), Scripted(text, renderer, changes))
+
+
+def found(prompts: FrontendPrompts, form: str = "auto") -> dict[str, tuple[str, Any]]:
+    return {str(f.fields["case"]): (f.kind.value, f.fields["place"]) for f in prompts.outcomes[form].findings}
+
+
+@pytest.mark.parametrize(
+    "text", [texts.CHATML_JSON, texts.XML_PARAMETERS, PARTS.replace("part.text", "part")]
+)
+def test_an_engine_that_renders_as_transformers_has_no_finding(renderer: Renderer, text: str) -> None:
+    prompts = compared(renderer, text)
+    assert prompts.outcomes["auto"].equal == prompts.outcomes["auto"].of > 10
+    assert prompts.best == "auto"
+    assert evidence([prompts], TARGET) == []
+
+
+def parts_printed(conversation: Conversation, text: str) -> str:
+    """What vLLM's Rust frontend does to a tool's result in parts."""
+    for leaf in leaves(conversation):
+        if leaf.role == "tool" and leaf.field == "content":
+            text = text.replace(leaf.value, json.dumps({"type": "text", "text": leaf.value}))
+    return text
+
+
+def without_result(conversation: Conversation, text: str) -> str:
+    for leaf in leaves(conversation):
+        text = text.replace(leaf.value, "") if leaf.role == "tool" and leaf.field == "content" else text
+    return text
+
+
+RESULTS = {
+    case.value for case in PromptCase if any(m["role"] == "tool" for m in CONVERSATIONS[case].messages)
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "place", "cases"),
+    [
+        (parts_printed, "parts-printed", "tool.content", RESULTS),
+        (without_result, "dropped", "tool.content", RESULTS),
+        (lambda _, text: text.replace("null", "None"), "value-form", None, {"nested", "tools"}),
+        (lambda _, text: text.replace("\n<tool_call>", "\n\n<tool_call>"), "whitespace", None, {"call"}),
+        (lambda _, text: text.replace("user\n", "user: "), "other", None, {"plain", "system", "turns"}),
+        (
+            lambda _, text: text.replace('"name": "read_gauge", "desc', '"desc').replace(
+                'level, e.g. \\"Zürich\\".", ', 'level, e.g. \\"Zürich\\".", "name": "read_gauge", '
+            ),
+            "key-order",
+            "tools",
+            {"tools"},
+        ),
+    ],
+)
+def test_a_planted_difference_is_found(
+    renderer: Renderer, change: Change, kind: str, place: str | None, cases: set[str]
+) -> None:
+    prompts = compared(renderer, texts.CHATML_JSON, auto=change)
+    differing = found(prompts)
+    assert cases <= differing.keys()
+    assert {differing[case][0] for case in cases} == {kind}
+    if place is not None:
+        assert {differing[case][1] for case in cases} == {place}
+    if kind in ("parts-printed", "dropped"):
+        assert differing.keys() == RESULTS
+    assert all(render(finding) for finding in prompts.outcomes["auto"].findings)
+
+
+def test_arguments_that_an_engine_passes_as_an_object_are_a_value_in_another_form(renderer: Renderer) -> None:
+    """The template needs JSON text; every engine passes an object, and Python prints its own form."""
+    prompts = compared(renderer, REPR)
+    assert found(prompts)["nested"] == ("value-form", "assistant.arguments")
+
+
+def test_a_template_of_parts_gets_the_form_that_keeps_its_text(renderer: Renderer) -> None:
+    openai = CaseStyle(parts=True)
+    prompts = compared(renderer, PARTS, auto=CaseStyle(), openai=openai)
+    assert found(prompts)["plain"] == ("dropped", "user.content")
+    assert prompts.best == "openai"
+    (fact, *_) = evidence([prompts], TARGET)
+    assert (fact.key, fact.value, fact.rule.status) == (FORMAT, "openai", "proved")
+    decided = decide([fact], Preferences(), TARGET)[FORMAT]
+    assert isinstance(decided, Chosen)
+    assert (decided.value, decided.status) == ("openai", "proved")
+    assert decide([fact], Preferences({FORMAT: "string"}), TARGET)[FORMAT].value == "string"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "elsewhere"), [("noon <image> boat", False), ("<image> noon\nboat", True)]
+)
+def test_an_image_that_left_its_place_is_found(theirs: str, elsewhere: bool) -> None:
+    assert moved("noon [IMG] boat", theirs, "noon", "boat") is elsewhere
+
+
+def test_a_form_is_not_changed_where_images_were_not_rendered(renderer: Renderer) -> None:
+    prompts = compared(renderer, PARTS, auto=CaseStyle(), openai=CaseStyle(parts=True))
+    unseen = FrontendPrompts("vllm-rust", "0.33.0", prompts.outcomes, unseen=True)
+    assert unseen.best == "auto"
+
+
+def test_refusals_are_losses_unless_transformers_refuses_too(renderer: Renderer) -> None:
+    strict = "{% if tools %}{{ raise_exception('no tools') }}{% endif %}" + texts.TURNS.replace(
+        "CALL", "call"
+    )
+    assert compared(renderer, strict).outcomes["auto"].findings == ()
+    prompts = compared(renderer, texts.CHATML_JSON)
+    refusal = EngineRefused(Reason(ParserFailure.RAISED, words="ValueError: no"))
+    scripted = Scripted(texts.CHATML_JSON, renderer, {})
+    scripted._answer = lambda *_: refusal  # type: ignore[method-assign]
+    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary(sources=("x",))
+    ours = Ours(template, words, renderer, analyze(template, words, renderer))
+    prompts = compare(ours, Tokens(), scripted)
+    assert {f.kind for f in prompts.outcomes["auto"].findings} == {PromptDifference.REFUSED}
+    assert "ValueError: no" in render(prompts.outcomes["auto"].findings[0])
+
+
+def test_a_switch_that_the_engine_sets_is_named(renderer: Renderer) -> None:
+    text = texts.OFFER + texts.SWITCHED
+
+    def off(conversation: Conversation, _: str) -> str:
+        job = RenderJob(
+            shaped(conversation, CaseStyle()), [*conversation.tools] or None, add_generation_prompt=True,
+            kwargs={"enable_thinking": False},
+        )  # fmt: skip
+        (result,) = renderer.render(text, [job], {}).results
+        assert isinstance(result, Rendered)
+        return result.text
+
+    prompts = compared(renderer, text, auto=off)
+    finding = prompts.outcomes["auto"].findings[0]
+    assert finding.kind is PromptDifference.SWITCHED
+    assert (finding.fields["variable"], finding.fields["value"]) == ("enable_thinking", False)
+
+
+def test_a_frontend_that_does_not_start_gives_its_reason(renderer: Renderer) -> None:
+    class Broken(Scripted):
+        def render(self, _: Tokens, __: Sequence[Conversation]) -> dict[str, list[Answer]]:
+            raise EngineError("worker-failed", name="vllm-rs", problem="expected a string")
+
+    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary()
+    ours = Ours(template, words, renderer, analyze(template, words, renderer))
+    prompts = compare(ours, Tokens(), Broken(texts.CHATML_JSON, renderer, {}))
+    assert prompts.failed is not None
+    (fact,) = evidence([prompts], TARGET)
+    assert fact.key == KEY
+    assert "expected a string" in render(fact.reason)
+
+
+@pytest.mark.parametrize(("times", "known"), [(1, True), (9, False)])
+def test_an_accident_is_no_refusal(renderer: Renderer, times: int, known: bool) -> None:
+    """A busy machine stops a rendering in time; the engine refused nothing."""
+
+    class Busy(Scripted):
+        left = times
+
+        def render(self, tokens: Tokens, asked: Sequence[Conversation]) -> dict[str, list[Answer]]:
+            answers = super().render(tokens, asked)
+            if self.left:
+                self.left -= 1
+                answers["auto"][0] = EngineRefused(Reason(Accident.OVERRUN, seconds=5))
+            return answers
+
+    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary(sources=("x",))
+    ours = Ours(template, words, renderer, analyze(template, words, renderer))
+    prompts = compare(ours, Tokens(), Busy(texts.CHATML_JSON, renderer, {}))
+    assert (prompts.failed is None) is known
+    assert prompts.best == "auto"
+    assert all(outcome.findings == () for outcome in prompts.outcomes.values())
+
+
+def test_harmonys_models_are_not_compared(renderer: Renderer) -> None:
+    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary()
+    ours = Ours(template, words, renderer, analyze(template, words, renderer))
+    prompts = compare(ours, Tokens(model_type="gpt_oss"), Scripted(texts.CHATML_JSON, renderer, {}))
+    assert prompts.failed is not None
+    assert prompts.failed.kind is PromptVerdict.OWN_CODE
+
+
+LOST = Reason(PromptDifference.DROPPED, case="call", place="tool.content", ours="a", theirs="b")
+OUTCOME = FormatOutcome(11, (LOST,), "string")
+PROMPTS = FrontendPrompts("vllm", "0.32.0", {"auto": OUTCOME})
+PROVED = Chosen("hermes", "proved", (Reason(PromptVerdict.OWN_CODE, model_type="x"),))
+
+
+def test_a_loss_needs_attention_and_weakens_the_proof_behind_it() -> None:
+    (fact,) = evidence([PROMPTS], TARGET)
+    decisions = decide([fact], Preferences(), TARGET)
+    assert [a.kind for a in attention(decisions)][:1] == [AttentionReason.PROMPTS]
+    changed = downgraded({"tool_parser": PROVED, "reasoning_parser": PROVED}, [PROMPTS], TARGET)
+    assert changed["tool_parser"].status == "declared"
+    assert changed["tool_parser"].why[0].kind is PromptVerdict.OTHER_PROMPT
+    assert changed["reasoning_parser"].status == "proved"  # its prompt holds no call
+    other = Target("mlx", "0.32.2")
+    assert downgraded({"tool_parser": PROVED}, [PROMPTS], other)["tool_parser"].status == "proved"
+
+
+def test_a_receipt_keeps_the_findings() -> None:
+    kept = json.loads(json.dumps(PROMPTS.to_json()))
+    assert FrontendPrompts.from_json(kept) == PROMPTS
+    assert "10 of 11 equal" in "\n".join(PROMPTS.explain())
+    assert kept["formats"]["auto"]["findings"][0]["message"] == render(LOST)
+
+
+def test_equal_texts_have_no_difference_and_every_leaf_is_unique() -> None:
+    for conversation in CONVERSATIONS.values():
+        values = [json.dumps(x.value) for x in leaves(conversation) if x.field != "name" and x.message]
+        assert len(values) == len(set(values))
+    assert difference("plain", "a", "a", ()) is None
+
+
+def test_prompts_are_kept_unless_a_frontend_did_not_start(importer_home: Path, renderer: Renderer) -> None:
+    template, words = Template(texts.CHATML_JSON, "x"), Vocabulary()
+    analysis = analyze(template, words, renderer)
+    program = importer_home.parent / "vllm-rs"
+    program.write_text("1")
+    broken = FrontendPrompts("vllm", "0.32.0", failed=Reason(PromptVerdict.NOT_STARTED, problem="no"))
+    for made, count in ((broken, 2), (PROMPTS, 1)):
+        asked: list[int] = []
+
+        def ask(made: FrontendPrompts = made, asked: list[int] = asked) -> tuple[FrontendPrompts, ...]:
+            asked.append(1)
+            return (made,)
+
+        for _ in range(2):
+            assert cached_prompts(analysis, Tokens(), TARGET, [program], False, ask) == (made,)
+        assert len(asked) == count
+    program.write_text("another")
+    assert cached_prompts(analysis, Tokens(), TARGET, [program], False, lambda: ()) == ()

@@ -1,0 +1,104 @@
+"""Markers of parsers: generated for every registered parser, matched with text, and names elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from importer.engines import registries
+from importer.signals.parser_markers import ENGINES, fitting, load, markers_in, translate
+
+# Parsers whose markers stand in a library, or that read calls without any.
+WITHOUT = {
+    "vllm": {
+        "cohere_command3",
+        "cohere_command4",
+        "hf",
+        "openai",
+        "phi4_mini_json",
+        "pythonic",
+        "beam",
+    },
+    "mlx": set(),
+    "mlx-vlm": set(),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_parser_of_the_pinned_version_has_an_entry(engine: str) -> None:
+    registry = registries.load(engine, registries.PINNED[engine])
+    assert set(registry.names("tool")) <= set(load(engine, "tool"))
+    assert set(registry.names("reasoning")) <= set(load(engine, "reasoning"))
+
+
+@pytest.mark.parametrize("engine", sorted(WITHOUT))
+def test_parsers_without_markers_are_known(engine: str) -> None:
+    assert {p.name for p in load(engine, "tool").values() if not p.markers} == WITHOUT[engine]
+
+
+@pytest.mark.parametrize(
+    ("text", "needed", "parser"),
+    [
+        ("<tool_call>{}</tool_call>", ("<tool_call>", "</tool_call>"), "hermes"),
+        (
+            "<|im_start|><tool_call><function=f><parameter=a>1</parameter></function></tool_call>",
+            ("<tool_call>", "<function=", "<parameter=", "</parameter>", "</function>", "</tool_call>"),
+            "qwen3_coder",
+        ),
+        (
+            "<｜DSML｜function_calls><｜DSML｜invoke name=</｜DSML｜function_calls>",
+            ("<｜DSML｜function_calls>",),
+            "deepseek_v32",
+        ),
+        ("<|tool_call_start|>[f()]<|tool_call_end|>", ("<|tool_call_start|>",), "lfm2"),
+        ("<anvil>{}</anvil>", ("<anvil>",), None),
+        ('{"name": "f"}', (), None),
+    ],
+)
+def test_the_parser_of_markers(text: str, needed: tuple[str, ...], parser: str | None) -> None:
+    assert next(iter(fitting("vllm", "tool", needed, text)), None) == parser
+
+
+def test_a_parser_with_mostly_other_markers_is_no_match() -> None:
+    """xlam knows [TOOL_CALLS] among the markers of other formats."""
+    assert "xlam" not in fitting("vllm", "tool", ("[TOOL_CALLS]",), "[TOOL_CALLS][{}]")
+
+
+def test_the_markers_in_a_prompt() -> None:
+    assert "<tool_call>" in [*markers_in("Answer with <tool_call>…</tool_call>.", "vllm", "tool")]
+    assert not [*markers_in("Call a function.", "vllm", "tool")]
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "engine", "other", "found"),
+    [
+        ("tool_parser", "hermes", "vllm", "mlx", "json_tools"),
+        ("tool_parser", "granite4", "vllm", "mlx", "json_tools"),
+        ("tool_parser", "json_tools", "mlx", "vllm", "hermes"),
+        ("tool_parser", "JSON_TOOLS", "mlx", "mlx-vlm", None),
+        ("tool_parser", "hermes", "vllm", "mlx-vlm", "json_tools"),
+        ("tool_parser", "step3p5", "vllm", "mlx", "qwen3_coder"),
+        ("tool_parser", "kimi_k2", "vllm", "mlx-vlm", "kimi_k2"),
+        ("tool_parser", "kimi_k3", "vllm", "mlx-vlm", None),
+        ("tool_parser", "laguna", "mlx", "mlx-vlm", "glm47"),
+        ("tool_parser", "lfm2", "vllm", "mlx", "pythonic"),
+        ("tool_parser", "functiongemma", "vllm", "mlx", "function_gemma"),
+        ("tool_parser", "muse_glimmer", "vllm", "mlx", "muse_spark"),
+        ("reasoning_parser", "cohere_command3", "vllm", "mlx-vlm", "<|START_THINKING|>"),
+        ("reasoning_parser", "qwen3", "vllm", "vllm-mlx", "qwen3"),
+        ("reasoning_parser", "gemma4", "vllm", "mlx", "<|channel>thought"),
+        ("reasoning_parser", "seed_oss", "vllm", "mlx", None),
+        ("tool_parser", "deepseek_v3", "vllm", "mlx", None),
+        ("tool_parser", "../x", "mlx", "vllm", None),
+        ("reasoning_parser", "qwen3", "vllm", "mlx", "<think>"),
+        ("reasoning_parser", "granite", "vllm", "mlx", None),
+    ],
+)
+def test_a_parser_under_the_other_engines_name(
+    key: str, name: str, engine: str, other: str, found: str | None
+) -> None:
+    assert translate(key, name, engine, other) == found
+
+
+def test_a_name_that_the_version_lacks_is_not_taken() -> None:
+    assert translate("tool_parser", "granite4", "vllm", "vllm-mlx", {"hermes", "gemma4"}) == "hermes"
+    assert translate("tool_parser", "granite4", "vllm", "vllm-mlx", set()) is None
