@@ -188,6 +188,9 @@ class Whole(Config):
 
     text: str
     data: dict[str, Any]
+    lost: list[str] | None = Field(
+        default=None, description="the parts that its entry in the gallery would lack; null without an entry"
+    )
     carried: Carried | None = Field(
         default=None, description="the commit that was run, where the validation is of an earlier one"
     )

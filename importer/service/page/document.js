@@ -35,7 +35,8 @@ export async function show(context) {
 function told(found) {
   return facts({
     model: found.model && code(found.model), commit: found.revision && code(found.revision), backend: found.backend, family: found.family,
-    review: mark(found.review), validation: mark(found.validation),
+    review: mark(found.review), validation: [mark(found.validation), found.carried ? soft(" of commit ", code(found.carried.revision)) : null],
+    "LocalAI lacks": found.lost?.length ? el("ul", { class: "plain small" }, found.lost.map((text) => el("li", { class: "break" }, text))) : null,
     version: [String(found.version), soft(` of ${moment(found.updated_at)}`)], release: found.release && String(found.release), digest: code(found.digest),
   });
 }
