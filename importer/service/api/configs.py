@@ -17,7 +17,6 @@ from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
 from importer.messages import render
-from importer.reasons import Reason
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import Edit, edit
 from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
@@ -25,7 +24,7 @@ from importer.service.api.problems import problems
 from importer.service.api.request_models import Spoken, Text, json_object, merged
 from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import State, entry_of
+from importer.service.publication_state import State, losses
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
 from importer.storage import published
@@ -270,8 +269,8 @@ def _edit(
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
-    made = entry_of(stored)
-    lost = None if isinstance(made, Reason) else [render(loss) for loss in made.lost]
+    found = losses(stored)
+    lost = None if found is None else [render(loss) for loss in found]
     whole = {"text": version.text, "data": stored.data, "carried": carried(stored), "lost": lost}
     return config_json(summary) | whole | {"warnings": [*warnings]}
 
