@@ -10,6 +10,7 @@ from typing import Literal
 from gen_defaults import syntax
 from gen_defaults.inference import Rule, branches, specs
 from gen_defaults.syntax import Sources
+from importer.engines.parser_worker.by_name import class_for, set_up_by_name
 from importer.engines.parser_worker.markers import thinking_markers
 
 Kind = Literal["tool", "reasoning"]
@@ -19,6 +20,10 @@ Rows = dict[Kind, list[Row]]
 VLLM_PLACES: Mapping[Kind, tuple[str, str]] = {
     "tool": ("vllm.tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
     "reasoning": ("vllm.reasoning", "_REASONING_PARSERS_TO_REGISTER"),
+}
+SGLANG_PLACES: Mapping[Kind, tuple[str, str]] = {
+    "tool": ("sglang.srt.function_call.function_call_parser", "ToolCallParserEnum"),
+    "reasoning": ("sglang.srt.parser.reasoning_parser", "DetectorMap"),
 }
 STATE = "mlx_vlm.server.responses_state"
 LAZY = ("name", "module_path", "class_name")
@@ -120,6 +125,33 @@ def vllm_mlx_rows(sources: Sources) -> Rows:
     }
 
 
+def sglang_rows(sources: Sources) -> Rows:
+    """Return SGLang's parsers: name to class in a table of each kind, with the modules that it imports."""
+    own = set_up_by_name(sources.get(_file(SGLANG_PLACES["reasoning"][0]), ""))
+    rows: Rows = {}
+    for kind, (module, table) in SGLANG_PLACES.items():
+        source = sources.get(_file(module), "")
+        value = syntax.assigned(source, table) if source else None
+        homes = _imported(source, module) if source else {}
+        entries = zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ()
+        rows[kind] = sorted(
+            (name, class_for(name, cls, own if kind == "reasoning" else set()), homes.get(cls, module))
+            for key, node in entries
+            for name, cls in [(ast.literal_eval(key) if key else "", ast.unparse(node))]
+        )
+    return rows
+
+
+def _imported(source: str, module: str) -> dict[str, str]:
+    """Return imported names and the modules that they come from."""
+    return {
+        alias.asname or alias.name: str(node.module)
+        for node in ast.parse(source, _file(module)).body
+        if isinstance(node, ast.ImportFrom) and not node.level
+        for alias in node.names
+    }
+
+
 def _registered_names(node: ast.ClassDef) -> Iterator[str]:
     """Yield the names of ``@ToolParserManager.register_module("name")``, or of a list of names."""
     for decorator in node.decorator_list:
@@ -183,4 +215,5 @@ TABLES: Mapping[str, Tables] = {
     "mlx": Tables("mlx-lm", MLX_LM.is_needed, MLX_LM.rows, MLX_LM.inference, chooses=True),
     "mlx-vlm": Tables("mlx-vlm", MLX_VLM.is_needed, MLX_VLM.rows, MLX_VLM.inference, chooses=True),
     "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_needed, vllm_mlx_rows),
+    "sglang": Tables("sglang", {_file(m) for m, _ in SGLANG_PLACES.values()}.__contains__, sglang_rows),
 }

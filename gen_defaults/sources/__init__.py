@@ -23,6 +23,7 @@ SOURCES: Mapping[str, Source] = {
     "mlx-lm": engines.reader("mlx"),
     "mlx-vlm": engines.reader("mlx-vlm"),
     "vllm-mlx": engines.reader("vllm-mlx"),
+    "sglang": engines.reader("sglang"),
     "markers": markers.read,
     "vendors": vendors.read,
     "tables": lambda _request: SourceAnswer({}),  # nobody: what follows from the files that are here

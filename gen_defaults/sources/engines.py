@@ -24,6 +24,7 @@ PREFIXES = {
     "mlx": ("0.31", "0.32"),
     "mlx-vlm": ("0.7",),
     "vllm-mlx": ("0.6",),
+    "sglang": (NEWEST,),
 }
 
 

@@ -28,6 +28,7 @@ PACKAGES = {
     "mlx": ("mlx_lm/tool_parsers/",),
     "mlx-vlm": ("mlx_vlm/tools/parsers/",),
     "vllm-mlx": ("vllm_mlx/tool_parsers/", "vllm_mlx/reasoning/"),
+    "sglang": ("sglang/srt/function_call/", "sglang/srt/parser/"),
 }
 MARKER = re.compile(
     r"<\|(?:open|close)\|>\w{1,40}"  # a tag spelled with three tokens
@@ -79,8 +80,9 @@ def markers_of(engine: str, texts: Mapping[str, str]) -> dict[str, dict[str, dic
         found[kind] = {}
         names = Counter((cls, module) for _, cls, module in of_kind)
         for name, cls, module in of_kind:
-            # A reasoning parser of MLX is its pair of markers.
-            marks = sources.markers(module, cls) if cls.partition(".")[0].isidentifier() else (name, cls)
+            # A reasoning parser of MLX is its pair of markers; SGLang's class may have its name behind it.
+            code = cls.partition("(")[0]
+            marks = sources.markers(module, code) if code.partition(".")[0].isidentifier() else (name, cls)
             found[kind][name] = {"names": names[cls, module], "markers": [*dict.fromkeys(marks)]}
     return found
 

@@ -4,11 +4,12 @@ needed.
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gen_defaults import recipes
 from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
 from gen_defaults.sources.outside import from_yaml
@@ -19,7 +20,7 @@ PACKAGE = "vllm"
 RECIPES = "recipes/models/"
 TOOLS, REASONING = "docs/features/tool_calling.md", "docs/features/reasoning_outputs.md"
 LAST = "recipes"  # the folder behind which nothing is needed
-FLAGS = {"tool_parser": "--tool-call-parser", "reasoning_parser": "--reasoning-parser"}
+PAGES = ("recipes", "tools", "reasoning")
 MODEL = re.compile(r"`([A-Za-z0-9][\w.-]*/[\w.-]+)`")
 LINK = re.compile(r"https://huggingface\.co/([A-Za-z0-9][\w.-]*/[\w.-]+)\)")
 OWN = re.compile(r"\(`([a-z0-9_]+)`\)")
@@ -32,13 +33,18 @@ def read(request: SourceRequest) -> SourceAnswer:
     before = load(path)
     release = request.newest(PACKAGE, before.get("source", {}), sdist=True)
     archive = request.index.part(release, is_needed, LAST)
-    lists = {
-        "recipes": dict(sorted(_recipes(archive.texts, release.file))),
+    found = _recipes(archive.texts, release.file)
+    new = Counter(name for recipe in found.values() for name in recipes.new_fields(recipe))
+    lists: dict[str, Mapping[str, Any]] = {
+        "recipes": {model: recipes.parsers(recipe) for model, recipe in found.items()},
+        "served": {model: row for model, recipe in found.items() if (row := recipes.served(recipe))},
+        "variants": dict(sorted(_of_variants(found))),
+        "new_fields": dict(sorted(new.items())),
         "tools": dict(sorted(tools(archive.texts.get(TOOLS, "")))),
         "reasoning": dict(sorted(reasoning(archive.texts.get(REASONING, "")))),
     }
     # Recipes came with later versions: only where there were some they may not be gone.
-    missing = [p for p, rows in lists.items() if not rows and (p != "recipes" or before.get(p))]
+    missing = [p for p in PAGES if not lists[p] and (p != "recipes" or before.get(p))]
     if missing:
         raise IndexFailure(f"{release.file} has no {' and '.join(missing)} table where it was looked for")
     return SourceAnswer({path: rendered({"source": named(release, archive.digest)}, lists)})
@@ -49,32 +55,25 @@ def is_needed(path: str) -> bool:
     return path in {TOOLS, REASONING} or (path.startswith(RECIPES) and path.endswith(".yaml"))
 
 
-def _recipes(texts: Mapping[str, str], file: str) -> Iterator[tuple[str, dict[str, str]]]:
-    for path, text in texts.items():
-        if path.startswith(RECIPES):
-            model = path.removeprefix(RECIPES).removesuffix(".yaml")
-            yield model, _recommended(from_yaml(text, path, file))
+def _recipes(texts: Mapping[str, str], file: str) -> dict[str, dict[str, Any]]:
+    """Return every recipe as data, by model."""
+    return {
+        path.removeprefix(RECIPES).removesuffix(".yaml"): from_yaml(text, path, file)
+        for path, text in sorted(texts.items())
+        if path.startswith(RECIPES)
+    }
 
 
-def _recommended(recipe: Mapping[str, Any]) -> dict[str, str]:
-    """Return the parsers that its features name; none where two of them differ."""
-    features = recipe.get("features")
-    places = [recipe.get("model"), *(features.values() if isinstance(features, dict) else ())]
-    lists = [p.get(key) for p in places if isinstance(p, dict) for key in ("args", "base_args")]
-    words = [str(a) for one in lists if isinstance(one, list) for a in (*one, "")]
-    arguments = [part for word in words for part in word.split("=", 1)]
-    row = {}
-    for field, flag in FLAGS.items():
-        names = {after for before, after in itertools.pairwise(arguments) if before == flag}
-        if len(names) == 1:
-            row[field] = names.pop()
-    return row
+def _of_variants(found: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each variant without a recipe of its own, with the recipe that serves it."""
+    for model, recipe in found.items():
+        yield from ((one, {"recipe": model}) for one in recipes.variants(recipe, model) if one not in found)
 
 
 def tools(page: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield each model that a section lists, with the parser of its line, else of the section's flags."""
     for section in re.split(r"^#{2,4} ", page, flags=re.MULTILINE)[1:]:
-        names = set(re.findall(rf"{FLAGS['tool_parser']} ([\w-]+)", section))
+        names = set(re.findall(rf"{recipes.PARSERS['tool_parser']} ([\w-]+)", section))
         for line in section.splitlines() if len(names) == 1 else ():
             if line.lstrip().startswith(("*", "-")):
                 own = OWN.search(line)

@@ -118,6 +118,8 @@ HOOKS: tuple[tuple[str, Hook], ...] = (
     ("mlx-vlm", offer_engine),
     ("vllm-mlx", offer_parsers),
     ("vllm-mlx", offer_engine),
+    ("sglang", offer_parsers),
+    ("sglang", offer_engine),
 )
 
 

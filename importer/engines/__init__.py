@@ -17,6 +17,7 @@ ENGINES: dict[str, str] = {
     "vllm-mlx": "importer.engines.vllm_mlx:VllmMlx",
     "vllm-cpu": "importer.engines.vllm:VllmCpu",
     "vllm-cuda": "importer.engines.vllm:VllmCuda",
+    "sglang": "importer.engines.sglang:SGLang",
 }
 # Backends with another engine on each kind of machine.
 CHOSEN: dict[str, str] = {

@@ -16,6 +16,7 @@ from importer import launcher
 from importer.engines.vllm import has_gpu
 from importer.launcher import Purpose
 from importer.memory.devices import GIB, Device, Kind, of_kind
+from importer.memory.parallelism import ON_CARDS
 
 NAME = "this machine"
 SECONDS = 10.0  # limit for nvidia-smi
@@ -32,7 +33,7 @@ def this_machine(backend: str, *, cards: bool = True) -> Device:
 
     On processors vLLM has one worker for each memory node, bound to the memory of that node.
     """
-    if backend == "vllm" and cards and has_gpu():
+    if backend in ON_CARDS and cards and has_gpu():
         device = _cards()
         if device is not None:
             return device
@@ -40,7 +41,7 @@ def this_machine(backend: str, *, cards: bool = True) -> Device:
         nodes = node_memory()
         if len(nodes) > 1:  # a single node is the machine, and grows with the memory of some virtual ones
             return _own("cpu", min(total_memory() // len(nodes), *nodes), len(nodes))
-    apple = sys.platform == "darwin" and backend != "vllm"
+    apple = sys.platform == "darwin" and backend not in ON_CARDS
     return _own("metal" if apple else "cpu", total_memory())
 
 

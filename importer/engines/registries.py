@@ -29,6 +29,7 @@ PINNED = {
     "mlx": "0.32.2",
     "mlx-vlm": "0.7.10",
     "vllm-mlx": "0.6.0",
+    "sglang": "0.5.23",
 }
 # Other names of an engine.
 # Parsers of vLLM's Rust frontend that read calls and reasoning in one, by the module of their sources.

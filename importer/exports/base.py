@@ -84,6 +84,7 @@ class ExportComment(StrEnum):
     UNPINNED = "unpinned"
     UNRUN_COMPOSE = "unrun-compose"
     UNRUN_KSERVE = "unrun-kserve"
+    UNRUN_SGLANG = "unrun-sglang"
     WRITTEN = "written"
 
 

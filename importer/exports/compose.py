@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Address, Document
+from importer.exports import sglang
 from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text
-from importer.exports.vllm import VllmPlacement, devices, folder_of, served, version, with_files
+from importer.exports.vllm import BUILDS, VllmPlacement, devices, folder_of, served, version, with_files
 from importer.reasons import Reason
 
 PORT = 8000
@@ -17,30 +19,80 @@ CACHE = "/root/.cache/huggingface"  # the Hub client's cache of the image's user
 MODEL = "/model"  # mount point of a model's directory
 SETTINGS = "/settings"  # mount point of the server's files
 INSIDE = VllmPlacement(Address("0.0.0.0", PORT), SETTINGS)  # noqa: S104 - all addresses of the container
-ASK = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{PORT}/health', timeout=4)"
+ASK = "import urllib.request; urllib.request.urlopen('http://127.0.0.1:{port}/health', timeout=4)"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A server in a container: what of its service its engine decides.
+
+    ``key``          the name of the service.
+    ``command``      the words behind the model, that ``model`` begins.
+    ``folder``       of its files beside the export, ``None`` without files.
+    ``resources``    cards that the service reserves.
+    """
+
+    key: str
+    image: str
+    entrypoint: tuple[str, ...]
+    model: str
+    command: list[str]
+    environment: list[str]
+    port: int
+    folder: str | None
+    resources: dict[str, Any]
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """Return one service, reachable from this machine only."""
-    vllm_service = served(document, receipt, options, lambda _: INSIDE)
-    if isinstance(vllm_service, ExportRefused):
-        return vllm_service
-    origin = vllm_service.origin
+    return (_sglang if document["backend"] == "sglang" else _vllm)(document, receipt, options)
+
+
+def _vllm(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    service = served(document, receipt, options, lambda _: INSIDE)
+    if isinstance(service, ExportRefused):
+        return service
+    on_cards = service.device != "cpu"
+    variables = [f"{name}={value}" for name, value in service.variables.items()]
+    space = [] if on_cards else ["VLLM_CPU_KVCACHE_SPACE"]
+    image = f"{IMAGES[service.device]}:v{version(document, BUILDS[service.device])}"
+    container = Container(
+        "vllm", image, ("vllm", "serve"), "", service.words,
+        ["VLLM_NO_USAGE_STATS=1", *variables, *space], PORT,
+        folder_of(service.origin.name) if service.files else None,
+        _cards(devices(document)) if on_cards else {},
+    )  # fmt: skip
+    comments = [*service.comments, Reason(ExportComment.UNRUN_COMPOSE)]
+    return with_files("compose.yaml", _text(service.origin, container, comments), service)
+
+
+def _sglang(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    service = sglang.served(document, receipt, options, sglang.INSIDE)
+    if isinstance(service, ExportRefused):
+        return service
+    image = f"{sglang.IMAGE}:v{version(document, 'sglang')}"
+    container = Container(
+        "sglang", image, ("sglang", "serve"), "--model-path=", service.words,
+        [], sglang.INSIDE.address.port, sglang.folder_of(service.origin.name) if service.files else None,
+        _cards(sglang.cards(document)),
+    )  # fmt: skip
+    comments = [*service.comments, Reason(ExportComment.UNRUN_COMPOSE)]
+    return service.exported("compose.yaml", _text(service.origin, container, comments))
+
+
+def _text(origin: Origin, container: Container, comments: list[Reason]) -> str:
+    """Return the file with the container as its only service."""
     mounted = origin.hub_id is None
     service: dict[str, Any] = {
-        "image": f"{IMAGES[vllm_service.device]}:v{version(document, vllm_service.device)}",
-        "entrypoint": ["vllm", "serve"],
-        "command": [MODEL if mounted else origin.model, *vllm_service.words],
-        "environment": [
-            "HF_TOKEN",
-            "VLLM_NO_USAGE_STATS=1",
-            *(f"{name}={value}" for name, value in vllm_service.variables.items()),
-        ],
+        "image": container.image,
+        "entrypoint": [*container.entrypoint],
+        "command": [f"{container.model}{MODEL if mounted else origin.model}", *container.command],
+        "environment": ["HF_TOKEN", *container.environment],
         "volumes": [{"type": "volume", "source": "huggingface", "target": CACHE}],
-        "ports": [f"127.0.0.1:{PORT}:{PORT}"],
+        "ports": [f"127.0.0.1:{container.port}:{container.port}"],
         "shm_size": "8gb",
         "healthcheck": {
-            "test": ["CMD", "python3", "-c", ASK],
+            "test": ["CMD", "python3", "-c", ASK.format(port=container.port)],
             "interval": "10s",
             "timeout": "5s",
             "retries": 3,
@@ -51,19 +103,20 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     }
     if mounted:
         service["volumes"].append(_bound(origin.model, MODEL))
-    if vllm_service.files:
-        service["volumes"].append(_bound(f"./{folder_of(origin.name)}", SETTINGS))
-    if vllm_service.device == "cpu":
-        service["environment"].append("VLLM_CPU_KVCACHE_SPACE")
-    else:
-        card = {"driver": "nvidia", "count": devices(document), "capabilities": ["gpu"]}
-        service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
-    data = {"name": _project(origin.name), "services": {"vllm": service}, "volumes": {"huggingface": {}}}
-    return with_files(
-        "compose.yaml",
-        yaml_text(_literal(data), [*vllm_service.comments, Reason(ExportComment.UNRUN_COMPOSE)]),
-        vllm_service,
-    )
+    if container.folder is not None:
+        service["volumes"].append(_bound(f"./{container.folder}", SETTINGS))
+    service |= container.resources
+    data = {
+        "name": _project(origin.name),
+        "services": {container.key: service},
+        "volumes": {"huggingface": {}},
+    }
+    return yaml_text(_literal(data), comments)
+
+
+def _cards(count: int) -> dict[str, Any]:
+    card = {"driver": "nvidia", "count": count, "capabilities": ["gpu"]}
+    return {"deploy": {"resources": {"reservations": {"devices": [card]}}}}
 
 
 def _bound(source: str, target: str) -> dict[str, Any]:

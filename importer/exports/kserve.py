@@ -19,7 +19,7 @@ from importer.exports.base import (
     yaml_text,
 )
 from importer.exports.compose import IMAGES, labels
-from importer.exports.vllm import VllmPlacement, devices, served, version
+from importer.exports.vllm import BUILDS, VllmPlacement, devices, served, version
 from importer.reasons import Reason
 
 NAME = 52  # characters; KServe appends others to make a host name
@@ -45,7 +45,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     model: dict[str, Any] = {
         "modelFormat": {"name": "vLLM"},
         "runtime": RUNTIME,
-        "image": f"{IMAGES[service.device]}:v{version(document, service.device)}",
+        "image": f"{IMAGES[service.device]}:v{version(document, BUILDS[service.device])}",
         "storageUri": f"hf://{origin.hub_id}{revision}",
         "args": [_literal(word) for word in service.words],
         "env": [

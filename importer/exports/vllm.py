@@ -37,6 +37,7 @@ from importer.reasons import Reason
 GIB = 2**30
 BESIDE = 8 * GIB  # of a machine's own memory, that vLLM uses beside the cards
 KINDS: Mapping[str, Device] = {"cpu": "cpu", "cuda": "gpu"}
+BUILDS: Mapping[Device, str] = {"cpu": "vllm", "gpu": "vllm-cuda"}  # keys of ``PINNED``
 VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
 DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
@@ -159,10 +160,10 @@ def with_files(name: str, text: str, service: VllmService) -> Exported:
     return Exported({name: text, **files}, service.lost)
 
 
-def version(document: Document, device: Device) -> str:
-    """Return the engine version of the document, for image tags; without one that of the device's build."""
+def version(document: Document, build: str) -> str:
+    """Return the engine version of the document, for image tags; without one the pinned one of the build."""
     engine = (document.get("importer") or {}).get("engine") or {}
-    engine_version = str(engine.get("version") or PINNED["vllm" if device == "cpu" else "vllm-cuda"])
+    engine_version = str(engine.get("version") or PINNED[build])
     if not VERSION.fullmatch(engine_version):
         raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=engine_version))
     return engine_version

@@ -23,6 +23,7 @@ from importer.memory.devices import GIB, Device
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import (
     CACHE,
+    ON_CARDS,
     PIPELINE,
     SHARE,
     TENSOR,
@@ -252,8 +253,13 @@ def _holds(case: LoadCase, placed: Placed, fit: Fit, tokens: int) -> Reason:
 
 
 def _settings(case: LoadCase, placed: Placed, fit: Fit) -> list[Evidence]:
-    """Return the settings of cards and memory that the user has not fixed; empty for engines except vLLM."""
-    made = _cards(case, placed, fit) if case.backend == "vllm" else ()
+    """Return the settings of cards and memory that the user has not fixed.
+
+    SGLang chooses its own share of a card; engines on MLX have no such settings.
+    """
+    made = _cards(case, placed, fit) if case.backend in ON_CARDS else ()
+    if case.backend == "sglang":
+        made = (e for e in made if e.key == TENSOR)
     return [e for e in made if not case.request.is_fixed(e.key)]
 
 

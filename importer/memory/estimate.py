@@ -34,7 +34,7 @@ WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # with a recurrence in 3
 # Model types with windows that mlx-lm masks without freeing the older tokens.
 KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}
 MIB = 1 << 20
-VLLM = ("vllm",)
+VLLM = ("vllm", "sglang")
 TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
 SHORTEST = 16  # tokens, the shortest context that is tried
 UNPROVED = 0.15  # for caches that were compared with no engine: sparse and compressed attention

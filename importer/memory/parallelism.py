@@ -24,6 +24,7 @@ WIDTHS = (
 MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
 # Shares of a card; the second is tried where the default is at least the first.
 USUAL, FULLER_SHARE = 0.9, 0.95
+ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
 CACHES = {"kv cache", "states"}
 SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
@@ -197,7 +198,7 @@ class LoadCase:
 
     def would_hold(self) -> tuple[Device, ...]:
         """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
-        kinds = {"cuda", "rocm"} if self.backend == "vllm" else {"metal"}
+        kinds = {"cuda", "rocm"} if self.backend in ON_CARDS else {"metal"}
         free = FitRequest(
             {k: v for k, v in self.request.values.items() if k not in {TENSOR, PIPELINE, SHARE}}
         )
@@ -225,12 +226,13 @@ class LoadCase:
 
     def _splits(self) -> Iterator[Split]:
         tensor, pipeline = self.request.count(TENSOR), self.request.count(PIPELINE)
-        if self.backend != "vllm":
+        if self.backend not in ON_CARDS:
             yield Split()
         elif self.request.is_fixed(TENSOR) or self.request.is_fixed(PIPELINE):
             yield Split(tensor or 1, pipeline or 1)
         else:
-            yield from splits(self.config, self.shape, self.device.count)
+            made = splits(self.config, self.shape, self.device.count)
+            yield from (split for split in made if self.backend == "vllm" or split.pipeline == 1)
 
     def _shares(self) -> tuple[float, ...]:
         fixed = self.request.get(SHARE) if self.backend == "vllm" else None

@@ -33,6 +33,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         "cards-free": "{wanted} of {count} cards, {free:.1f} GB free",
         "cards-hold-it": "the model goes to the card's memory",
         "cards-in-use": "{free:.1f} of {total:.1f} GB are free on a card, and vLLM wants {share:.0%} of it",
+        "cards-none": "{engine} serves on NVIDIA cards, and this machine has none: only its parsers run here",
+        "cards-not-needed": "this engine serves without an NVIDIA card",
+        "cards-seen": "NVIDIA cards: {count}",
         "cards-unknown": "nvidia-smi tells of no card",
         "changed-version": "the document was written for {family} {version}, and {here} is here",
         "command-broken": "the command 'vllm' fails (No package metadata was found for vllm): "
@@ -244,6 +247,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "recheck": "Recheck the document to see what differs, and import it again.",
         "run-module": "The importer does not use it. By hand: python -m vllm.entrypoints.openai.api_server.",
         "set-context": "Set max_model_len to {tokens}.",
+        "serve-elsewhere": "Export the document, and serve it on a machine with a card.",
         "several": _several,
         "tie-embeddings": 'Write "{key}": true in config.json, or fetch the weights anew.',
         "try-later": "Try again later.",

@@ -72,6 +72,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "HF_TOKEN comes from your environment and is written nowhere.",
         "unrun-kserve": "Checked against a schema, not run. It needs KServe's runtime {runtime}; "
         "for a gated model, a service account whose secret holds HF_TOKEN.",
+        "unrun-sglang": "Checked against the argument parser of SGLang, not run: its server needs an NVIDIA card.",
         "written": "Written by importer {version} from the document {digest} (review: {review}).",
     },
     "MemoryReason": {

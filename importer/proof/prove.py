@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from importer.chat_template.find import Template
@@ -15,7 +15,7 @@ from importer.decisions.decision import Target
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import ranked
-from importer.proof.result import NO_CALLS, NO_THINKING, Proof, ProofReason
+from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
@@ -45,7 +45,11 @@ NEEDED = {
 # only if the request switches reasoning off, the document must set the template's variable.
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
-CONFIGURED = ("vllm", "vllm-mlx")  # engines that infer no parser
+CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
+
+
+# Its server treats a reasoning parser's name apart (effort, grammar), and no reading of a text shows that.
+BY_NAME = ("sglang",)
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
@@ -120,7 +124,10 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         question = Question(key, samples, NEEDED[key] + (off if key == "reasoning_parser" else ()))
         questions = [question, *(replace(question, samples=s, setting=k) for k, s in settings[key])]
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
-        verdicts[key] = ranked(ask_parsers(questions, ways, of_kind, worker), preferred[key])
+        asked = ask_parsers(questions, ways, of_kind, worker)
+        if key == "reasoning_parser" and worker.engine in BY_NAME:
+            asked = _of_other_families(asked, {n for n, (far, *_) in preferred[key].items() if not far})
+        verdicts[key] = ranked(asked, preferred[key])
     return Proof(
         engine=worker.engine,
         version=version,
@@ -144,6 +151,13 @@ def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, t
         "tool_parser": closeness(engine, "tool", calls.markers if calls is not None else (), text),
         "reasoning_parser": closeness(engine, "reasoning", block, text),
     }
+
+
+def _of_other_families(verdicts: Sequence[ParserVerdict], made: Collection[str]) -> list[ParserVerdict]:
+    """Return the verdicts, with parsers behind all others whose sources do not know the markers."""
+    if not any(v.reads and v.parser in made for v in verdicts):
+        return [*verdicts]
+    return [replace(v, liberal=v.parser not in made) for v in verdicts]
 
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:

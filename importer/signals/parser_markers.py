@@ -16,7 +16,7 @@ from typing import Literal
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("markers")
 KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
-ENGINES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx")
+ENGINES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx", "sglang")
 SIMILAR = 0.5  # share of common markers from which two parsers are for one format
 FEW = 3  # markers; fewer of them more or less make no other format
 

@@ -213,6 +213,15 @@ def test_vllm_takes_its_cache_at_the_start(tmp_path: Path, monkeypatch: pytest.M
 # Graphics: planted, since no test machine has a card or is a Mac
 
 
+def test_an_engine_that_serves_on_cards_only(tmp_path: Path) -> None:
+    case = engine(tmp_path, "sglang", {}, {}, root=tmp_path)
+    warned(hardware.cards(case), "serves on NVIDIA cards")
+    stopped(hardware.cards(replace(case, document={"name": "x"})), "none", "on a machine with a card")
+    skipped(hardware.cards(replace(case, engine=get("vllm-cpu"))), "without an NVIDIA card")
+    system(tmp_path, {"dev/nvidia0": "", "dev/nvidia1": ""})
+    fine(hardware.cards(replace(case, document={"name": "x"})), "cards: 2")
+
+
 def test_a_driver_that_is_too_old(tmp_path: Path) -> None:
     said = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Wed Dec  6 16:16:02 UTC 2023\nGCC version:\n"
     torch = "__version__ = '2.13.0'\ndebug = False\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n"

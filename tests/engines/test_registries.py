@@ -19,6 +19,7 @@ from importer.errors import UsageError
         ("mlx", "0.32.2", 14, 5),
         ("mlx-vlm", "0.7.10", 14, 3),
         ("vllm-mlx", "0.6.0", 38, 10),
+        ("sglang", "0.5.23", 44, 36),
     ],
 )
 def test_each_version_has_its_parsers(engine, version, tools, reasoning):
@@ -30,7 +31,13 @@ def test_each_version_has_its_parsers(engine, version, tools, reasoning):
 
 def test_the_docs_count_the_parsers_of_every_version():
     page = (Path(__file__).parents[2] / "docs" / "parsers.md").read_text(encoding="utf-8")
-    labels = {"vllm": "vLLM", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx"}
+    labels = {
+        "vllm": "vLLM",
+        "mlx": "mlx-lm",
+        "mlx-vlm": "mlx-vlm",
+        "vllm-mlx": "vllm-mlx",
+        "sglang": "SGLang",
+    }
     for engine, label in labels.items():
         for version in registries.versions(engine):
             registry = registries.load(engine, version)
@@ -48,6 +55,15 @@ def test_the_servers_on_mlx_register_as_they_do():
     assert vllm_mlx.class_of("tool", "hermes") == "HermesToolParser"
     assert vllm_mlx.aliases("tool", "qwen3_coder") == ("qwen3.5", "qwen3_xml")
     assert vllm_mlx.entries["reasoning"]["qwen3"].module == "vllm_mlx.reasoning.qwen3_parser"
+
+
+def test_sglangs_reasoning_parsers_of_one_class_differ_where_their_names_are_treated_apart():
+    registry = registries.load("sglang")
+    assert registry.class_of("reasoning", "minimax") == "Qwen3Detector(minimax)"
+    assert registry.aliases("reasoning", "minimax") == ()
+    assert registry.aliases("reasoning", "qwen3") == ("dots", "interns1", "nanbeige")
+    assert registry.aliases("tool", "qwen") == ("qwen25",)
+    assert registry.entries["tool"]["qwen"].module == "sglang.srt.function_call.qwen25_detector"
 
 
 def test_names_come_and_go_between_versions():

@@ -14,6 +14,7 @@ import yaml
 from importer.config_file import schema
 from importer.config_file.diff import digest
 from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
@@ -26,6 +27,7 @@ from tests.exporting import (
     DOCUMENTS,
     ON_MLX,
     ON_MLX_VLM,
+    ON_SGLANG,
     VLLM,
     apart,
     commands,
@@ -189,12 +191,61 @@ def test_mlx_without_a_commit_serves_the_newest_and_says_so() -> None:
     assert "names no commit" in script
 
 
+def test_sglang_gets_each_value_and_the_rest_is_said() -> None:
+    made = export("sglang-command", ON_SGLANG)
+    assert isinstance(made, Exported)
+    ((*_, script),) = [made.files.values()]
+    ((program, command, *words),) = commands(script)
+    assert (program, command) == ("sglang", "serve")
+    assert words[0] == "--model-path=acme/Tiny-8B"
+    expected = (
+        "--tool-call-parser=qwen", "--reasoning-parser=qwen3", "--context-length=32768", "--tp-size=2",
+        f"--revision={COMMIT}", "--mem-fraction-static=0.8", "--kv-cache-dtype=fp8_e4m3",
+    )  # fmt: skip
+    assert {*expected} < {*words}
+    assert '"temperature": 0' in script
+    assert made.lost == ()
+    lost = export("sglang-command", ON_SGLANG | {"gpu_memory_utilization": 0.9})
+    assert isinstance(lost, Exported)
+    assert keys(lost) == ["gpu_memory_utilization"]
+
+
+def test_sglang_is_given_its_template_as_a_file() -> None:
+    document = ON_SGLANG | {"importer": {**ON_SGLANG["importer"], "chat_template": "tiny-8b.jinja"}}
+    options = Options(template=ChatTemplate(Path("tiny-8b.jinja"), "{{ 1 }}"))
+    made = FORMATS["sglang-config"].export(document, None, options)
+    assert isinstance(made, Exported)
+    assert made.files["tiny-8b.sglang/chat_template.jinja"] == "{{ 1 }}"
+    assert (
+        yaml.safe_load(made.files["tiny-8b.sglang.yaml"])["chat-template"]
+        == "./tiny-8b.sglang/chat_template.jinja"
+    )
+
+
+def test_compose_serves_either_engine_and_no_other() -> None:
+    data = yaml.safe_load(text("compose", ON_SGLANG))
+    service = data["services"]["sglang"]
+    assert service["image"] == "lmsysorg/sglang:v0.5.23"
+    assert service["deploy"]["resources"]["reservations"]["devices"][0]["count"] == 2
+    assert service["ports"] == ["127.0.0.1:30000:30000"]
+    schema.check("compose", data, "compose.yaml")
+    assert isinstance(FORMATS["compose"].export(ON_MLX, None, OPTIONS), ExportRefused)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("enable_lora", True), ("speculative_algorithm", "EAGLE3"), ("page_size", [1])]
+)
+def test_sglang_is_refused_other_options(key: str, value: object) -> None:
+    with pytest.raises(DocumentError, match=key):
+        export("sglang-command", ON_SGLANG | {"engine_args": {key: value}})
+
+
 # What each says
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_where_it_comes_from_and_who_approved_it(name: str) -> None:
-    backend = next(b for b in ("mlx-vlm", "mlx", "vllm") if name.startswith(b) or b == "vllm")
+    backend = next(b for b in ("mlx-vlm", "mlx", "sglang", "vllm") if name.startswith(b) or b == "vllm")
     document = DOCUMENTS[backend]
     draft = text(name, document)
     for said in ("acme/Tiny-8B", COMMIT, digest(document), backend, "WARNING: nobody has approved"):
@@ -281,7 +332,7 @@ def test_a_commit_of_another_model_pins_nothing() -> None:
 @pytest.mark.parametrize("model", ["--trust-remote-code", "-x", "--model=evil/model"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_model_that_looks_like_an_option_is_refused(name: str, model: str) -> None:
-    backend = next(b for b in ("mlx-vlm", "mlx", "vllm") if name.startswith(b) or b == "vllm")
+    backend = next(b for b in ("mlx-vlm", "mlx", "sglang", "vllm") if name.startswith(b) or b == "vllm")
     with pytest.raises(DocumentError, match="begins like an option"):
         FORMATS[name].export(DOCUMENTS[backend] | {"parameters": {"model": model}}, None, OPTIONS)
 

@@ -17,12 +17,13 @@ import pytest
 import yaml
 
 from importer.demo import MODEL
+from importer.engines import sglang
 from importer.engines.install import Installed
 from importer.engines.ready import free_port
 from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import ARGUMENTS
 from importer.exports import localai
-from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, VLLM, export, text
+from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, ON_SGLANG, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
 from tests.waiting import PATIENCE, wait_until
 
@@ -99,6 +100,51 @@ def test_vllm_reads_every_value_of_the_document(by_vllm: ByVllm, tmp_path: Path)
         assert {key: found[key] for key in expected} == expected
     assert by_config["model"] == by_command["model_tag"] == "acme/Tiny-8B"
     assert "--no-such-option" in by_vllm(*command[1:], "--no-such-option=1")["refused"]
+
+
+def by_sglang(engine: Installed, *lines: list[str]) -> list[dict[str, Any]]:
+    """What SGLang's argument parser makes of command lines behind ``sglang serve``."""
+    asked = "".join(json.dumps(words) + "\n" for words in lines)
+    done = subprocess.run(
+        [str(engine.python), str(TESTS / "parse_sglang.py")], input=asked,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [json.loads(w.removeprefix(MARK)) for w in done.stdout.splitlines() if w.startswith(MARK)]
+
+
+def test_sglang_reads_every_value_of_the_document(sglang_engine: Installed, tmp_path: Path) -> None:
+    values: dict[str, Any] = {
+        "attention_backend": "triton", "dist_init_addr": "10.0.0.1", "kv_cache_dtype": "fp8_e4m3",
+        "mem_fraction_static": 0.8, "moe_a2a_backend": "deepep", "moe_runner_backend": "triton",
+        "schedule_conservativeness": 1.5, "schedule_policy": "lpm", "speculative_algorithm": "NEXTN",
+    }  # fmt: skip
+    switches = {
+        "disable_overlap_schedule",
+        "disable_radix_cache",
+        "language_model_only",
+        "mm_enable_dp_encoder",
+    }
+    values |= {key: key in switches or 2 for key in sglang.ARGUMENTS if key not in values}
+    document = ON_SGLANG | {"engine_args": values}
+    config = tmp_path / "tiny.yaml"
+    config.write_text(text("sglang-config", document | {"engine_args": ON_SGLANG["engine_args"]}))
+    (command,) = commands(text("sglang-command", document))
+    told, by_config, refused = by_sglang(
+        sglang_engine, command[2:], ["--config", str(config)], [*command[2:], "--no-such-option=1"]
+    )
+    expected = {
+        "model_path": "acme/Tiny-8B", "revision": COMMIT, "host": "127.0.0.1", "port": 30000,
+        "served_model_name": "tiny-8b", "tool_call_parser": "qwen", "reasoning_parser": "qwen3", "tp_size": 2,
+        "dtype": "bfloat16", "limit_mm_data_per_request": VLLM["limit_mm_per_prompt"],
+        "default_chat_template_kwargs": VLLM["chat_template_kwargs"], "trust_remote_code": False,
+    }  # fmt: skip
+    assert {key: by_config[key] for key in expected} == expected
+    own = expected | {"context_length": 2} | values  # the later of two words for one option
+    assert {key: told[key] for key in own if key != "context_length"} == {
+        key: value for key, value in own.items() if key != "context_length"
+    }
+    assert by_config["context_length"] == 32768
+    assert "refused" in refused
 
 
 def test_vllm_reads_end_tokens_from_the_folder_beside_the_export(by_vllm: ByVllm, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from importer.config_file import schema
 from importer.engines.base import Address
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
+from importer.engines.sglang import SGLang
 from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.errors import DocumentError
 from importer.exports import FORMATS
@@ -71,9 +72,27 @@ def _vllm_config(document: dict[str, Any], told: str, engine: Any) -> None:
     assert flattened(told) == ["--model", document["parameters"]["model"], *apart(words)]
 
 
+def _sglang_command(document: dict[str, Any], told: str, _engine: Any) -> None:
+    words = SGLang().settings(document, Address(port=30000), _pin(document), f"./{document['name']}.sglang")
+    found = shlex.split(told.replace("#!/bin/sh", ""), comments=True)
+    assert found == ["sglang", "serve", f"--model-path={document['parameters']['model']}", *words]
+
+
+def _sglang_config(document: dict[str, Any], told: str, _engine: Any) -> None:
+    words = SGLang().settings(document, Address(port=30000), _pin(document), f"./{document['name']}.sglang")
+    assert flattened(told) == ["--model-path", document["parameters"]["model"], *apart(words)]
+
+
 def _compose(document: dict[str, Any], told: str, engine: Any) -> None:
     data = yaml.safe_load(told)
     schema.check("compose", data, "compose.yaml")
+    if document["backend"] == "sglang":
+        model, *words = data["services"]["sglang"]["command"]
+        address = Address("0.0.0.0", 30000)
+        assert [in_compose(w) for w in words] == SGLang().settings(
+            document, address, _pin(document), "/settings"
+        )
+        return
     model, *words = data["services"]["vllm"]["command"]
     assert in_compose(model) in (document["parameters"]["model"], "/model")
     address = Address("0.0.0.0")
@@ -126,6 +145,8 @@ READ_BACK = {
     "vllm-config": _vllm_config,
     "compose": _compose,
     "kserve": _kserve,
+    "sglang-command": _sglang_command,
+    "sglang-config": _sglang_config,
     "mlx-command": _on_mlx(Mlx(), "mlx_lm.server"),
     "mlx-vlm-command": _on_mlx(MlxVlm(), "mlx_vlm.server"),
     "localai": _localai,

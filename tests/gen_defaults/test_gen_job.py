@@ -24,6 +24,7 @@ def test_everything_is_made_and_made_alike_again(made, capsys):
         "gen_defaults/upstream/unsloth.json", "gen_defaults/upstream/vllm-docs.json",
         "importer/engines/registries/mlx-0.2.0.json", "importer/engines/registries/mlx-vlm-0.1.0.json",
         "importer/engines/registries/vllm-0.9.10.json", "importer/engines/registries/vllm-mlx-0.1.0.json",
+        "importer/engines/registries/sglang-0.5.0.json",
         "inference_defaults.json", "parser_defaults.json",
     }  # fmt: skip
     capsys.readouterr()

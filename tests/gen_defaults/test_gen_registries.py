@@ -14,7 +14,7 @@ from gen_defaults.proposal import step
 from gen_defaults.sources import engines
 from importer.engines.registries import load, parsed
 from tests.gen_checkout import said
-from tests.gen_releases import MLX, MLX_VLM, VLLM, VLLM_MLX, VLLM_TOOLS, checkout
+from tests.gen_releases import MLX, MLX_VLM, SGLANG, VLLM, VLLM_MLX, VLLM_TOOLS, checkout
 from tests.package_index import PackageIndex, sdist, wheel
 
 TABLE = "_TOOL_PARSERS_TO_REGISTER"
@@ -93,6 +93,16 @@ def test_the_registries_here_tell_which_marks_mlx_looks_for():
     known = load("mlx", "0.32.2").names("tool")
     assert {rule["parser"] for rule in data["inference"]} <= {*known}
     assert {"parser": "glm47", "template": [["<arg_key>"]]} in data["inference"]
+
+
+def test_sglang_sets_some_reasoning_parsers_up_by_name(package_index, place, monkeypatch):
+    monkeypatch.setattr(engines, "PREFIXES", {"sglang": ("0.5",)})
+    package_index.add("sglang", "sglang-0.5.0-py3-none-any.whl", wheel(SGLANG))
+    found = said("sglang", place)["sglang-0.5.0.json"]
+    classes = {row["name"]: row["class"] for row in found["reasoning"]}
+    assert classes == {"alpha": "Two", "beta": "Two", "gamma": "Two(gamma)"}
+    assert {row["module"] for row in found["tool"]} == {"sglang.srt.function_call.one"}
+    assert found["tool"][0]["aliases"] == ["beta"]
 
 
 def test_what_came_and_went_between_two_versions():

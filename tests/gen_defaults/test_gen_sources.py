@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gen_defaults import archive, index, inference, sampling, web
+from gen_defaults import archive, index, inference, recipes, sampling, web
 from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import Place
+from gen_defaults.proposal import recommendations
 from gen_defaults.sources import unsloth as unsloth_source
 from gen_defaults.sources import vllm_docs
 from tests.gen_checkout import said
@@ -294,7 +295,30 @@ def test_a_wheel_without_what_is_given_to_unknown_models(package_index, place):
 
 def test_a_flag_may_stand_with_its_value_in_one_word():
     recipe = {"features": {"tools": {"args": ["--tool-call-parser=alpha", "--reasoning-parser", "beta"]}}}
-    assert vllm_docs._recommended(recipe) == {"tool_parser": "alpha", "reasoning_parser": "beta"}
+    assert recipes.parsers(recipe) == {"tool_parser": "alpha", "reasoning_parser": "beta"}
+
+
+def test_a_recipe_says_how_a_model_is_served_and_what_else_it_is_published_as():
+    recipe = {
+        "model": {
+            "model_id": "zeta/Zeta-1", "default_frontend": "rust", "min_vllm_version": "0.33.0", "colour": 1,
+            "base_args": ["--chat-template-content-format", "string"],
+        },
+        "features": {"tool_calling": {"args": ["--chat-template", "examples/zeta.jinja"], "mood": "good"}},
+        "variants": {"default": {"precision": "bf16"}, "fp8": {"model_id": "zeta/Zeta-1-FP8", "size": 3}},
+        "weather": "fine",
+    }  # fmt: skip
+    assert recipes.served(recipe) == {
+        "content_format": "string", "chat_template": "examples/zeta.jinja", "since": "0.33.0",
+        "frontend": "rust",
+    }  # fmt: skip
+    assert recipes.variants(recipe, "zeta/Zeta-1") == ["zeta/Zeta-1-FP8"]
+    assert {*recipes.new_fields(recipe)} == {"weather", "model.colour", "features.mood", "variants.size"}
+
+
+def test_a_variant_is_recommended_what_its_recipe_is():
+    docs = {"recipes": {"a/One": {"tool_parser": "alpha"}}, "variants": {"a/One-FP8": {"recipe": "a/One"}}}
+    assert recommendations(docs)["a/One-FP8"] == {"tool_parser": ["alpha", "recipes"]}
 
 
 def test_docs_and_recipes_of_vllm(package_index, place):

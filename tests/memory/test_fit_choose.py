@@ -125,6 +125,18 @@ def test_70b_on_eight_cards_of_80_gb() -> None:
     )
 
 
+def test_sglang_shares_layers_over_cards_and_sets_the_rest_itself() -> None:
+    made, decisions = fitted(LLAMA_70B, "8xh100-80g", 141_107_412_992, backend="sglang")
+    assert made.verdict == "fits"
+    assert decisions["tensor_parallel_size"].value == 4
+    assert not set(decisions) & {"gpu_memory_utilization", "engine_args.pipeline_parallel_size"}
+    config = {**MOE_FP8, "max_position_embeddings": 262144}
+    _, decisions = fitted(config, "4xrtx3090", 31_200_000_000, backend="sglang")
+    assert "engine_args.pipeline_parallel_size" not in decisions
+    made, _ = fitted(LLAMA_70B, "rtx4090", 141_107_412_992, backend="sglang")
+    assert all(device.kind in {"cuda", "rocm"} for device in made.holds)
+
+
 def test_70b_on_one_card() -> None:
     made, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992)
     context = decisions["max_model_len"]

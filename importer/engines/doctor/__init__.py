@@ -76,6 +76,8 @@ CHECKS: tuple[Check, ...] = (
           "Install libnuma1, libgomp1.", hardware.libraries),
     Check("driver", "engine", "A CUDA build on an older driver, in a container without its card, or a torch without CUDA.",
           "A newer driver; the container's cards.", hardware.driver),
+    Check("cards", "engine", "SGLang's server needs an NVIDIA card; without one only its parsers run.",
+          "Export, and serve on a machine with a card.", hardware.cards),
     Check("metal", "engine", "MLX on an older macOS, or on a Python that Rosetta translates.",
           "macOS 14, a Python for arm64.", hardware.apple),
     Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",

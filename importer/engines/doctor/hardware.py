@@ -45,6 +45,7 @@ NUMPY_V2 = (2, 4)
 MLX_GLIBC = (2, 35)  # by mlx's own page on installing, and the tag of its wheel
 BUILDS = ("_C_AVX2", "_C_AVX512")
 PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
+ON_CARDS = ("sglang",)  # engines whose server needs an NVIDIA card; their parsers need none
 MOST = 4096  # entries of a dynamic section
 
 
@@ -78,6 +79,18 @@ def driver(case: DoctorCase) -> Result:
     helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
     severity = TroubleSeverity.WARNING if helped else TroubleSeverity.STOPS
     return Trouble(old, Reason(DoctorRemedy.NEWER_DRIVER, wanted=required), severity)
+
+
+def cards(case: DoctorCase) -> Result:
+    """Return whether this machine has a card, for an engine that serves on cards only."""
+    if not case.runs(*ON_CARDS) or case.engine is None:
+        return CheckSkipped(Reason(DoctorReason.CARDS_NOT_NEEDED))
+    devices = sorted((case.root / "dev").glob("nvidia[0-9]*"))
+    if devices or (case.root / "dev/dxg").exists():
+        return Fine(Reason(DoctorReason.CARDS_SEEN, count=max(1, len(devices))))
+    reason = Reason(DoctorReason.CARDS_NONE, engine=case.engine.name)
+    severity = TroubleSeverity.WARNING if case.document is None else TroubleSeverity.STOPS
+    return Trouble(reason, Reason(DoctorRemedy.SERVE_ELSEWHERE), severity)
 
 
 def _cuda(case: DoctorCase) -> tuple[int, ...] | None:

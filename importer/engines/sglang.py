@@ -1,0 +1,196 @@
+"""SGLang: its server needs an NVIDIA card; without one its environment holds its parsers, for the proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.config_file import field_paths, template_file
+from importer.config_file.template_file import ChatTemplate
+from importer.engines.base import (
+    Address,
+    Document,
+    Launch,
+    Plan,
+    Readiness,
+    Step,
+    Unstartable,
+    invalid,
+    number,
+    required_template,
+    sent_by_client,
+    stopwords,
+    word,
+)
+from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
+from importer.engines.registries import PINNED
+from importer.engines.vllm import PYTORCH_INDEX, TORCH, has_gpu
+from importer.reasons import Reason
+
+VERSION = PINNED["sglang"]
+# What its chat server imports: the packages of the constraints, without those of cards.
+PARSERS = Path(__file__).with_name("constraints") / "sglang.txt"
+TEMPLATE = "chat_template.jinja"
+# Keys of the document, and the option of each (``server_args.py``, 0.5.23).
+NUMBERS = {"max_model_len": "context-length", "tensor_parallel_size": "tp-size"}
+WORDS = {"dtype": "dtype", "quantization": "quantization", "load_format": "load-format"}
+OBJECTS = {
+    "limit_mm_per_prompt": "limit-mm-data-per-request",
+    "chat_template_kwargs": "default-chat-template-kwargs",
+}
+# What ``engine_args`` may set: nothing here loads code, opens files or leaves the machine.
+ARGUMENTS = (
+    "attention_backend", "chunked_prefill_size", "context_length", "cuda_graph_max_bs_decode",
+    "disable_overlap_schedule", "disable_radix_cache", "dist_init_addr", "dp_size", "attn_dp_size",
+    "ep_size", "kv_cache_dtype", "language_model_only", "max_prefill_tokens", "max_running_requests",
+    "max_total_tokens", "mem_fraction_static", "mm_enable_dp_encoder", "moe_a2a_backend",
+    "moe_runner_backend", "nnodes", "node_rank", "page_size", "pp_size", "random_seed",
+    "schedule_conservativeness", "schedule_policy", "speculative_algorithm", "speculative_eagle_topk",
+    "speculative_num_draft_tokens", "speculative_num_steps",
+)  # fmt: skip
+# Algorithms with a second model or a corpus are left out.
+CHOICES = {"speculative_algorithm": ("EAGLE", "NEXTN", "NGRAM")}
+# Its server has no option for them: a request, or the model's own generation_config.json.
+PER_REQUEST = (
+    "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
+    "max_tokens", "seed",
+)  # fmt: skip
+READINESS = Readiness(seconds=1800)  # it answers after the first generated token
+DEATHS = (
+    Death(r"CUDA out of memory", Died.NO_MEMORY_FOR_WEIGHTS, ENVIRONMENT),
+    Death(r"Not enough memory", Died.NO_MEMORY_FOR_CACHE, ENVIRONMENT),
+    Death(
+        r"(?P<words>Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
+        Died.ARCHITECTURE,
+        CONFIGURATION,
+    ),
+    Death(
+        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)", Died.OPTION_REFUSED, CONFIGURATION
+    ),
+    Death(r"ModuleNotFoundError: No module named '?(?P<module>\S+?)'?$", Died.NO_MODULE, ENVIRONMENT),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SGLang:
+    """The adapter of SGLang: an OpenAI server with parsers and limits set at its start."""
+
+    name: str = "sglang"
+    distributions: tuple[str, ...] = ("sglang",)
+    readiness: Readiness = READINESS
+    deaths: tuple[Death, ...] = DEATHS
+    takes_template: bool = True
+    system: tuple[tuple[str, str], ...] = ()
+    offers: frozenset[str] = frozenset(
+        (
+            "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "penalties",
+            "messages", "switches", "limit", "images",
+        )
+    )  # fmt: skip
+
+    def plan(self) -> Plan:
+        """Return the release with its libraries for cards, else only what its parsers import.
+
+        The release requires libraries of NVIDIA's, 8 GB that no machine without a card can use.
+        """
+        if has_gpu():
+            return (("install", f"sglang=={VERSION}"),)
+        install = ("install", f"torch=={TORCH}+cpu", "--requirement", str(PARSERS))
+        return (
+            Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
+            ("install", "--no-deps", f"sglang=={VERSION}"),
+        )
+
+    def launch(
+        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
+    ) -> Launch:
+        """Return the start of the server on loopback; without a card it ends at once."""
+        name = str(document.get("name") or model_dir.name)
+        settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
+        arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)
+        return Launch(arguments, name, files=self.files(document, template))
+
+    def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
+        """Return the files beside the model, name to text; raises DocumentError("invalid") where the template
+        of the document is missing.
+        """
+        other = required_template(document, template)
+        return {} if other is None else {TEMPLATE: other.text}
+
+    def settings(
+        self,
+        document: Document,
+        address: Address | None = None,
+        revision: str | None = None,
+        folder: str | None = None,
+    ) -> list[str]:
+        """Return the server's options apart from the model, each one word: ``--flag`` or ``--flag=value``.
+
+        ``revision`` is the commit of a model on the Hub, ``folder`` the place of ``files``. Raises
+        DocumentError("invalid").
+        """
+        arguments = [] if address is None else [f"--host={address.host}", f"--port={address.port}"]
+        arguments.append(f"--served-model-name={document['name']}")
+        if revision is not None:
+            arguments.append(f"--revision={revision}")
+        arguments += [*_parsers(document), *_limits(document), *_extra(document)]
+        if document.get("trust_remote_code") is True:
+            arguments.append("--trust-remote-code")
+        if document.get("enforce_eager") is True:
+            arguments += [f"--cuda-graph-backend-{phase}=disabled" for phase in ("decode", "prefill")]
+        if folder is not None and template_file.named(document):
+            arguments.append(f"--chat-template={folder}/{TEMPLATE}")
+        return arguments
+
+    def client_sampling(self, document: Document) -> dict[str, Any]:
+        """Return all sampling values and stop words: its server has no option that reaches its chat route."""
+        return sent_by_client(document, PER_REQUEST) | stopwords(document)
+
+
+def _parsers(document: Document) -> Iterator[str]:
+    for key, flag in (("tool_parser", "tool-call-parser"), ("reasoning_parser", "reasoning-parser")):
+        name = field_paths.parser(document, key)
+        if name is not None:
+            yield f"--{flag}={word(document, key, name)}"
+
+
+def _limits(document: Document) -> Iterator[str]:
+    if document.get("max_model_len") is None and document.get("context_size") is not None:
+        yield f"--context-length={number(document, 'context_size', document['context_size'])}"
+    for key, flag in NUMBERS.items():
+        if document.get(key) is not None:
+            yield f"--{flag}={number(document, key, document[key])}"
+    for key, flag in WORDS.items():
+        if document.get(key) is not None:
+            yield f"--{flag}={word(document, key, document[key])}"
+    for key, flag in OBJECTS.items():
+        if document.get(key):
+            yield f"--{flag}={json.dumps(document[key])}"
+
+
+def _extra(document: Document) -> Iterator[str]:
+    flag = next((o.key for o in field_paths.of(document) if o.key.startswith("--")), None)
+    if flag is not None:
+        raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server="SGLang"))
+    for key, value in (document.get("engine_args") or {}).items():
+        if key not in ARGUMENTS:
+            raise invalid(document, Reason(Unstartable.NO_OPTION, key=key, server="SGLang", known=ARGUMENTS))
+        yield from _argument(document, key, value)
+
+
+def _argument(document: Document, key: str, value: object) -> Iterator[str]:
+    """Yield an argument as one word; a switch that is off is left out: most have no opposite."""
+    if key in CHOICES and value not in CHOICES[key]:
+        raise invalid(document, Reason(Unstartable.NOT_ONE_OF, key=key, value=value, known=CHOICES[key]))
+    flag = key.replace("_", "-")
+    if isinstance(value, bool):
+        yield from [f"--{flag}"] if value else []
+    elif isinstance(value, str):
+        yield f"--{flag}={word(document, f'engine_args.{key}', value)}"
+    elif isinstance(value, Mapping):
+        raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=f"engine_args.{key}", value=value))
+    else:
+        yield f"--{flag}={number(document, f'engine_args.{key}', value)}"

@@ -1,0 +1,98 @@
+"""The common part of both exports for SGLang: the options of its adapter, and what they leave out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from importer.config_file import template_file
+from importer.config_file.receipt import Receipt
+from importer.config_file.template_file import ChatTemplate
+from importer.engines.base import Address, Document, number
+from importer.engines.sglang import SGLang
+from importer.exports.base import (
+    ExportComment,
+    Exported,
+    ExportRefused,
+    ExportRemedy,
+    Options,
+    Origin,
+    Unexportable,
+    explained,
+    without_effect,
+)
+from importer.reasons import Reason
+
+PROGRAM = "sglang serve"
+PORT = 30000  # where it listens by default
+IMAGE = "lmsysorg/sglang"
+
+
+@dataclass(frozen=True, slots=True)
+class SGLangPlacement:
+    """The place of a server: its address, and the folder of its files by the path there."""
+
+    address: Address
+    folder: str
+
+
+INSIDE = SGLangPlacement(Address("0.0.0.0", PORT), "/settings")  # noqa: S104 - all addresses of a container
+
+
+@dataclass(frozen=True, slots=True)
+class SGLangService:
+    """A document served by SGLang: ``words`` are its options, ``comments`` the first lines of the export.
+
+    ``files``  its files beside the model, by their names in ``folder``.
+    """
+
+    origin: Origin
+    words: list[str]
+    files: dict[str, str]
+    comments: list[Reason]
+    lost: tuple[Reason, ...]
+
+    def exported(self, name: str, text: str) -> Exported:
+        """Return the export under ``name``, with the files of the server in the folder beside it."""
+        files = {f"{folder_of(self.origin.name)}/{file}": content for file, content in self.files.items()}
+        return Exported({name: text, **files}, self.lost)
+
+
+def served(
+    document: Document, receipt: Receipt | None, options: Options, place: SGLangPlacement | None = None
+) -> SGLangService | ExportRefused:
+    """Return the options of the adapter for ``document``, by default beside the export on this machine.
+
+    Raises DocumentError("invalid").
+    """
+    engine = SGLang()
+    if document["backend"] != engine.name:
+        other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
+        return ExportRefused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
+    origin = Origin.of(document, receipt)
+    place = place or SGLangPlacement(Address(port=PORT), f"./{folder_of(origin.name)}")
+    files = engine.files(document, options.template)
+    words = engine.settings(document, place.address, origin.revision, place.folder)
+    sent = engine.client_sampling(document)
+    lost = without_effect(document, lambda changed: _written(engine, changed, options.template), sent)
+    comments = [*origin.comments(), *explained(PROGRAM, sent, lost), Reason(ExportComment.UNRUN_SGLANG)]
+    return SGLangService(origin, words, files, comments, lost)
+
+
+def _written(
+    engine: SGLang, document: Document, template: ChatTemplate | None
+) -> tuple[list[str], dict[str, str]]:
+    files = engine.files(document, template) if template_file.named(document) else {}
+    return engine.settings(document, folder="."), files
+
+
+def cards(document: Document) -> int:
+    """Return the number of cards for the model: those that share layers, times the parts of the model."""
+    parts = (document.get("engine_args") or {}).get("pp_size") or 1
+    return int(document.get("tensor_parallel_size") or 1) * int(
+        float(number(document, "engine_args.pp_size", parts))
+    )
+
+
+def folder_of(name: str) -> str:
+    """Return the folder of files that an export for SGLang needs."""
+    return f"{name}.sglang"
