@@ -25,12 +25,12 @@ def put(connection: Connection, text: str) -> str:
     """Store a receipt's text where no equal one is; return its hash."""
     ident = _hash(text)
     if _missing(connection, receipts, [ident]):
-        parts = {_hash(part): part for part in _parts(text)}
+        order = [(_hash(part), part) for part in cut(text)]
+        parts = dict(order)
         for key in _missing(connection, pieces, [*parts]):
             content = zlib.compress(parts[key].encode(), LEVEL)
             connection.execute(insert(pieces).values(hash=key, content=content))
-        order = [_hash(part) for part in _parts(text)]
-        connection.execute(insert(receipts).values(hash=ident, pieces=json.dumps(order)))
+        connection.execute(insert(receipts).values(hash=ident, pieces=json.dumps([key for key, _ in order])))
     return ident
 
 
@@ -50,7 +50,7 @@ def texts(connection: Connection, hashes: Iterable[str | None]) -> dict[str, str
     return {ident: "".join(stored[key] for key in order) for ident, order in orders.items()}
 
 
-def _parts(text: str) -> Iterator[str]:
+def cut(text: str) -> Iterator[str]:
     """Yield the text in parts that give it again: long values alone, short ones together."""
     places = [match.start() for match in KEY.finditer(text)]
     short = ""
