@@ -46,12 +46,15 @@ def judged_as_data(
     verdicts: Sequence[ParserVerdict],
     parsers: Sequence[EngineParser],
     worker: ParserWorker,
-) -> list[ParserVerdict]:
+) -> tuple[ParserVerdict, ...]:
     """Return the verdicts of one field, that on ``hf`` with the template in place of that without.
+
+    It stands last among the parsers that read, for it rejects some requests.
 
     Raises EngineError("worker-failed").
     """
     of_kind = [p for p in parsers if p.kind == KINDS[questions[0].key] and p.name == PARSER]
     templated = [with_template(way, data.template) for way in ways]
     others = [v for v in verdicts if v.parser != PARSER]
-    return [*others, *ask_parsers(questions, templated, of_kind, worker)]
+    judged = [*others, *ask_parsers(questions, templated, of_kind, worker)]
+    return tuple(sorted(judged, key=lambda verdict: not verdict.reads))

@@ -142,9 +142,7 @@ def prove(
     data = parser_as_data(analysis, tokens, parsers, worker) if derives or unread(verdicts) else None
     for key, questions in questions_of.items():
         if data is not None and key in data.fields:
-            verdicts[key] = ranked(
-                judged_as_data(data, questions, ways, verdicts[key], parsers, worker), preferred[key]
-            )
+            verdicts[key] = judged_as_data(data, questions, ways, verdicts[key], parsers, worker)
     return Proof(
         engine=worker.engine,
         version=version,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from importer.decisions.derived import HF
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
 from importer.proof.completeness import complete, equals, incomplete
@@ -238,15 +239,16 @@ class Proof:
         for key in FIELDS:
             verdicts = self.verdicts.get(key, ())
             reads = self.reads(key)
+            registered = self._registered(key)
             value = {
                 "reads": reads,
                 "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None},
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
-                "complete": complete(verdicts),
-                "incomplete": incomplete(verdicts),
-                "equal": equals(verdicts),
+                "complete": self._complete(key, registered),
+                "incomplete": incomplete(registered),
+                "equal": equals(registered),
                 "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
                 "tools_rendered": self.tools_rendered,
                 "derived": [] if self.derived is None else list(self.derived.fields),
@@ -254,6 +256,18 @@ class Proof:
             engine = f"{self.engine} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
+
+    def _registered(self, key: str) -> tuple[ParserVerdict, ...]:
+        """Return the verdicts without that on a derived template, which sets no standard for parsers."""
+        served = self.derived is not None and key in self.derived.fields
+        return tuple(v for v in self.verdicts.get(key, ()) if not served or v.parser != HF)
+
+    def _complete(self, key: str, registered: tuple[ParserVerdict, ...]) -> list[str]:
+        """Return the most complete parsers; a derived template precedes those that are all liberal."""
+        best = complete(registered)
+        liberal = {v.parser for v in registered if v.liberal}
+        derived = [HF] if len(registered) < len(self.verdicts.get(key, ())) and HF in self.reads(key) else []
+        return [*derived, *best] if all(name in liberal for name in best) else best
 
     def _reason(self, key: str, reads: list[str]) -> Reason:
         verdicts = self.verdicts.get(key, ())
