@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import Decision, Decisions
-from importer.decisions.derived import DerivedReason
+from importer.decisions.derived import DerivedReason, PairReason
 from importer.decisions.frontends import FrontendReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
@@ -49,6 +49,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
     DerivedReason: AttentionReason.LIMITED_TOOLS,
+    PairReason: AttentionReason.PARSER,
     PromptVerdict: AttentionReason.PROMPTS,
     WayInEffect: AttentionReason.WAY_IN,
     FrontendReason: AttentionReason.PARSER,

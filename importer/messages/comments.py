@@ -163,9 +163,8 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "DerivedReason": {
         "derived": "derived template",
-        "with-tools": "both kinds",
-        "not-beside": "both kinds",
     },
+    "PairReason": {"with-tools": "both kinds", "not-beside": "both kinds"},
     "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
     "FrontendReason": {
         "built-in": "{engine}",

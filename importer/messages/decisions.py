@@ -90,6 +90,8 @@ DECIDE: dict[str, dict[str, Text]] = {
     "DerivedReason": {
         "derived": "a response template derived from the chat template makes hf read every case; the document holds it",
         "limits": LIMITS,
+    },
+    "PairReason": {
         "with-tools": "{engine} starts with hf for calls and reasoning, or for neither",
         "not-beside": "{engine} refuses hf beside another parser, and {parser} is set",
     },
