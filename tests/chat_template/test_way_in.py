@@ -27,7 +27,7 @@ from importer.chat_template.way_in.findings import (
 from importer.errors import UsageError
 from importer.messages import render
 from tests import template_texts as texts
-from tests.way_in_faults import FAULTS, JSON, SOUND, Fault
+from tests.way_in_faults import CUTS, FAULTS, JSON, SOUND, TEXTS, TWINS, Fault, cut_short
 
 VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
 
@@ -64,6 +64,20 @@ def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault)
     for finding in found.findings:
         assert WayInFinding.from_json(finding.to_json()) == finding
         assert len(render(finding.reason).split()) <= 25
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("field", TEXTS)
+def test_a_text_cut_anywhere_is_found(renderer: Renderer, field: WayInField, cut: str) -> None:
+    found = way_in(cut_short(field, cut), renderer).findings
+    assert (WayInKind.CUT, field) in [(f.kind, f.field) for f in found]
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_another_way_of_writing_is_no_fault(renderer: Renderer, name: str) -> None:
+    assert TWINS[name] not in (SOUND, JSON)
+    found = way_in(TWINS[name], renderer)
+    assert (found.tools, found.findings) == ("shown", ())
 
 
 def test_a_fault_gives_few_findings(renderer: Renderer) -> None:
@@ -114,7 +128,8 @@ def test_raw_and_json_are_unaltered(before: str, after: str, ascii_only: bool) -
     import json
 
     assert judge(MARK, before + MARK.text + after) is None
-    assert judge(MARK, before + json.dumps(MARK.text, ensure_ascii=ascii_only) + after) is None
+    found = judge(MARK, before + json.dumps(MARK.text, ensure_ascii=ascii_only) + after)
+    assert found is (WayInKind.ASCII if ascii_only else None)
 
 
 @given(st.integers(0, len(MARK.text) - 1), st.sampled_from(["", "é", "\\", "&amp;"]))
