@@ -27,7 +27,8 @@ from importer.chat_template.way_in.findings import (
 from importer.errors import UsageError
 from importer.messages import render
 from tests import template_texts as texts
-from tests.way_in_faults import CUTS, FAULTS, JSON, SOUND, TEXTS, TWINS, Fault, cut_short
+from tests.way_in_faults import FAULTS, JSON, SOUND, Fault
+from tests.way_in_twins import CUTS, MORE, TEXTS, TWINS, cut_short
 
 VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
 
@@ -54,7 +55,7 @@ def test_a_sound_template_has_no_finding(renderer: Renderer, text: str) -> None:
     assert found.checked > 150
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+@pytest.mark.parametrize("fault", [*FAULTS, *MORE], ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault) -> None:
     found = way_in(fault.text, renderer)
     places = [(f.kind, f.field, f.numbers) for f in found.findings]
@@ -82,7 +83,7 @@ def test_another_way_of_writing_is_no_fault(renderer: Renderer, name: str) -> No
 
 def test_a_fault_gives_few_findings(renderer: Renderer) -> None:
     """A lost tool is one finding, not one for each of its fields."""
-    counts = {fault.name: len(way_in(fault.text, renderer).findings) for fault in FAULTS}
+    counts = {fault.name: len(way_in(fault.text, renderer).findings) for fault in (*FAULTS, *MORE)}
     assert counts["first tool only"] == counts["calls dropped"] == counts["permitted values dropped"] == 1
     assert max(counts.values()) <= 7, counts
 
