@@ -1,4 +1,4 @@
-"""More faults to plant: order inside a turn, values without a nonce, escapes, parts, cuts; and sound twins."""
+"""More faults to plant: order in a turn, values without a nonce, escapes, parts, cuts; and sound twins."""
 
 from __future__ import annotations
 
