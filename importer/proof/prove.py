@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from importer.chat_template.find import Template
+from importer.chat_template.instructed_calls import as_instructed
 from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
@@ -15,7 +16,8 @@ from importer.decisions.decision import Target
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import ranked
-from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
+from importer.proof.result import NO_CALLS, NO_THINKING, Proof, ProofReason
+from importer.proof.unsettled import unsettled
 from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
@@ -46,10 +48,6 @@ NEEDED = {
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
 CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
-
-
-# Its server treats a reasoning parser's name apart (effort, grammar), and no reading of a text shows that.
-BY_NAME = ("sglang",)
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
@@ -100,6 +98,7 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
     token and as plain text in turn, and a parser passes with either.
     Raises EngineError("worker-failed").
     """
+    analysis = as_instructed(analysis)
     parsers = worker.list()
     version = worker.version()
     by_field = {
@@ -125,8 +124,8 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         questions = [question, *(replace(question, samples=s, setting=k) for k, s in settings[key])]
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
         asked = ask_parsers(questions, ways, of_kind, worker)
-        if key == "reasoning_parser" and worker.engine in BY_NAME:
-            asked = _of_other_families(asked, preferred[key])
+        if key == "reasoning_parser":
+            asked = unsettled(asked, analysis, worker.engine)
         verdicts[key] = ranked(asked, preferred[key])
     return Proof(
         engine=worker.engine,
@@ -151,13 +150,6 @@ def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, t
         "tool_parser": closeness(engine, "tool", calls.markers if calls is not None else (), text),
         "reasoning_parser": closeness(engine, "reasoning", block, text),
     }
-
-
-def _of_other_families(verdicts: Sequence[ParserVerdict], made: Sequence[str]) -> list[ParserVerdict]:
-    """Return the verdicts, with parsers behind all others whose sources do not know the markers."""
-    if not any(v.reads and v.parser in made for v in verdicts):
-        return [*verdicts]
-    return [replace(v, liberal=v.parser not in made) for v in verdicts]
 
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:

@@ -91,6 +91,7 @@ class ParserVerdict:
     ``setting``    the template's variables in the document under which the parser reads this much.
     ``liberal``    whether the parser reads the call without its markers too.
     ``effect``     digest of everything observed: parsers of one effect cannot be told apart.
+    ``unsettled``  whether a failure is on a guessed block, which refutes no parser with further markers.
     """
 
     parser: str
@@ -104,6 +105,7 @@ class ParserVerdict:
     setting: Mapping[str, Any] | None = None
     liberal: bool = False
     effect: str = ""
+    unsettled: bool = False
 
     @property
     def reads(self) -> bool:
@@ -137,6 +139,7 @@ class ParserVerdict:
             "setting": None if self.setting is None else dict(self.setting),
             "liberal": self.liberal,
             "effect": self.effect,
+            "unsettled": self.unsettled,
             "reasons": {
                 "failed": {case: reason.to_json() for case, reason in self.failed.items()},
                 "streaming": None if streaming is None else streaming.to_json(),
@@ -160,6 +163,7 @@ class ParserVerdict:
             data.get("setting"),
             data.get("liberal", False),
             data.get("effect", ""),
+            data.get("unsettled", False),
         )
 
 
@@ -219,6 +223,7 @@ class Proof:
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
+                "unsettled": [v.parser for v in verdicts if v.unsettled and not v.reads],
                 "complete": complete(verdicts),
                 "incomplete": incomplete(verdicts),
                 "equal": equals(verdicts),
