@@ -222,7 +222,7 @@ def _proved(
     beaten = {**proof.value["refuted"], **proof.value["incomplete"]}
     declared = [e for e in usable if e.rule not in SHOWN_BY_TEMPLATE]
     lost = lacking + _beaten(declared, proof)
-    unsettled = next((e for e in declared if e.value in proof.value["unsettled"]), None)
+    unsettled = next((e for e in declared if e.value in proof.value.get("unsettled", ())), None)
     if not reads and unsettled is None:
         return Undecided((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
     for claim in declared:
