@@ -15,6 +15,7 @@ from importer.chat_template.samples import Sample
 
 Encoding = Literal["json", "pythonic", "tags", "text"]
 NamePlace = Literal["object", "tag", "call", "text"]
+WORD = re.compile(r"^\s*[A-Za-z_]\w+(?=\[\s*\{)")  # a word as the marker of a list of calls
 TAG = re.compile(r"<[^<>\n]{1,160}>")
 
 
@@ -61,7 +62,7 @@ def unmarked(sample: Sample) -> Sample | None:
     A parser that reads it as well reads almost anything that looks like a call.
     """
     text = _called(sample)
-    bare = SHAPE.sub(lambda match: match[0] if ONE.name in match[0] else "", text).strip()
+    bare = SHAPE.sub(lambda match: match[0] if ONE.name in match[0] else "", WORD.sub("", text)).strip()
     if bare == text.strip() or ONE.name not in bare:
         return None
     return replace(sample, case="unmarked", completion=bare, content=None, lead=0)

@@ -95,6 +95,7 @@ class ParserReason(StrEnum):
     BEATEN = "beaten"
     SAME_EFFECT = "same-effect"
     TOOLS_UNSEEN = "tools-unseen"
+    UNSETTLED = "unsettled"
     ONLY_LIBERAL = "only-liberal"
     FORBIDDEN = "forbidden"
     TAKEN_BY_ITSELF = "taken-by-itself"
@@ -221,13 +222,16 @@ def _proved(
     beaten = {**proof.value["refuted"], **proof.value["incomplete"]}
     declared = [e for e in usable if e.rule not in SHOWN_BY_TEMPLATE]
     lost = lacking + _beaten(declared, proof)
-    if not reads:
+    unsettled = next((e for e in declared if e.value in proof.value.get("unsettled", ())), None)
+    if not reads and unsettled is None:
         return Undecided((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
     for claim in declared:
         name = _named(key, str(claim.value), complete, target)
         if name is not None:
             why = (proof.reason, *_agreeing(claim, usable), *_notes(name, proof, target))
             return Chosen(name, "proved", why, lost + _others(name, declared, LATER, beaten))
+    if unsettled is not None:
+        return _unsettled(unsettled, usable, proof, lost)
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
         return KnownNone((silent.reason, proof.reason), lost)
@@ -236,6 +240,16 @@ def _proved(
     if key == "tool_parser" and not proof.value["tools_rendered"]:
         return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
     return Chosen(complete[0], "proved", (proof.reason, *_notes(complete[0], proof, target)), lost)
+
+
+def _unsettled(
+    claim: Evidence, usable: Sequence[Evidence], proof: Evidence, lost: tuple[RejectedCandidate, ...]
+) -> Chosen:
+    """Return the declared parser that the proof cannot refute, with the failed case as a warning."""
+    problem = proof.value["refuted"][claim.value]
+    note = warning(Reason(ParserReason.UNSETTLED, parser=claim.value, problem=problem))
+    others = tuple(candidate for candidate in lost if candidate.value != claim.value)
+    return Chosen(claim.value, status_of(claim.rule), (*_agreeing(claim, usable), note, proof.reason), others)
 
 
 def _named(key: str, claimed: str, complete: Sequence[str], target: Target) -> str | None:

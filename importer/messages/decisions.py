@@ -83,6 +83,8 @@ DECIDE: dict[str, dict[str, Text]] = {
         "tools-unseen": "the template never shows the tools, and no other evidence names a parser",
         "only-liberal": "these read almost anything that looks like a call, and nothing else speaks for one "
         "of them",
+        "unsettled": "the template writes no reasoning of its own, and a guessed block does not refute "
+        "{parser}: {problem}",
         "forbidden": _forbidden,
         "taken-by-itself": "{engine} takes it by itself",
         "takes-another": _takes_another,

@@ -177,6 +177,7 @@ TEXTS: dict[str, dict[str, Text]] = {
             f"the template could not be rendered: {fields['problem'] or 'unknown'}"
         ),
         "thinks": _thinks,
+        "switches": "the template has a switch for reasoning, {switch}, and renders none",
     },
     "ModelNameReason": {
         "family": lambda fields: f"{_whose(fields['base'])} belongs to the family {fields['family']}",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from importer.chat_template.find import Template
+from importer.chat_template.instructed_calls import as_instructed
 from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
@@ -17,6 +18,7 @@ from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import ranked
 from importer.proof.derived import judged_as_data, parser_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
+from importer.proof.unsettled import unsettled
 from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
@@ -47,10 +49,6 @@ NEEDED = {
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
 CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
-
-
-# Its server treats a reasoning parser's name apart (effort, grammar), and no reading of a text shows that.
-BY_NAME = ("sglang",)
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
@@ -109,6 +107,7 @@ def prove(
     is judged with a response template of the analysis; with ``derives`` always.
     Raises EngineError("worker-failed").
     """
+    analysis = as_instructed(analysis)
     parsers = worker.list()
     version = worker.version()
     by_field = {
@@ -135,8 +134,8 @@ def prove(
         questions = [question, *(replace(question, samples=s, setting=k) for k, s in settings[key])]
         of_kind = [p for p in parsers if p.kind == KINDS[key]]
         asked = ask_parsers(questions, ways, of_kind, worker)
-        if key == "reasoning_parser" and worker.engine in BY_NAME:
-            asked = _of_other_families(asked, {n for n, (far, *_) in preferred[key].items() if not far})
+        if key == "reasoning_parser":
+            asked = unsettled(asked, analysis, worker.engine)
         verdicts[key] = ranked(asked, preferred[key])
         questions_of[key] = questions
     data = parser_as_data(analysis, tokens, parsers, worker) if derives or unread(verdicts) else None
@@ -167,13 +166,6 @@ def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, t
         "tool_parser": closeness(engine, "tool", calls.markers if calls is not None else (), text),
         "reasoning_parser": closeness(engine, "reasoning", block, text),
     }
-
-
-def _of_other_families(verdicts: Sequence[ParserVerdict], made: Collection[str]) -> list[ParserVerdict]:
-    """Return the verdicts, with parsers behind all others whose sources do not know the markers."""
-    if not any(v.reads and v.parser in made for v in verdicts):
-        return [*verdicts]
-    return [replace(v, liberal=v.parser not in made) for v in verdicts]
 
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:

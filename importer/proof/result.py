@@ -92,6 +92,7 @@ class ParserVerdict:
     ``setting``    the template's variables in the document under which the parser reads this much.
     ``liberal``    whether the parser reads the call without its markers too.
     ``effect``     digest of everything observed: parsers of one effect cannot be told apart.
+    ``unsettled``  whether a failure is on a guessed block, which refutes no parser with further markers.
     """
 
     parser: str
@@ -105,6 +106,7 @@ class ParserVerdict:
     setting: Mapping[str, Any] | None = None
     liberal: bool = False
     effect: str = ""
+    unsettled: bool = False
 
     @property
     def reads(self) -> bool:
@@ -138,6 +140,7 @@ class ParserVerdict:
             "setting": None if self.setting is None else dict(self.setting),
             "liberal": self.liberal,
             "effect": self.effect,
+            "unsettled": self.unsettled,
             "reasons": {
                 "failed": {case: reason.to_json() for case, reason in self.failed.items()},
                 "streaming": None if streaming is None else streaming.to_json(),
@@ -161,6 +164,7 @@ class ParserVerdict:
             data.get("setting"),
             data.get("liberal", False),
             data.get("effect", ""),
+            data.get("unsettled", False),
         )
 
 
@@ -246,6 +250,7 @@ class Proof:
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
+                "unsettled": [v.parser for v in verdicts if v.unsettled and not v.reads],
                 "complete": self._complete(key, registered),
                 "incomplete": incomplete(registered),
                 "equal": equals(registered),

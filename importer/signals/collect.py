@@ -89,7 +89,9 @@ def for_engine(
     """
     able = able or Abilities(engine)
     name = "" if ignore_name else own_name(snapshot)
-    thinks = declared_parsers.is_possible("reasoning_parser", facts, name)
+    calls, thinks = (
+        declared_parsers.is_possible(key, facts, name) for key in ("tool_parser", "reasoning_parser")
+    )
     named = [
         f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
         for f in facts
@@ -97,7 +99,7 @@ def for_engine(
     return [
         *(way_in.for_engine(f, engine) for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
-        *declared_parsers.model_type_match(snapshot, parsers, thinks=thinks),
+        *declared_parsers.model_type_match(snapshot, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
         *context.evidence(snapshot, able),

@@ -16,7 +16,7 @@ from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.family import own_name
 from importer.signals.name_likeness import Likeness, closest
 from importer.signals.parser_markers import translate
-from importer.signals.template_markers import ShownReason
+from importer.signals.template_markers import STRIPPED, ShownReason
 
 FILE = "tokenizer_config.json"
 CHAT = re.compile(r"(?:^|[^a-z])(?:instruct|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
@@ -66,17 +66,17 @@ class KinReason(StrEnum):
 
 
 def model_type_match(
-    snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool
+    snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, calls: bool, thinks: bool
 ) -> list[Evidence]:
     """Return a tool parser of exactly the type's name, and a reasoning parser of its name or its line.
 
-    ``parsers`` is the target engine's registry: field to names and their classes. ``thinks`` is whether the
-    model may reason; one model type has thinking and other models.
+    ``parsers`` is the target engine's registry: field to names and their classes. ``calls`` and
+    ``thinks`` are whether the model may call tools and reason; one model type has such models and others.
     """
     facts = []
     tools = parsers.get("tool_parser", {})
     for model_type in model_types(snapshot):
-        tool = exact(model_type, tools)
+        tool = exact(model_type, tools) if calls else None
         thought = of_line(model_type, parsers.get("reasoning_parser", {})) if thinks else None
         for key, name, rule in (
             ("tool_parser", tool, Rule.TYPE_NAME),
@@ -109,7 +109,8 @@ def name_match(
         if not is_possible(key, facts, "" if ignore_name else own_name(snapshot)):
             continue
         for name in dict.fromkeys((*model_types(snapshot), *named)):
-            for liked in closest(name, parsers.get(key, {})):
+            known = parsers.get(key, {})
+            for liked in closest(name.rpartition("/")[2], known) or closest(name, known):
                 if liked.likeness is not Likeness.EARLIER or liked.version:
                     reason = Reason(KinReason.LIKE, name=name, parser=liked.parser)
                     found.append(Evidence(Rule.NAME_LIKE, key, liked.parser, Source.NAME, reason, name))
@@ -126,7 +127,11 @@ def is_possible(key: str, facts: Sequence[Evidence], name: str) -> bool:
         return not any(r.kind is ShownReason.NO_CALLS and not r.fields["shown"] for r in shown)
     if any(r.kind is ShownReason.NO_TEMPLATE for r in shown):
         return INSTRUCT.search(name) is None
-    return any(r.kind is ShownReason.THINKS and not r.fields["idle"] for r in shown)
+    return any(
+        r.kind is ShownReason.SWITCHES
+        or (r.kind is ShownReason.THINKS and (not r.fields["idle"] or r.fields["by"] == STRIPPED))
+        for r in shown
+    )
 
 
 def exact(model_type: str, names: Iterable[str]) -> str | None:

@@ -67,7 +67,7 @@ def _turn(liked: Liked) -> tuple[int, bool, tuple[int, ...]]:
 
 def likeness(model: str, parser: str) -> Liked | None:
     """Return the likeness of one parser; ``None`` for a name without the parser's words."""
-    wanted = [*_parts(_words(parser))]
+    wanted = _joined(_parts(_words(parser)))
     versioned = any(not run.isalpha() for run, _ in wanted)
     if not wanted or not wanted[0][0].isalpha() or (len(wanted[0][0]) < SHORT and not versioned):
         return None
@@ -87,6 +87,17 @@ def _parts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
             runs = runs[1:]
         for at, run in enumerate(runs):
             yield run, at == 0
+
+
+def _joined(runs: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """Return the runs with adjacent letters as one: ``deepseek_r1`` is ``deepseekr1`` as well."""
+    joined: list[tuple[str, bool]] = []
+    for run, begins in runs:
+        if joined and run.isalpha() and joined[-1][0].isalpha():
+            joined[-1] = joined[-1][0] + run, joined[-1][1]
+        else:
+            joined.append((run, begins))
+    return joined
 
 
 def _match(

@@ -23,6 +23,7 @@ ENGINE = "vllm"  # the names of the tables
 COMMON = 5  # parsers that know a block's marker, from which it is no format of its own
 # Words of a name for a model that reasons; vendors use them for models of any family.
 REASONS = re.compile(r"(?:^|[^a-z])(?:thinking|think|thinker|reasoning|reasoner)(?:[^a-z]|$)", re.IGNORECASE)
+STRIPPED = "stripped"  # the source of a block that the template only cuts out of past turns
 CLOSES = re.compile(r"</|end|suffix", re.IGNORECASE)
 
 
@@ -37,6 +38,7 @@ class ShownReason(StrEnum):
     NO_REASONING = "no-reasoning"
     NOT_RENDERED = "not-rendered"
     THINKS = "thinks"
+    SWITCHES = "switches"
 
 
 def evidence(analysis: TemplateAnalysis | None, source: str | None = None, name: str = "") -> list[Evidence]:
@@ -101,13 +103,15 @@ def _thinking(analysis: TemplateAnalysis, *, named: bool) -> Evidence:
             return _note(
                 key, Reason(ShownReason.NOT_RENDERED, problem=next(iter(analysis.problems.values()), None))
             )
+        if thinking.switch:
+            return _note(key, Reason(ShownReason.SWITCHES, switch=thinking.switch))
         return Evidence(Rule.TEMPLATE_FORMAT, key, None, Source.TEMPLATE, Reason(ShownReason.NO_REASONING))
     quote = " … ".join(thinking.markers)
     block = SHAPE.findall(" ".join(thinking.markers)) or [*thinking.markers]
     own = sum(block[0] in parser.markers for parser in load(ENGINE, "reasoning").values()) < COMMON
-    shown = thinking.source == "rendered" and not thinking.opened and thinking.default is None
-    idle = shown and not thinking.switch and not own and not named
-    alike = thinking.markers[0] if shown and own and not thinking.switch else None
+    past = thinking.source in ("rendered", STRIPPED) and not thinking.opened and thinking.default is None
+    idle = past and not thinking.switch and not own and not named
+    alike = thinking.markers[0] if past and own and not thinking.switch else None
     reason = Reason(
         ShownReason.THINKS, opened=thinking.opened, by=thinking.source, switch=thinking.switch,
         default=thinking.default, alike=alike, idle=idle,

@@ -98,7 +98,7 @@ def evidence(one: Snapshot) -> None:
         module.evidence(one, able)
     speculation.evidence(one, able, machine)
     declared_parsers.model_type_match(
-        one, {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, thinks=True
+        one, {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, calls=True, thinks=True
     )
     declared_parsers.declared_parsers(one, "vllm")
     weights.files(one)

@@ -13,7 +13,7 @@ from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, 
 from importer.decisions.parsers import ParserReason
 from importer.proof.result import ParserVerdict, Proof
 from importer.reasons import Reason
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.facts import as_reason
 
 NAMES = ("deepseek_r1", "qwen3", "glm45", "glm47", "poolside_v1", "hf")
@@ -74,6 +74,22 @@ def test_the_user_may_still_have_it() -> None:
     found = proof("reasoning_parser", QWEN, R1)
     chosen = decided("reasoning_parser", found, reasoning_parser="deepseek_r1")
     assert (chosen["reasoning_parser"].value, chosen["reasoning_parser"].status) == ("deepseek_r1", "user")
+
+
+def test_a_guessed_block_does_not_refute_the_declared_parser() -> None:
+    """As Hunyuan A13B, whose answers have a block of their own that its template never writes."""
+    key = "reasoning_parser"
+    open_one = verdict(key, "deepseek_r1", "", "thinking-whole", unsettled=True)
+    family = claim(Rule.FAMILY_TABLE, key, "deepseek_r1")
+    chosen = decided(key, proof(key, QWEN, open_one), family)[key]
+    assert isinstance(chosen, Chosen)
+    assert (chosen.value, chosen.status) == ("deepseek_r1", "table")
+    assert any(is_warning(reason) for reason in chosen.why)
+    assert not any(lost.value == "deepseek_r1" for lost in chosen.overruled)
+    assert decided(key, proof(key, open_one), family)[key].value == "deepseek_r1"
+    read = claim(Rule.NAME_LIKE, key, "qwen3")
+    assert decided(key, proof(key, QWEN, open_one), family, read)[key].value == "qwen3"
+    assert decided(key, proof(key, QWEN, open_one))[key].value == "qwen3"
 
 
 def test_without_a_better_one_the_declared_parser_stays() -> None:

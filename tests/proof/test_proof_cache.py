@@ -96,7 +96,7 @@ def test_what_a_proof_says() -> None:
     refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
-        "forbidden": {}, "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {},
+        "forbidden": {}, "unsettled": [], "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {},
         "tools_rendered": True, "derived": [],
     }  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)

@@ -13,7 +13,7 @@ import pytest
 from importer.chat_template import analyze as learning
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
-from importer.chat_template.samples import TemplateAnalysis, Thinking
+from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
@@ -23,7 +23,7 @@ from importer.hub.snapshot import Snapshot
 from importer.messages import render
 from importer.signals import architecture, backend, declared_parsers, sampling, template_markers
 from importer.signals.collect import collect, for_engine
-from importer.signals.evidence import Evidence
+from importer.signals.evidence import Evidence, Rule
 from importer.signals.kind import find_kind
 from tests import template_texts as texts
 
@@ -232,7 +232,7 @@ def test_a_parser_made_for_the_format_is_heard_before_the_generic_one() -> None:
 )
 def test_parsers_that_bear_the_types_name(model_type: str, tool: str | None, reasoning: str | None) -> None:
     told = declared_parsers.model_type_match(
-        snapshot(config={"model_type": model_type}), VLLM.parsers, thinks=True
+        snapshot(config={"model_type": model_type}), VLLM.parsers, calls=True, thinks=True
     )
     found = {e.key: e.value for e in told}
     assert (found.get("tool_parser"), found.get("reasoning_parser")) == (tool, reasoning)
@@ -240,7 +240,7 @@ def test_parsers_that_bear_the_types_name(model_type: str, tool: str | None, rea
 
 def test_a_type_says_nothing_of_reasoning_that_no_template_shows() -> None:
     told = declared_parsers.model_type_match(
-        snapshot(config={"model_type": "gemma4"}), VLLM.parsers, thinks=False
+        snapshot(config={"model_type": "gemma4"}), VLLM.parsers, calls=True, thinks=False
     )
     assert [e.key for e in told] == ["tool_parser"]
 
@@ -249,9 +249,12 @@ def test_a_type_says_nothing_of_reasoning_that_no_template_shows() -> None:
 @pytest.mark.parametrize("model_type", ["4x", "___", "<think>", "think", "os", "../x", "x" * 5000])
 def test_odd_types_name_only_what_is_registered(target: Target, model_type: str) -> None:
     for fact in declared_parsers.model_type_match(
-        snapshot(config={"model_type": model_type}), target.parsers, thinks=True
+        snapshot(config={"model_type": model_type}), target.parsers, calls=True, thinks=True
     ):
         assert fact.value in target.parsers[fact.key]
+
+
+ALIKE = (Rule.TYPE_LINE, Rule.TYPE_NAME, Rule.NAME_LIKE)
 
 
 # rendered
@@ -398,6 +401,39 @@ def test_the_type_says_how_a_template_that_thinks_is_read(renderer: Renderer) ->
     )
     silent = all_facts(source, learn(renderer, texts.CHATML_JSON))
     assert not [e for e in for_engine(silent, source, "vllm", VLLM.parsers) if e.rule == "type-line"]
+
+
+def named(found: TemplateAnalysis, **config: str) -> dict[str, set[str]]:
+    """Return the parsers by the model's type and name."""
+    source = replace(snapshot(config=dict(config)), model_id="acme/deepseekr1")
+    facts = for_engine(all_facts(source, found), source, "vllm", VLLM.parsers)
+    return {k: {e.value for e in facts if e.key == k and e.rule in ALIKE} for k in FIELDS}
+
+
+def test_a_type_names_no_tool_parser_where_tools_have_no_place(renderer: Renderer) -> None:
+    assert named(learn(renderer, texts.ALTERNATING), model_type="mistral")["tool_parser"] == set()
+    offered = learn(renderer, texts.OFFER + texts.ALTERNATING)
+    assert named(offered, model_type="mistral")["tool_parser"] == {"mistral"}
+
+
+def test_a_block_that_is_only_cut_out_does_not_show_that_the_model_thinks() -> None:
+    thinking = Thinking(("<think>", "</think>"), source="stripped")
+    cut = TemplateAnalysis("d", (Sample("plain", "", "yes"),), thinking)
+    fact = shown(cut)["reasoning_parser"]
+    assert (fact.value, fact.rule) == (None, "template-format")
+    assert named(cut)["reasoning_parser"] == {"deepseek_r1"}  # the name still says so
+    written = replace(cut, thinking=replace(thinking, source="rendered"))
+    assert named(written)["reasoning_parser"] == set()
+    own = replace(cut, thinking=replace(thinking, markers=("[THINK]", "[/THINK]")))
+    assert not shown(own)["reasoning_parser"].reason.fields["idle"]
+
+
+def test_a_switch_without_a_block_leaves_reasoning_open() -> None:
+    switched = TemplateAnalysis("d", (Sample("plain", "", "yes"),), Thinking(switch="enable_thinking"))
+    fact = shown(switched)["reasoning_parser"]
+    assert (fact.value, fact.rule) == (None, "template")
+    assert "enable_thinking" in render(fact.reason)
+    assert "gemma4" in named(switched, model_type="gemma4")["reasoning_parser"]
 
 
 def test_nothing_here_reads_a_folder() -> None:

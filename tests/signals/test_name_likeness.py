@@ -20,6 +20,7 @@ VLLM = registries.load("vllm", "0.32.0")
         ("deepseek-ai/DeepSeek-V3.1-Terminus", ["deepseek_v31"], ["deepseek_v3"]),
         ("deepseek_v32", ["deepseek_v32"], ["deepseek_v3"]),
         ("deepseek-ai/DeepSeek-R1-0528", [], ["deepseek_r1"]),
+        ("acme/deepseekr1", [], ["deepseek_r1"]),
         ("zai-org/GLM-4.6", ["glm45"], ["glm45"]),
         ("zai-org/GLM-5.2", ["glm47"], ["glm47"]),
         ("zai-org/GLM-4-9B-0414", [], []),  # older than any
