@@ -27,7 +27,7 @@ QUOTES = {'"': STRING, "'": r"'(?:[^'\\]|\\.)*'"}
 TEXT = {"city": "Paris"}
 PAIR = {"area": "harbour", "stars": "4"}
 NUMBERS = {"count": "-3", "ratio": "0.25"}
-MOST_OPENINGS = 32  # brackets before a call of which its JSON value is one; each is read to the end of the text
+MOST_OPENINGS = 32  # brackets at which a call's JSON value may begin; each is read to the text's end
 DEEPEST = 8  # levels of a JSON value with the name or the arguments
 
 

@@ -137,7 +137,7 @@ def _has_edges(mark: Mark, prompt: str, place: Place) -> bool:
 
 
 def without_entities(text: str) -> str:
-    """Return the text with HTML's entities replaced; unchanged where one has more digits than Python reads."""
+    """Return the text without HTML's entities; unchanged where a number is too long for Python."""
     try:
         return html.unescape(text)
     except ValueError:
