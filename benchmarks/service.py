@@ -82,7 +82,13 @@ def _fill(service: Service) -> None:
             connection.execute(select(versions).where(versions.c.name == "model")).mappings().one()
         )
         names = [_name(number) for number in range(ENTRIES)]
-        state = {"state": "published", "review": "approved", "validation": "passed", "reason": None}
+        state = {
+            "state": "published",
+            "review": "approved",
+            "validation": "passed",
+            "reason": None,
+            "release": 1,
+        }
         connection.execute(
             insert(configs),
             [row | state | {"name": n, "model": f"org/{n}", "search": f"{n}\norg/{n}"} for n in names],
@@ -93,7 +99,7 @@ def _fill(service: Service) -> None:
             made = localai_gallery.entry(data | {"name": name}, None)
             if not isinstance(made, localai_gallery.GalleryEntry):
                 raise SystemExit(f"LocalAI cannot be given it: {made.reason}")
-            published.put(connection, name, 1, made, row["updated_at"])
+            published.put(connection, name, 1, 1, made, row["updated_at"])
         changed(connection)
     database.close()
 

@@ -124,6 +124,7 @@ ServiceKind = Literal[
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
+    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
 ]  # fmt: skip
 
 
@@ -293,6 +294,11 @@ class ServiceError(ImporterError):
         "newer-gallery": _of("place", "number", "known"),
         "not-listening": _of("host", "port", "problem"),
         "gave-up": _of("job", "times"),
+        "digest-required": _of("name"),
+        "not-ready-to-release": _of("name", "state", "why"),
+        "no-such-release": _of("name", "number"),
+        "withdrawn": _of("name", "number"),
+        "other-backend": _of("name", "has", "backend"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:

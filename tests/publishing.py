@@ -7,6 +7,7 @@ from typing import Any
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import StoredDocument
 from importer.service.gallery import Gallery
+from importer.service.releases import promote
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
@@ -30,12 +31,13 @@ def validated(gallery: Gallery, name: str) -> None:
 
 
 def published(gallery: Gallery, name: str) -> None:
-    """Approved by somebody, and validated."""
+    """Approved by somebody, validated and released."""
     validated(gallery, name)
     with gallery.change(AuditContext("ann", "approve")) as change:
         stored = change.checkout.load(name)
         word = ReviewEntry("approved", "ann", "2026-01-01T00:00:00+00:00", None)
         change.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))
+        promote(change, name, None)
 
 
 def _version(stored: StoredDocument) -> Any:

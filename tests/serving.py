@@ -147,6 +147,11 @@ class Service:
         assert answer.status_code == 202, answer.text
         return self.ended(answer.json()["id"])
 
+    def approve(self, name: str, **said: Any) -> httpx.Response:
+        """Approve a document as it is at this moment."""
+        digest = self.client.get(f"/v1/configs/{name}").json()["digest"]
+        return self.client.post(f"/v1/configs/{name}/approve", json={"digest": digest, **said})
+
     def etag(self, name: str) -> str:
         return self.client.get(f"/v1/configs/{name}").headers["ETag"]
 

@@ -96,6 +96,11 @@ class ImportRequest:
         foreign = self.template is not None and not self.template.vendors
         return replace(self.preferences, template=self.template.name if self.template and foreign else None)
 
+    @property
+    def backend(self) -> str | None:
+        """Return the backend that the user names; ``None`` where that is left open."""
+        return self.preferences.values.get("backend")
+
     def to_json(self) -> dict[str, Any]:
         """Return the request as a receipt has it; ``offline`` is left out, for it is of one run only."""
         members = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "offline"}

@@ -16,6 +16,7 @@ from importer.config import now
 from importer.config_file import merge, schema, template_file
 from importer.config_file.attention import Attention, attention
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
+from importer.config_file.carry_over import carry_over
 from importer.config_file.diff import Change, KeyPath, differences, digest
 from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
@@ -24,6 +25,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
+from importer.hub.content import content_digest
 from importer.hub.local import AllowedFolders
 from importer.messages import render
 from importer.progress import Progress, silent
@@ -92,6 +94,7 @@ class Plan(Decided):
             request=replace(self.request, reference=self.model, revision=self.pinned).to_json(),
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
+            content=content_digest(self.snapshot),
             warnings=[warning.to_json() for warning in self.warnings],
         )
 
@@ -339,4 +342,5 @@ def _receipt(settled: Settled) -> Receipt:
         receipt = replace(receipt, digest=last.digest, imported_at=last.imported_at)
         return receipt.with_standing(last)
     edited = settled.base is not None and old.digest != digest(settled.base)
-    return receipt.with_standing(last) if edited else receipt
+    receipt = receipt.with_standing(last) if edited else receipt
+    return carry_over(receipt, settled.plan.built.data, settled.plan.digest, old)

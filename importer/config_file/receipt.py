@@ -43,6 +43,7 @@ class Receipt:
     ``history``     every word that was said, the oldest first.
     ``fit``         the device, what the model takes of its memory, and what was chosen for it.
     ``files``       the files that engines read beside the weights, by name their hashes.
+    ``content``     the digest of the files that engines read, or ``None`` where a hash is unknown.
     ``remarks``     our comments at a person's values in the file, by path.
     ``warnings``    what needs attention: kind, key, reason, message; ``None`` in older receipts.
     """
@@ -72,6 +73,7 @@ class Receipt:
     files: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[Mapping[str, Any]] | None = None
+    content: str | None = None
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:

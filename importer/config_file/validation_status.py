@@ -32,6 +32,11 @@ class ValidationStatus:
     why: Reason | None = None
     run: Mapping[str, Any] | None = None
 
+    @property
+    def carried(self) -> Mapping[str, Any] | None:
+        """Return the commit and the digest that were run, where those are of an earlier commit."""
+        return None if self.run is None or self.state == "stale" else self.run.get("carried")
+
 
 def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> ValidationStatus:
     """Return the state that the receipt's runs give a document with these data and this digest."""

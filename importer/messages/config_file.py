@@ -149,8 +149,10 @@ GALLERY: dict[str, dict[str, Text]] = {
         "outdated": "its validation does not hold: {why}",
         "never-validated": "it was never validated",
         "failed": "{why}",
+        "no-commit": "it names no commit of its model, so its files could change",
         "no-entry": "{problem}",
         "not-for-localai": "LocalAI cannot be given it: {problem}",
+        "not-released": "it is ready to be released",
     },
     "KeyNameReason": {"line": "it is a line of at most {most} characters"},
 }

@@ -118,6 +118,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "newer-gallery": "The gallery's database at {place} is of a newer importer: it has migration {number}, and this one knows {known}.",
         "not-listening": "{host} port {port} cannot be listened on: {problem}.",
         "gave-up": "The job {job} was begun {times} times, and each time its process died.",
+        "digest-required": "A review or a release of {name} needs the digest of the content that was seen.",
+        "not-ready-to-release": "{name} cannot be released, it is {state}: {why}.",
+        "no-such-release": "{name} has no release {number}.",
+        "other-backend": "{name} is the document for {has}, and this import is for {backend}.",
+        "withdrawn": "The release {number} of {name} is withdrawn.",
     },
     "SandboxError": {
         "starved": "Could not analyse {what}: the machine is busy.",

@@ -24,7 +24,7 @@ from importer.errors import DocumentError, ServiceError
 from importer.messages import render
 from importer.reasons import Reason
 from importer.service.publication_state import publication_state
-from importer.storage import audit, documents, published
+from importer.storage import audit, documents, releases
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import CountCache, Filters, Summary, Version
@@ -135,9 +135,16 @@ class Change:
         check_version(name, self.checkout.fetched[name].number, numbers)
         return stored
 
-    def save(self, name: str) -> Summary:
-        """Save the document's files as a new version where they changed; return its row."""
-        if self.checkout.now(name) != self.checkout.fetched.get(name, StoredFiles()):
+    def next_version(self, name: str) -> int:
+        """Return the number that the document's next version has."""
+        return self.checkout.fetched[name].number + 1
+
+    def save(self, name: str, *, always: bool = False) -> Summary:
+        """Save the document's files as a new version where they changed; return its row.
+
+        ``always`` makes a version of unchanged files, too: what is served of them has changed.
+        """
+        if always or self.checkout.now(name) != self.checkout.fetched.get(name, StoredFiles()):
             self._saved[name] = _save(self.connection, self.checkout, name, self.context)
             self.checkout.fetched[name] = replace(self.checkout.now(name), number=self._saved[name])
         return _summary(self.connection, name)
@@ -147,7 +154,7 @@ class Change:
         return name in self._saved
 
     def remove(self, name: str) -> None:
-        """Take the document out of the gallery; its versions stay."""
+        """Take the document out of the gallery and withdraw its releases; its versions stay."""
         last, at = documents.newest(self.connection, name), now()
         context = self.context
         deleted = replace(
@@ -155,7 +162,7 @@ class Change:
             why=context.why,
         )  # fmt: skip
         documents.delete(self.connection, deleted)
-        published.put(self.connection, name, 0, None, at)
+        releases.withdraw(self.connection, name, None, context.who, at, context.why)
         audit.record(self.connection, context, name, {"version": deleted.number})
 
 
@@ -257,7 +264,9 @@ def _newest_files(connection: Connection, name: str) -> StoredFiles:
 def _save(connection: Connection, checkout: Checkout, name: str, context: AuditContext) -> int:
     """Add a version of what lies in the checkout; return its number."""
     stored, files, at = checkout.load(name), checkout.now(name), now()
-    state, number = publication_state(stored), files.number + 1
+    served = releases.served(connection, name)
+    state = publication_state(stored, None if served is None else served.digest)
+    number = files.number + 1
     new = Version(
         name=name, number=number, action=context.action, text=str(files.text),
         data=json.dumps(stored.data, ensure_ascii=False), receipt=files.receipt, template=files.template,
@@ -266,9 +275,9 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
     listed = _about(stored) | {
         "model": stored.model, "backend": stored.backend, "review": state.review,
         "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
+        "release": None if served is None else served.number,
     }  # fmt: skip
     documents.add(connection, new, listed)
-    published.put(connection, name, number, state.entry, at)
     audit.record(
         connection, context, name, {"version": number, "digest": stored.digest, "state": state.state}
     )

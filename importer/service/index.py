@@ -14,6 +14,7 @@ from threading import Lock
 from fastapi import Request
 
 from importer.service.settings import Settings
+from importer.service.variants import Served, variants_of
 from importer.storage import published
 from importer.storage.database import Database
 from importer.storage.published import Mark
@@ -92,13 +93,23 @@ class GalleryIndex:
     def _render(self, base: str) -> IndexPage:
         with self._database.reading() as connection:
             mark = published.mark(connection)
-            page = IndexPage.of(text(published.items(connection), base), mark.at)
+            items = [Served(*row) for row in published.items(connection)]
+            page = IndexPage.of(text(items, base), mark.at)
         recent = [*self._pages.items()][-(BASES - 1) :]
         self._pages = {key: held for key, held in recent if key != base} | {base: (mark, page)}
         return page
 
 
-def text(items: Sequence[tuple[str, str]], base: str) -> str:
-    """Return the index as one YAML list; the entry's own file is added to the ``urls`` that end each item."""
-    lines = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
-    return "".join(lines) or "[]\n"
+def text(items: Sequence[Served], base: str) -> str:
+    """Return the index as one YAML list.
+
+    The entry's own file is added to the ``urls`` that end each item, then the names of its ``variants``.
+    """
+    variants = variants_of(items)
+    return "".join(_item(one, variants.get(one.name, ()), base) for one in items) or "[]\n"
+
+
+def _item(one: Served, variants: Sequence[str], base: str) -> str:
+    own = f"{one.item}  - {json.dumps(f'{base}/gallery/{one.name}.yaml')}\n"
+    names = "".join(f"  - model: {json.dumps(name)}\n" for name in variants)
+    return f"{own}  variants:\n{names}" if names else own

@@ -1,24 +1,26 @@
-"""The state of a document between draft and published: computed from its receipt, never set by hand."""
+"""The state of a working copy between draft and published: computed from its receipt and the release that is
+served, never set by hand.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Literal
 
 from importer.config_file.store import StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused
+from importer.exports.localai import model
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.reasons import Reason
 
-State = Literal["draft", "approved", "validated", "published", "rejected", "stale"]
-STATES: tuple[State, ...] = get_args(State)
+State = Literal["draft", "approved", "validated", "ready", "published", "rejected", "stale"]
 
 
 class PublicationReason(StrEnum):
-    """Why a document is not published."""
+    """Why a working copy is not what the gallery serves."""
 
     NO_RECEIPT = "no-receipt"
     REJECTED = "rejected"
@@ -27,15 +29,17 @@ class PublicationReason(StrEnum):
     OUTDATED = "outdated"
     NEVER_VALIDATED = "never-validated"
     FAILED = "failed"
+    NO_COMMIT = "no-commit"
     NO_ENTRY = "no-entry"
     NOT_FOR_LOCALAI = "not-for-localai"
+    NOT_RELEASED = "not-released"
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationState:
     """``state``; ``review`` and ``validation`` of the receipt; ``reason``: why it is not published.
 
-    ``entry`` is what LocalAI is shown of a published document.
+    ``entry`` is what LocalAI is shown of a document that is published, or ready to be released.
     """
 
     state: State
@@ -45,8 +49,11 @@ class PublicationState:
     entry: GalleryEntry | None = None
 
 
-def publication_state(stored: StoredDocument) -> PublicationState:
-    """Return the state: published while approved, validated, and exportable to LocalAI."""
+def publication_state(stored: StoredDocument, served: str | None = None) -> PublicationState:
+    """Return the state: ready while approved, validated, pinned and exportable to LocalAI.
+
+    ``served`` is the digest of the release that is served: a ready document with that digest is published.
+    """
     receipt = stored.receipt
     if receipt is None:
         return PublicationState("draft", "no receipt", "never", Reason(PublicationReason.NO_RECEIPT))
@@ -60,7 +67,7 @@ def publication_state(stored: StoredDocument) -> PublicationState:
     if review == "stale":
         return PublicationState("stale", review, held.state, Reason(PublicationReason.EDITED, **by))
     if held.state == "passed":
-        return _published(stored, review)
+        return _ready(stored, review, served)
     if held.state == "stale":
         return PublicationState("stale", review, held.state, Reason(PublicationReason.OUTDATED, why=held.why))
     if held.why is None:
@@ -68,13 +75,32 @@ def publication_state(stored: StoredDocument) -> PublicationState:
     return PublicationState("approved", review, held.state, Reason(PublicationReason.FAILED, why=held.why))
 
 
-def _published(stored: StoredDocument, review: str) -> PublicationState:
+def _ready(stored: StoredDocument, review: str, served: str | None) -> PublicationState:
+    made = entry_of(stored)
+    if isinstance(made, Reason):
+        return PublicationState("validated", review, "passed", made)
+    if stored.digest == served:
+        return PublicationState("published", review, "passed", None, made)
+    return PublicationState("ready", review, "passed", Reason(PublicationReason.NOT_RELEASED), made)
+
+
+def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
+    """Return what LocalAI would be shown of a document, or why there is no such entry."""
     try:
         made = entry(stored.data, stored.receipt)
     except DocumentError as error:
-        no = Reason(PublicationReason.NO_ENTRY, problem=error.message)
-        return PublicationState("validated", review, "passed", no)
+        return Reason(PublicationReason.NO_ENTRY, problem=error.message)
     if isinstance(made, ExportRefused):
-        no = Reason(PublicationReason.NOT_FOR_LOCALAI, problem=made.reason)
-        return PublicationState("validated", review, "passed", no)
-    return PublicationState("published", review, "passed", None, made)
+        return Reason(PublicationReason.NOT_FOR_LOCALAI, problem=made.reason)
+    if not (stored.data.get("importer") or {}).get("revision"):
+        return Reason(PublicationReason.NO_COMMIT)
+    return made
+
+
+def losses(stored: StoredDocument) -> list[Reason] | None:
+    """Return the parts that LocalAI would lack; ``None`` where there is no entry. Renders no text."""
+    try:
+        converted = model(stored.data, stored.receipt)
+    except DocumentError:
+        return None
+    return None if isinstance(converted, ExportRefused) else converted[2]

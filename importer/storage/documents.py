@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from threading import Lock
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
+from importer.storage import receipts
 from importer.storage.tables import configs, marks, versions
 
 T, V = configs.c, versions.c
@@ -18,7 +19,10 @@ MAX_COUNTS = 500  # filters whose counts are kept
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A document in a list; ``reason`` is why it is not published."""
+    """A document in a list; ``release`` is the number that is served.
+
+    ``reason`` is why the working copy is not published.
+    """
 
     name: str
     version: int
@@ -32,6 +36,7 @@ class Summary:
     review: str
     validation: str
     reason: str | None
+    release: int | None
     created_at: str
     updated_at: str
 
@@ -56,16 +61,20 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which documents a list has; ``q`` is part of a name, model or family."""
+    """Which documents a list has; ``q`` is part of a name, model or family.
+
+    ``released`` selects documents with a release that is served, or those without one.
+    """
 
     state: Sequence[str] = ()
     family: str | None = None
     backend: str | None = None
     q: str | None = None
+    released: bool | None = None
 
 
 SUMMARY = [T[f.name] for f in fields(Summary)]
-VERSION = [V[f.name] for f in fields(Version)]
+VERSION = [V[f.name] for f in fields(Version) if f.name != "receipt"] + [V.receipt_hash]
 
 
 def page(connection: Connection, filters: Filters, limit: int, after: str = "") -> list[Summary]:
@@ -88,23 +97,22 @@ def last_number(connection: Connection, name: str) -> int:
 
 def newest(connection: Connection, name: str) -> Version:
     """Return the newest version of a document that is there."""
-    return Version(**connection.execute(_versions(name).limit(1)).mappings().one())
+    return _read(connection, _versions(name).limit(1))[0]
 
 
 def history(connection: Connection, name: str) -> list[Version]:
     """Return every version, the newest first."""
-    return [Version(**row) for row in connection.execute(_versions(name)).mappings()]
+    return _read(connection, _versions(name))
 
 
 def version(connection: Connection, name: str, number: int) -> Version | None:
     """Return one version, if there is one of this number."""
-    row = connection.execute(_versions(name).where(V.number == number)).mappings().first()
-    return None if row is None else Version(**row)
+    return next(iter(_read(connection, _versions(name).where(V.number == number))), None)
 
 
 def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None:
     """Add a version, and the columns of the list that follow from it."""
-    connection.execute(insert(versions).values(asdict(new)))
+    _insert(connection, new)
     words = filter(None, (new.name, listed["model"], listed["family"]))
     row = {
         **listed, "version": new.number, "digest": new.digest, "state": new.state, "updated_at": new.at,
@@ -117,9 +125,10 @@ def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None
 
 def delete(connection: Connection, deletion: Version) -> None:
     """Add the version that records a deletion, and remove the document from the list."""
-    connection.execute(insert(versions).values(asdict(deletion)))
+    _insert(connection, deletion)
     row = {
         "version": deletion.number,
+        "release": None,
         "deleted_at": deletion.at,
         "updated_at": deletion.at,
         "state": deletion.state,
@@ -139,7 +148,7 @@ class CountCache:
         """Return the number of documents that a list has in all."""
         every = select(func.count()).select_from(configs)
         query = every.where(T.deleted_at.is_(None), *_conditions(filters))
-        key = (tuple(filters.state), filters.family, filters.backend, filters.q)
+        key = (tuple(filters.state), filters.family, filters.backend, filters.q, filters.released)
         return self._get(key, _mark(connection), lambda: connection.execute(query).scalar_one())
 
     def _get(self, key: Hashable, mark: int, count: Callable[[], int]) -> int:
@@ -171,11 +180,32 @@ def _versions(name: str) -> Select[Any]:
     return select(*VERSION).where(V.name == name).order_by(V.number.desc())
 
 
+def _read(connection: Connection, query: Select[Any]) -> list[Version]:
+    """Return the versions of a query with their receipts."""
+    rows = connection.execute(query).mappings().all()
+    texts = receipts.texts(connection, [row["receipt_hash"] for row in rows])
+    return [
+        Version(
+            **{key: value for key, value in row.items() if key != "receipt_hash"},
+            receipt=None if row["receipt_hash"] is None else texts[row["receipt_hash"]],
+        )
+        for row in rows
+    ]
+
+
+def _insert(connection: Connection, new: Version) -> None:
+    row = {f.name: getattr(new, f.name) for f in fields(new) if f.name != "receipt"}
+    stored = None if new.receipt is None else receipts.put(connection, new.receipt)
+    connection.execute(insert(versions).values(**row, receipt_hash=stored))
+
+
 def _conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
     if filters.state:
         yield T.state.in_(filters.state)
     for column, value in ((T.family, filters.family), (T.backend, filters.backend)):
         if value is not None:
             yield column == value
+    if filters.released is not None:
+        yield T.release.is_not(None) if filters.released else T.release.is_(None)
     if filters.q:
         yield T.search.contains(filters.q.lower(), autoescape=True)

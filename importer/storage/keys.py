@@ -19,7 +19,7 @@ from importer.storage import audit
 from importer.storage.audit import AuditContext
 from importer.storage.tables import keys
 
-SCOPES = ("read", "import", "approve", "admin")
+SCOPES = ("read", "import", "approve", "publish", "admin")
 PREFIX = "imp"  # a key is imp_ID_SECRET
 NAME = 100  # characters
 SECRET = 32  # random bytes: too many to be guessed, so a plain hash keeps them

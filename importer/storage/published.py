@@ -1,4 +1,4 @@
-"""Published entries as they were rendered, and when the index changed last."""
+"""The entries that are served as they were rendered, and when the index changed last."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def mark(connection: Connection) -> Mark:
     return Mark(values.get(NUMBER, 0), values.get(WHEN, 0))
 
 
-def items(connection: Connection) -> list[tuple[str, str]]:
-    """Return every name with its item of the index, by name."""
-    return [(row[0], row[1]) for row in connection.execute(select(P.name, P.item).order_by(P.name))]
+def items(connection: Connection) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return every name with its item of the index and what lists show of it, by name."""
+    query = select(P.name, P.item, P.about).order_by(P.name)
+    return [(row.name, row.item, json.loads(row.about)) for row in connection.execute(query)]
 
 
 def listed(connection: Connection) -> list[dict[str, Any]]:
@@ -58,16 +59,29 @@ def file(connection: Connection, name: str) -> tuple[str, str] | None:
     return None if row is None else (row[0], row[1])
 
 
-def put(connection: Connection, name: str, number: int, entry: Entry | None, at: str) -> None:
-    """Put a document's entry into the index, or take it out; the index has a new number then."""
-    old = connection.execute(select(P.item, P.file).where(P.name == name)).first()
-    if (old is None and entry is None) or (old and entry and (old[0], old[1]) == (entry.item, entry.file)):
-        return
+def release(connection: Connection, name: str) -> int | None:
+    """Return the number of the release that is served; ``None`` where none is."""
+    return connection.execute(select(P.release).where(P.name == name)).scalar()
+
+
+def put(connection: Connection, name: str, release: int, version: int, entry: Entry, at: str) -> None:
+    """Serve a release's entry in place of any other one of its document; the index has a new number."""
     connection.execute(delete(published).where(P.name == name))
-    if entry is not None:
-        about = json.dumps(dict(entry.about), ensure_ascii=False)
-        row = {"name": name, "version": number, "item": entry.item, "file": entry.file, "about": about}
-        connection.execute(insert(published).values(**row, at=at))
+    row = {"name": name, "release": release, "version": version, "item": entry.item, "file": entry.file}
+    about = json.dumps(dict(entry.about), ensure_ascii=False)
+    connection.execute(insert(published).values(**row, about=about, at=at))
+    _grow(connection)
+
+
+def remove(connection: Connection, name: str) -> bool:
+    """Take a document's entry out of the index; return whether there was one."""
+    gone = connection.execute(delete(published).where(P.name == name)).rowcount > 0
+    if gone:
+        _grow(connection)
+    return gone
+
+
+def _grow(connection: Connection) -> None:
     _set(connection, NUMBER, mark(connection).number + 1)
     _set(connection, WHEN, int(time.time()))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, Table, Text
 
 METADATA = MetaData()
 
 # The newest version of each document in columns that lists are made of; ``reason``: why it is not published;
-# ``search``: name, model and family in small letters, one a line.
+# ``search``: name, model and family in small letters, one a line; ``release``: the number that is served.
 configs = Table(
     "configs",
     METADATA,
@@ -15,26 +15,41 @@ configs = Table(
     *(Column(name, Text) for name in ("digest", "model", "revision", "backend", "family", "kind")),
     *(Column(name, Text) for name in ("state", "review", "validation", "reason", "search")),
     *(Column(name, Text) for name in ("created_at", "updated_at", "deleted_at")),
-    Column("version", Integer),
+    *(Column(name, Integer) for name in ("version", "release")),
 )
 
-# Every version ever: text, receipt and template as they would lie on disk, and the text's data as JSON.
+# Every version ever: text and template as they would lie on disk, the text's data as JSON, and the receipt.
 versions = Table(
     "versions",
     METADATA,
     Column("name", Text, primary_key=True),
     Column("number", Integer, primary_key=True),
-    *(Column(name, Text) for name in ("action", "text", "data", "receipt", "template", "digest", "state")),
-    *(Column(name, Text) for name in ("by", "at", "why")),
+    *(Column(name, Text) for name in ("action", "text", "data", "receipt_hash", "template", "digest")),
+    *(Column(name, Text) for name in ("state", "by", "at", "why")),
 )
 
-# What LocalAI is shown of a published document, rendered when it was published: its item of the index, a
-# file of its own, and as JSON what is listed of it.
+# Receipts by the hash of their text: the hashes of their pieces as JSON, and the pieces, compressed.
+receipts = Table("receipts", METADATA, Column("hash", Text, primary_key=True), Column("pieces", Text))
+pieces = Table("pieces", METADATA, Column("hash", Text, primary_key=True), Column("content", LargeBinary))
+
+# Versions as they were released, with the ``entry`` as JSON: what LocalAI is shown, and what that lacks.
+releases = Table(
+    "releases",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    *(Column("number", Integer, primary_key=True), Column("version", Integer)),
+    *(Column(name, Text) for name in ("digest", "text", "data", "receipt_hash", "template", "entry")),
+    *(Column(name, Text) for name in ("by", "at", "why")),
+    *(Column(name, Text) for name in ("withdrawn_by", "withdrawn_at", "withdrawn_why")),
+)
+
+# What LocalAI is shown of the release that is served, as it was rendered: its item of the index, a file of
+# its own, and as JSON what is listed of it.
 published = Table(
     "published",
     METADATA,
     Column("name", Text, primary_key=True),
-    Column("version", Integer),
+    *(Column(name, Integer) for name in ("version", "release")),
     *(Column(name, Text) for name in ("item", "file", "about", "at")),
 )
 

@@ -14,6 +14,7 @@ from importer.service import telemetry
 from importer.service.api import etags, request_models
 from importer.service.localai import imports
 from importer.service.security import middleware
+from importer.storage import receipts
 from tests.clock.repositories import as_is, pieces
 
 
@@ -95,6 +96,7 @@ READERS = (
     ("a merge of many keys", merged, "config_file.merge config_file.diff", 160, keys),
     ("differences", compared, "config_file.diff", 800, keys),
     ("options", optioned, "config_file.field_paths config_file.diff", 2_000, as_is),
+    ("a receipt's pieces", lambda t: [*receipts.cut(t)], "storage.receipts", 20_000, as_is),
     ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "config_file.name_allocator", 20_000, as_is),
     ("a request's depth", lambda t: middleware.too_deep(t.encode("utf-8", "replace")), "service.security.middleware", 20_000, as_is),
     ("a request's JSON", lambda t: request_models.json_object(t.encode("utf-8", "replace")), "service.api.request_models", 20_000, as_is),

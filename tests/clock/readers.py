@@ -58,6 +58,7 @@ _REASONS = {
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
         engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm exports.sglang_config memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache
+        storage.releases storage.migrations.m0005_releases service.api.releases
         proof.cache proof.conversations reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
         service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
         cli.commands.show cli.journal cli.reporting cli.show""",
@@ -68,7 +69,7 @@ _REASONS = {
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx engines.renderers.rust hub.client service.api.gallery chat_template.render_worker validation.client
+        engines.deaths engines.mlx hub.client service.api.gallery service.variants chat_template.render_worker validation.client
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings

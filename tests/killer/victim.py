@@ -8,16 +8,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from importer.__main__ import main
 from importer.engines import process
+from importer.service.gallery import Change, Gallery
 from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import LiveJob
 from importer.service.jobs.runner import Runner
 from importer.service.jobs.steps import JobRun
-from importer.storage import jobs, queue
+from importer.storage import jobs, queue, releases
+from importer.storage.audit import AuditContext
 
 AT = os.environ.get("KILL_AT", "")
 Point = Callable[..., str]
@@ -44,6 +47,19 @@ def around(owner: Any, name: str, before: Point | None = None, after: Point | No
     setattr(owner, name, call)
 
 
+def behind_changes() -> None:
+    """A point behind each change of the gallery: committed, and the answer is not sent."""
+    real = Gallery.change
+
+    @contextmanager
+    def change(gallery: Gallery, context: AuditContext) -> Iterator[Change]:
+        with real(gallery, context) as one:
+            yield one
+        die(f"{context.action} committed")
+
+    setattr(Gallery, "change", change)  # noqa: B010 - mypy lets no method be assigned
+
+
 def plant() -> None:
     """Put all points into place."""
     around(Runner, "hurry", lambda *_: "asked")
@@ -57,6 +73,10 @@ def plant() -> None:
     around(jobs, "end", after=lambda _c, _j, state, **_: f"{state} written")
     around(jobs, "_cancel", after=lambda *_: "cancelled written")
     around(Runner, "cancelled", lambda *_: "cancelled")
+    around(releases, "add", after=lambda *_: "release written")
+    around(releases, "serve", after=lambda *_: "roll back written")
+    around(releases, "withdraw", after=lambda *_: "withdraw written")
+    behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
 
 

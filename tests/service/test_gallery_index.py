@@ -15,6 +15,7 @@ from importer.config_file import schema
 from importer.exports.base import ExportComment, yaml_text
 from importer.reasons import Reason
 from importer.service.index import GalleryIndex, IndexPage, text
+from importer.service.variants import Served
 from importer.storage import published as rows
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
@@ -51,38 +52,44 @@ def reasons(service: Service) -> dict[str, str | None]:
     for one in found:
         whole = service.client.get(f"/v1/configs/{one['name']}").json()
         assert (one["reason"], one["state"]) == (whole["reason"], whole["state"])
-        assert one["published"] == (one["reason"] is None) == ("entry" in whole["links"])
+        assert one["release"] == whole["release"]
+        assert one["published"] == (one["release"] is not None) == ("entry" in whole["links"])
     return {one["name"]: one["reason"] for one in found}
 
 
 @slow
-def test_an_entry_leaves_the_gallery_when_its_proof_no_longer_holds(service: Service) -> None:
+def test_an_entry_stays_as_it_was_released(service: Service) -> None:
     assert index(service) == []
-    for name in ("edited", "rejected", "kept", "draft", "gone"):
+    for name in ("edited", "rejected", "kept", "draft", "gone", "withdrawn"):
         assert service.imported("acme/base", name=name)["state"] == "succeeded"
     gallery = gallery_of(service)
-    for name in ("edited", "rejected", "kept", "gone"):
+    for name in ("edited", "rejected", "kept", "gone", "withdrawn"):
         published(gallery, name)
-    assert names(service) == ["edited", "gone", "kept", "rejected"]
+    before = index(service)
+    assert [item["name"] for item in before] == ["edited", "gone", "kept", "rejected", "withdrawn"]
     patch = {"parameters": {"temperature": 0.1}}
     service.client.patch("/v1/configs/edited", json=patch, headers={"If-Match": service.etag("edited")})
     service.client.post("/v1/configs/rejected/reject", json={"note": "too hot"})
+    assert index(service) == before
     service.client.delete("/v1/configs/gone", headers={"If-Match": "*"})
-    assert names(service) == ["kept"]
-    for name in ("edited", "rejected", "gone", "draft"):
+    service.client.post("/v1/configs/withdrawn/releases/1/withdraw").raise_for_status()
+    assert names(service) == ["edited", "kept", "rejected"]
+    for name in ("gone", "withdrawn", "draft"):
         assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
     why = reasons(service)
     assert why["kept"] is None
     assert "edited since it was approved" in str(why["edited"])
     assert "too hot" in str(why["rejected"])
+    assert why["withdrawn"] == "it is ready to be released"
     assert why["draft"] == "nobody has approved it as it is now"
     left = service.client.get("/v1/gallery", params={"published": "false"}).json()
-    assert [i["name"] for i in left["items"]] == ["draft", "edited", "rejected"]
-    assert (left["total"], left["published"]) == (3, 1)
-    service.client.post("/v1/configs/edited/approve")
+    assert [i["name"] for i in left["items"]] == ["draft", "withdrawn"]
+    assert (left["total"], left["published"]) == (2, 3)
+    service.approve("edited").raise_for_status()
     assert "validation does not hold" in str(reasons(service)["edited"])
     validated(gallery, "edited")
-    assert names(service) == ["edited", "kept"]
+    assert reasons(service)["edited"] == "it is ready to be released"
+    assert index(service)[0] == before[0]
 
 
 @slow
@@ -158,12 +165,13 @@ HOSTILE = [
 
 
 def test_hostile_texts_stay_values_of_their_own_entry() -> None:
-    items = []
+    items: list[Served] = []
     for i, bad in enumerate(HOSTILE):
         entry = {"name": f"n{i}", "description": bad, "urls": ["u"]}
-        items.append((f"n{i}", yaml_text([entry], [Reason(ExportComment.COMMAND, command=bad)])))
+        rendered = yaml_text([entry], [Reason(ExportComment.COMMAND, command=bad)])
+        items.append(Served(f"n{i}", rendered, {"backend": "vllm", "urls": [f"u{i}"]}))
     found = yaml.safe_load(text(items, "http://h"))
-    assert [one["name"] for one in found] == [name for name, _ in items]
+    assert [one["name"] for one in found] == [one.name for one in items]
     assert [one["description"] for one in found] == HOSTILE
     assert found[3]["urls"] == ["u", "http://h/gallery/n3.yaml"]
     odd = 'http://h"\n- name: evil'

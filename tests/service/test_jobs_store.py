@@ -100,7 +100,7 @@ def raw(database: Database, table: str, **row: Any) -> None:
         connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
 
 
-@pytest.mark.parametrize("number", [*NUMBERED][:-1])
+@pytest.mark.parametrize("number", [n for n in NUMBERED if n < 4])
 def test_a_database_of_any_version_is_brought_up_to_date(
     empty: Database, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
@@ -131,7 +131,7 @@ def test_a_gallery_that_the_old_version_left_in_the_middle_goes_on(tmp_path: Pat
     with closing(sqlite3.connect(file)) as old:
         old.executescript(OLD.read_text(encoding="utf-8"))
     with closing(Database(f"sqlite:///{file}")) as database:
-        assert migrate(database) == [4]
+        assert migrate(database) == [n for n in NUMBERED if n > 3]
         gallery = Gallery(database)
         [document] = gallery.page(Filters(), 10)
         assert (document.name, document.review, document.version) == ("base", "approved", 2)

@@ -26,9 +26,9 @@ def test_from_a_uri_to_what_localai_installs(tmp_path: Path, mlx_engine: Install
         assert local.succeeded(done)
         name = done["gallery_element_name"]
         assert yaml.safe_load(local.get("/gallery/index.yaml").text) == []
-        service.client.post(f"/v1/configs/{name}/approve", json={"note": "read"}).raise_for_status()
         job = service.client.post(f"/v1/configs/{name}/validate").json()
         assert service.ended(job["id"])["result"]["passed"] is True
+        service.approve(name, note="read").raise_for_status()
         (gallery,) = local.get("/models/galleries").json()
         items = [decoded(one, GALLERY_MODEL) for one in yaml.safe_load(local.get(gallery["url"]).text)]
         assert [one["name"] for one in items] == [name]
@@ -41,5 +41,8 @@ def test_from_a_uri_to_what_localai_installs(tmp_path: Path, mlx_engine: Install
         assert known["mlx"] is True
         patched = local.ask("PATCH", f"/api/models/config-json/{name}", json={"parameters": {"top_p": 0.5}})
         assert patched.status_code == 200, patched.text
+        kept = [decoded(one, GALLERY_MODEL) for one in yaml.safe_load(local.get(gallery["url"]).text)]
+        assert kept == items  # the working copy alone has changed
+        service.client.post(f"/v1/configs/{name}/releases/1/withdraw").raise_for_status()
         assert yaml.safe_load(local.get("/gallery/index.yaml").text) == []
         assert local.get(f"/gallery/{name}.yaml").status_code == 404

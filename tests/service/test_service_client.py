@@ -97,7 +97,7 @@ def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
     put = api("configs_put", "typed", body=api.types.File(io.BytesIO(text)), if_match=edited.headers["ETag"])
     assert put.parsed.data["parameters"]["temperature"] == 0.3
 
-    word = api.models.ReviewRequest(note="fine", digest=put.parsed.digest)
+    word = api.models.Approval(note="fine", digest=put.parsed.digest)
     approved = api("review_approve", "typed", body=word, if_match=put.headers["ETag"]).parsed
     assert (approved.state, approved.reason) == (api.models.ConfigState.APPROVED, "it was never validated")
     assert [v.action for v in api("configs_history", "typed").parsed.versions][:2] == ["approve", "edit"]

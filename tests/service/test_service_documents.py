@@ -68,6 +68,9 @@ def test_a_review_makes_states(service: Service) -> None:
     problem(service.client.post(f"{path}/reject", json={}), 422, "bad-request")
     other = {"digest": "sha256:" + "0" * 64}
     problem(service.client.post(f"{path}/approve", json=other), 409, "changed")
+    for unseen in ({}, {"json": {"note": "fine"}}, {"headers": {"If-Match": "*"}}):
+        said = problem(service.client.post(f"{path}/approve", **unseen), 428, "digest-required")
+        assert said["errors"][0]["pointer"] == "/digest"
     problem(service.client.post(f"{path}/approve", headers={"If-Match": '"9"'}), 412, "precondition-failed")
     done = service.client.post(
         f"{path}/approve", json={"note": "fine"}, headers={"If-Match": service.etag(name)}

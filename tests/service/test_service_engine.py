@@ -54,12 +54,13 @@ def test_from_import_to_published(service: Service) -> None:
     patch = {"parameters": {"temperature": 0.2}}
     edited = service.client.patch(path, json=patch, headers={"If-Match": service.etag("demo")}).json()
     assert (edited["state"], edited["validation"]) == ("stale", "stale")
-    service.client.post(f"{path}/approve")
+    service.approve("demo")
     assert service.client.get(path).json()["reason"].startswith("its validation does not hold")
     text = yaml.safe_load(service.client.get(f"{path}/versions/1").json()["text"])
     back = {"parameters": {"temperature": text["parameters"]["temperature"]}}
     service.client.patch(path, json=back, headers={"If-Match": service.etag("demo")})
-    assert service.client.post(f"{path}/approve").json()["state"] == "published"
+    assert service.client.get(path).json()["release"] == 1  # what was approved first is served all along
+    assert service.approve("demo").json()["state"] == "published"
 
 
 def test_cancelling_ends_the_engine(service: Service) -> None:

@@ -149,7 +149,7 @@ def test_code_that_nobody_approved_is_not_run(service: Service) -> None:
     told = problem(ask(service, "import", "POST", f"{path}/validate"), 409, "code-not-approved")
     assert "approve" in told["hint"]
     problem(ask(service, "import+approve", "POST", f"{path}/validate"), 409, "code-not-approved")
-    assert service.client.post(f"{path}/approve").status_code == 200
+    assert service.approve(name).status_code == 200
     begun = ask(service, "import", "POST", f"{path}/validate", json={"fetch": False})
     assert begun.status_code == 202, begun.text
     job = begun.json()["id"]

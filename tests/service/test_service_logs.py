@@ -32,7 +32,7 @@ def test_every_change_is_in_the_audit_log(service: Service) -> None:
         path, digest, patch = "/v1/configs/told", {}, {"parameters": {"temperature": 0.3}}
         for version, call in enumerate((
             lambda: service.client.patch(path, json=patch, headers={"If-Match": "*"}),
-            lambda: service.client.post(f"{path}/approve", json={"note": "fine"}),
+            lambda: service.approve("told", note="fine"),
             lambda: service.client.post(f"{path}/reject", json={"note": "not at all"}),
             lambda: service.client.delete(path, headers={"If-Match": "*"}, params={"why": "done"}),
         ), 2):  # fmt: skip

@@ -14,7 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create = actions.add_parser("create", help="make a key; it is shown this once")
     create.add_argument("name", metavar="NAME", help="whose it is")
     create.add_argument(
-        "--scope", action="append", choices=("read", "import", "approve", "admin"), help="repeatable"
+        "--scope",
+        action="append",
+        choices=("read", "import", "approve", "publish", "admin"),
+        help="repeatable",
     )
     listed = actions.add_parser("list", help="all keys, without their secrets")
     options.json(listed, "one line of JSON per key")

@@ -11,6 +11,7 @@ ALL = (
     "jobs",
     "configs",
     "review",
+    "releases",
     "preview",
     "keys",
     "about",

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
+from importer.config_file.carry_over import carried
 from importer.config_file.diff import differences
 from importer.config_file.review import change_json, page
 from importer.config_file.yaml_edit.edit import rewrite
@@ -23,9 +24,10 @@ from importer.service.api.problems import problems
 from importer.service.api.request_models import Spoken, Text, json_object, merged
 from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import State
+from importer.service.publication_state import State, losses
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
+from importer.storage import published
 from importer.storage.documents import Filters, Summary
 
 router = APIRouter(prefix="/v1/configs", tags=["configs"])
@@ -146,12 +148,15 @@ async def patch(
 def remove(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """Delete a document: it is no longer published, its name is free, and its versions stay in the
-    history.
+    """Delete a document: its name is free, and its versions stay in the history.
+
+    Its releases are withdrawn; for one that the gallery serves the key needs the scope `publish`, too.
     """
     expected = needed(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
         change.expect(name, expected)
+        if published.release(change.connection, name) is not None:
+            who.needs("publish")
         change.remove(name)
     return Response(status_code=204)
 
@@ -264,7 +269,10 @@ def _edit(
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
-    return config_json(summary) | {"text": version.text, "data": stored.data, "warnings": [*warnings]}
+    found = losses(stored)
+    lost = None if found is None else [render(loss) for loss in found]
+    whole = {"text": version.text, "data": stored.data, "carried": carried(stored), "lost": lost}
+    return config_json(summary) | whole | {"warnings": [*warnings]}
 
 
 def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:

@@ -40,6 +40,17 @@ def needed(header: str | None, name: str) -> list[int] | None:
     return numbers(header)
 
 
+def seen(header: str | None, digest: str | None, name: str) -> list[int] | None:
+    """Return the versions that If-Match names; ``None`` where the digest alone says what was seen.
+
+    Raises ServiceError("digest-required") without either; ``*`` names nothing that was seen.
+    """
+    expected = numbers(header)
+    if expected is None and digest is None:
+        raise ServiceError("digest-required", name=name)
+    return expected
+
+
 def same(header: str | None, tag: str) -> bool:
     """Return whether If-None-Match names the tag."""
     if header is None:

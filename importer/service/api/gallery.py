@@ -1,5 +1,5 @@
-"""``/gallery``: the published entries for LocalAI; ``/v1/gallery``: all documents, published or not, and
-why.
+"""``/gallery``: the entries of the releases that are served, for LocalAI; ``/v1/gallery``: all documents
+and their releases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from importer.service.api.etags import IfNoneMatch, same
 from importer.service.api.problems import problems
 from importer.service.index import IndexPage
 from importer.service.localai.keys import GalleryReader
-from importer.service.publication_state import STATES, State
+from importer.service.publication_state import State
 from importer.service.security.auth import Reader
 from importer.storage import published
 from importer.storage.documents import Filters, Summary
@@ -37,13 +37,14 @@ Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
 
 
 class GalleryItem(BaseModel):
-    """A document, and why the gallery has it or not."""
+    """A document, the release that the gallery serves of it, and why its working copy is not that one."""
 
     name: str
     version: int
     state: State
-    published: bool
-    reason: str | None = Field(description="why it is not published")
+    published: bool = Field(description="whether the gallery serves a release of it")
+    release: int | None = Field(description="the number of that release")
+    reason: str | None = Field(description="why the working copy is not what is served")
     model: str | None
     backend: str | None
     updated_at: str
@@ -76,25 +77,21 @@ def shown(
 ) -> dict[str, Any]:
     """List each document with its reason; `published=false` lists those that are not in the gallery."""
     del who
-    filters = Filters(_states(only))
+    filters = Filters(released=only)
     summaries = at.gallery.page(filters, limit + 1, cursor)
     base = addresses.base(request, at.settings)
     return {
         "gallery": addresses.gallery(request, at.settings),
-        "published": at.gallery.count(Filters(("published",))),
+        "published": at.gallery.count(Filters(released=True)),
         "items": [_item(one, base) for one in summaries[:limit]],
         "total": at.gallery.count(filters),
         "next": summaries[limit - 1].name if len(summaries) > limit else None,
     }
 
 
-def _states(only: bool | None) -> tuple[State, ...]:
-    return () if only is None else tuple(s for s in STATES if (s == "published") == only)
-
-
 def _item(one: Summary, base: str) -> dict[str, Any]:
-    is_out = one.state == "published"
-    shared = ("name", "version", "state", "reason", "model", "backend", "updated_at")
+    is_out = one.release is not None
+    shared = ("name", "version", "state", "reason", "release", "model", "backend", "updated_at")
     entry = f"{base}/gallery/{one.name}{ENDING}" if is_out else None
     return {key: getattr(one, key) for key in shared} | {"published": is_out, "entry": entry}
 
@@ -109,7 +106,7 @@ def _item(one: Summary, base: str) -> dict[str, Any]:
 def index(
     request: Request, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
 ) -> Response:
-    """Return every published document with its configuration, as one list that LocalAI reads."""
+    """Return every release that is served with its configuration, as one list that LocalAI reads."""
     return _answer(at.index.get(addresses.base(request, at.settings)), seen, since, coding)
 
 

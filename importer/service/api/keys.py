@@ -19,7 +19,7 @@ from importer.storage.audit import AuditContext
 from importer.storage.idempotency_store import AlreadyStored
 
 router = APIRouter(prefix="/v1", tags=["admin"])
-Scope = Literal["read", "import", "approve", "admin"]
+Scope = Literal["read", "import", "approve", "publish", "admin"]
 
 
 class KeyRequest(Body):
@@ -71,9 +71,10 @@ class KeyEntry(BaseModel):
     summary="Make an API key",
 )
 def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
-    """Create a key. Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve`
-    (and delete); `admin` for all. With an `Idempotency-Key` one key is made; its secret is shown only
-    once.
+    """Create a key. With an `Idempotency-Key` one key is made; its secret is shown only once.
+
+    Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and reject,
+    delete); `publish` (release, withdraw, roll back); `admin` for all.
     """
     made = once.stored_body()
     if made is None:

@@ -48,12 +48,16 @@ BY_KIND: Mapping[str, int] = {
     "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
     "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
     "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
+    "digest-required": 428, "not-ready-to-release": 409, "no-such-release": 404, "withdrawn": 409,
+    "other-backend": 409,
 }  # fmt: skip
 # The field of a request that a kind is about, where the kind itself knows.
 FIELDS: Mapping[str, str] = {
     "bad-reference": "/reference", "traversal": "/reference", "no-directories": "/reference",
     "revision-conflict": "/revision", "revision-not-found": "/revision", "unknown-device": "/device",
     "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
+    "digest-required": "/digest", "changed": "/digest",
+    "other-backend": "/name",
 }  # fmt: skip
 
 

@@ -225,14 +225,39 @@ class Import(Body):
         return self
 
 
-class ReviewRequest(Body):
-    """A person's approval of a document."""
+SEEN: JsonDict = {"digest": f"sha256:{'0' * 64}", "note": "a day in staging"}
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "a day in staging"}]})
+
+class Note(Body):
+    """Why something is done."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "answers are cut off"}]})
 
     note: Spoken | None = None
+
+
+class ReviewRequest(Note):
+    """A person's review of a document."""
+
     digest: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")] | None = Field(
         default=None, description="of the data that were looked at; another one is refused"
+    )
+
+
+class ReleaseRequest(ReviewRequest):
+    """A release of the working copy as it was seen."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
+
+
+class Approval(ReviewRequest):
+    """A person's approval of a document as it was seen."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
+
+    publish: bool | None = Field(
+        default=None,
+        description="release it, too; by default where the key may publish and the document is validated",
     )
 
 

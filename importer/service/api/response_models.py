@@ -104,7 +104,7 @@ CONFIG: JsonDict = {
     "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
     "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
     "kind": "chat", "state": "approved", "review": "approved", "validation": "never",
-    "reason": "it was never validated", "created_at": "2026-11-21T13:06:24+00:00",
+    "reason": "it was never validated", "release": 2, "created_at": "2026-11-21T13:06:24+00:00",
     "updated_at": "2026-11-21T13:09:00+00:00", "links": {"self": {"href": "/v1/configs/qwen3-8b"}},
 }  # fmt: skip
 
@@ -142,7 +142,7 @@ class Jobs(BaseModel):
 
 
 class Config(BaseModel):
-    """A document in a list; ``reason`` is why it is not published."""
+    """A document in a list; ``reason`` is why its working copy is not what the gallery serves."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
 
@@ -158,6 +158,7 @@ class Config(BaseModel):
     review: str
     validation: str
     reason: str | None
+    release: int | None = Field(description="the number of the release that the gallery serves")
     created_at: str
     updated_at: str
     links: dict[str, Link]
@@ -171,6 +172,13 @@ class Configs(BaseModel):
     next: str | None = Field(description="the cursor of the next page")
 
 
+class Carried(BaseModel):
+    """The earlier commit that a validation ran on: its files are equal to those of the present one."""
+
+    revision: str
+    digest: str
+
+
 class Whole(Config):
     """A document: its text, and the data in it."""
 
@@ -180,6 +188,12 @@ class Whole(Config):
 
     text: str
     data: dict[str, Any]
+    lost: list[str] | None = Field(
+        default=None, description="the parts that its entry in the gallery would lack; null without an entry"
+    )
+    carried: Carried | None = Field(
+        default=None, description="the commit that was run, where the validation is of an earlier one"
+    )
     warnings: list[Warned] = Field(default=[], description="what needs attention, the gravest first")
 
 
@@ -295,8 +309,8 @@ def _message(stored: Mapping[str, Any]) -> dict[str, Any]:
 def config_json(summary: Summary) -> dict[str, Any]:
     """Return a document as lists have it."""
     base = f"/v1/configs/{summary.name}"
-    parts = ("decisions", "receipt", "history")
+    parts = ("decisions", "receipt", "history", "releases")
     links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
-    if summary.state == "published":
+    if summary.release is not None:
         links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
     return {**{f: getattr(summary, f) for f in Summary.__dataclass_fields__}, "links": links}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
@@ -11,14 +9,15 @@ from importer.config import now
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.review import record_review
 from importer.engines import get
-from importer.service.api.dependencies import AtDesk, Desk
-from importer.service.api.etags import IfMatch, etag, numbers
+from importer.service.api.dependencies import AtDesk
+from importer.service.api.etags import IfMatch, etag, numbers, seen
 from importer.service.api.problems import accepted, problems
-from importer.service.api.request_models import Rejection, ReviewRequest, ValidationRequest
+from importer.service.api.request_models import Approval, Rejection, ValidationRequest
 from importer.service.api.response_models import Config, Job, config_json, job_json
-from importer.service.idempotency import AskedOnce, Idempotency
+from importer.service.idempotency import AskedOnce
+from importer.service.releases import promote, ready
 from importer.service.security.auth import Approver, Importer, act
-from importer.service.security.grants import Caller, need_approval
+from importer.service.security.grants import need_approval
 from importer.storage import audit, executors, jobs
 
 NOBODY = (
@@ -33,16 +32,34 @@ router = APIRouter(prefix="/v1/configs", tags=["review"])
     "/{name}/approve",
     response_model=Config,
     responses=problems(
-        "no-such-document", "invalid", "changed", "precondition-failed", "no-receipt", "key-reused"
+        "no-such-document", "invalid", "changed", "precondition-failed", "digest-required", "no-receipt",
+        "not-ready-to-release", "key-reused",
     ),
-    summary="Approve a document as it is now",
-)
+    summary="Approve a document as it was seen",
+)  # fmt: skip
 def approve(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
-    body: ReviewRequest | None = None, match: IfMatch = None,
+    body: Approval | None = None, match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """Approve a document; with `If-Match` or `digest` only that version."""
-    return _review("approved", name, request, at, who, once, body or ReviewRequest(), match)
+    """Approve the version that was seen: `digest` or `If-Match` names it.
+
+    A key with the scope `publish` releases a validated document with its approval, unless `publish` is false.
+    """
+    if (answered := once.replay()) is not None:
+        return answered
+    said = body or Approval()
+    if said.publish:
+        who.needs("publish")
+    with at.gallery.change(act(request, who, "approve", said.note)) as change:
+        change.expect(name, None)
+        change.expect(name, seen(match, said.digest, name))
+        word = ReviewEntry("approved", who.name, now(), said.note)
+        record_review(change.checkout, name, word, said.digest)
+        if said.publish or (said.publish is None and who.may("publish") and ready(change, name)):
+            promote(change, name, said.note)
+        summary = change.save(name)
+        headers = {"ETag": etag(summary.version)}
+        return once.answer(change.connection, config_json(summary), 200, headers)
 
 
 @router.post(
@@ -55,26 +72,13 @@ def reject(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
     body: Rejection, match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """Reject a document; it is no longer published."""
-    return _review("rejected", name, request, at, who, once, body, match)
-
-
-def _review(
-    state: Any,
-    name: str,
-    request: Request,
-    at: Desk,
-    who: Caller,
-    once: Idempotency,
-    body: ReviewRequest,
-    match: str | None,
-) -> Response:
+    """Reject the working copy; with `If-Match` or `digest` only that version. A release stays served."""
     if (answered := once.replay()) is not None:
         return answered
-    action = "approve" if state == "approved" else "reject"
-    with at.gallery.change(act(request, who, action, body.note)) as change:
+    with at.gallery.change(act(request, who, "reject", body.note)) as change:
         change.expect(name, numbers(match))
-        record_review(change.checkout, name, ReviewEntry(state, who.name, now(), body.note), body.digest)
+        word = ReviewEntry("rejected", who.name, now(), body.note)
+        record_review(change.checkout, name, word, body.digest)
         summary = change.save(name)
         headers = {"ETag": etag(summary.version)}
         return once.answer(change.connection, config_json(summary), 200, headers)

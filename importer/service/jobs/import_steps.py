@@ -8,7 +8,7 @@ from dataclasses import replace
 from importer.app.decide import ImportRequest, Studied, finalize, prove_studied, study_snapshot
 from importer.app.import_ import build_plan, merge_plan, write
 from importer.app.session import ImportSession
-from importer.config_file.name_allocator import Names
+from importer.config_file.carry_over import carried
 from importer.errors import ServiceError
 from importer.hub import parse, resolve
 from importer.hub.endpoint import Pace
@@ -21,6 +21,7 @@ from importer.service.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
 from importer.service.settings import Settings
+from importer.service.variants import Variants
 from importer.signals.architecture import architectures
 from importer.signals.backend import takers
 from importer.signals.loading import LoadVerdict
@@ -69,7 +70,9 @@ class ImportSteps:
         decided = finalize(self._studied(live, results, progress), proof, progress)
         body = Import(**job.request)
         with self._gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
-            planned = build_plan(decided, Names(change.checkout))
+            names = Variants(change.checkout, decided.target.backend)
+            planned = build_plan(decided, names)
+            names.check(change.checkout.find(planned.name), planned.model)
             settled = merge_plan(planned, change.checkout, body.take)
             write(settled, change.checkout)
             saved = change.save(planned.name)
@@ -78,6 +81,7 @@ class ImportSteps:
                 "backend": decided.target.backend, "version": saved.version, "state": saved.state,
                 "digest": saved.digest, "written": change.wrote(planned.name),
                 "config": f"/v1/configs/{planned.name}",
+                "carried": carried(change.checkout.load(planned.name)),
                 "warnings": [warning.to_json() for warning in settled.warnings],
             }  # fmt: skip
             if not jobs.end(change.connection, job, "succeeded", result=result, config=planned.name):
@@ -93,7 +97,7 @@ class ImportSteps:
             request = self._request(live.job)
             snapshot = self._snapshot(live, request, results, progress)
             with self._gallery.checkout() as folder:
-                request = request.after(Names(folder).known(snapshot, request.name))
+                request = request.after(Variants(folder, request.backend).known(snapshot, request.name))
             live.studied = study_snapshot(snapshot, request, self._bench, progress)
         return live.studied
 

@@ -8,9 +8,10 @@ import * as decided from "./decisions.js";
 import * as editor from "./editor.js";
 import * as past from "./history.js";
 import * as probes from "./probes.js";
+import * as releases from "./releases.js";
 
 const TABS = {
-  decisions: ["Decisions", decided.show], text: ["Document", editor.show], probes: ["Probes", probes.show], history: ["History", past.show],
+  decisions: ["Decisions", decided.show], text: ["Document", editor.show], probes: ["Probes", probes.show], history: ["History", past.show], releases: ["Releases", releases.show],
 };
 
 export async function show(context) {
@@ -24,7 +25,7 @@ export async function show(context) {
   const part = await view(inner);
   return [
     el("div", { class: "title" }, el("h1", { tabindex: -1 }, found.name), mark(found.state)),
-    found.reason ? el("p", { class: "soft break" }, "Not published: ", found.reason, ".") : null,
+    found.reason ? el("p", { class: "soft break" }, found.release === null ? "Not published: " : `Release ${found.release} is published; the working copy is not: `, found.reason, ".") : null,
     el("div", { class: "over" }, told(found), job(running.items[0], inner), review(inner)),
     tabs(name, TABS[tab] ? tab : "decisions"),
     el("section", { "aria-label": label, class: "tab" }, part),
@@ -34,8 +35,9 @@ export async function show(context) {
 function told(found) {
   return facts({
     model: found.model && code(found.model), commit: found.revision && code(found.revision), backend: found.backend, family: found.family,
-    review: mark(found.review), validation: mark(found.validation),
-    version: [String(found.version), soft(` of ${moment(found.updated_at)}`)], digest: code(found.digest),
+    review: mark(found.review), validation: [mark(found.validation), found.carried ? soft(" of commit ", code(found.carried.revision)) : null],
+    "LocalAI lacks": found.lost?.length ? el("ul", { class: "plain small" }, found.lost.map((text) => el("li", { class: "break" }, text))) : null,
+    version: [String(found.version), soft(` of ${moment(found.updated_at)}`)], release: found.release && String(found.release), digest: code(found.digest),
   });
 }
 

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { el, link, mark, moment, place, plain, soft, table } from "./dom.js";
 
-const STATES = ["draft", "approved", "validated", "published", "rejected", "stale"];
+const STATES = ["draft", "approved", "validated", "ready", "published", "rejected", "stale"];
 const PER_PAGE = 50;
 
 export async function show(context) {

@@ -1,4 +1,4 @@
-// A person's word on the document as they see it, and its validation.
+// A person's word on the document as they see it, its release, and its validation.
 
 import { post } from "./api.js";
 import { code, el, moment, say } from "./dom.js";
@@ -22,6 +22,13 @@ export function review(context) {
     await again();
     done?.();
   };
+  const release = async () => {
+    const text = note.value.trim();
+    const body = { digest: found.digest, ...(text ? { note: text } : {}) };
+    const now = await post(["configs", name, "releases"], { body, match: found.etag });
+    say(`The gallery serves release ${now.release.release} of ${name}.`);
+    await again();
+  };
   const validate = async () => {
     const job = await post(["configs", name, "validate"], { body: {} });
     attend(document.getElementById("running"), job, context);
@@ -32,11 +39,12 @@ export function review(context) {
     const made = el("button", { type: "button", class: kind, disabled: !may(scope), on: { click: () => run(made, failed, action) } }, label);
     return made;
   };
-  const blocked = ["approve", "import"].filter((scope) => !may(scope));
+  const blocked = ["approve", "import", ...(found.state === "ready" ? ["publish"] : [])].filter((scope) => !may(scope));
   return el("section", { class: "review", "aria-label": "Review" },
     el("div", { class: "field" }, el("label", { for: "note" }, "Note"), note),
     el("p", { class: "buttons" },
-      button("Approve", "approve", "main", word("approve")), button("Reject", "approve", "", word("reject")), button("Validate", "import", "", validate)),
+      button("Approve", "approve", "main", word("approve")), button("Reject", "approve", "", word("reject")), button("Validate", "import", "", validate),
+      found.state === "ready" ? button("Release", "publish", "main", release) : null),
     blocked.length ? el("p", { class: "soft small" }, `Your key may not ${blocked.join(" or ")}.`) : null,
     failed);
 }

@@ -12,8 +12,13 @@ from sqlalchemy.exc import DBAPIError
 from importer.errors import ServiceError
 from importer.storage.database import MIGRATIONS, Database, driver_message
 
-# One module for each, with its ``STATEMENTS`` and ``SQLITE``; what has been released is never edited.
-NUMBERED = {1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue"}
+# One module for each, with ``STATEMENTS``, ``SQLITE`` and ``fill``; what was released is never edited.
+NUMBERED = {
+    1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue", 5: "m0005_releases",
+}  # fmt: skip
+
+OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}
+OF_POSTGRES = {"COUNTED": "BIGSERIAL PRIMARY KEY", "BINARY": "BYTEA"}
 
 
 def open_database(url: str) -> Database:
@@ -55,14 +60,18 @@ def migrate(database: Database) -> list[int]:
 
 
 def _run(database: Database, connection: Connection, number: int) -> None:
-    counted = "INTEGER PRIMARY KEY AUTOINCREMENT" if database.sqlite else "BIGSERIAL PRIMARY KEY"
+    own = OF_SQLITE if database.sqlite else OF_POSTGRES
     for statement in (*statements(number), *(_of_sqlite(number) if database.sqlite else ())):
-        connection.execute(text(statement.replace("COUNTED", counted)))
+        for word, type_ in own.items():
+            statement = statement.replace(word, type_)  # noqa: PLW2901 - the statement in its own dialect
+        connection.execute(text(statement))
+    if (fill := getattr(_module(number), "fill", None)) is not None:
+        fill(connection)
     connection.execute(text("INSERT INTO migrations (number) VALUES (:n)"), {"n": number})
 
 
 def statements(number: int) -> tuple[str, ...]:
-    """Return a migration's SQL, as both databases read it; ``COUNTED`` is a key that the database numbers."""
+    """Return a migration's SQL; ``COUNTED`` is a key that the database numbers, ``BINARY`` its bytes."""
     return cast(tuple[str, ...], _module(number).STATEMENTS)
 
 

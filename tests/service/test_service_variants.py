@@ -1,0 +1,173 @@
+"""One document for each model and backend, and a validation that a new commit keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from importer.hub.content import content_digest
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.service.variants import Served, variants_of
+from tests.failing import WEIGHTS
+from tests.hubserver import Repo
+from tests.localai_client import GALLERY_MODEL, decoded
+from tests.publishing import gallery_of, published, validated
+from tests.serving import Service, problem, running
+
+slow = pytest.mark.slow
+FILES = {**WEIGHTS, "README.md": "first"}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    names = ("both", "moving", "other")
+    with running(
+        tmp_path_factory.mktemp("variants"), **{f"acme/{n}": Repo(FILES) for n in names},
+        **{"owner/both": Repo(FILES)},
+    ) as one:  # fmt: skip
+        yield one
+
+
+def done(service: Service, reference: str, backend: str | None, **said: Any) -> dict[str, Any]:
+    """The result of an import."""
+    asked = {"reference": reference, **({} if backend is None else {"backend": backend}), **said}
+    job = service.ended(service.client.post("/v1/imports", json=asked).json()["id"])
+    assert job["state"] == "succeeded", job
+    result: dict[str, Any] = job["result"]
+    return result
+
+
+def config(service: Service, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = service.client.get(f"/v1/configs/{name}").json()
+    return found
+
+
+def index(service: Service) -> dict[str, dict[str, Any]]:
+    items = yaml.safe_load(service.client.get("/gallery/index.yaml").text)
+    return {item["name"]: decoded(item, GALLERY_MODEL) for item in items}
+
+
+@slow
+def test_another_backend_is_another_document(service: Service) -> None:
+    assert done(service, "acme/both", "vllm")["name"] == "both"
+    published(gallery_of(service), "both")
+    first, entry = config(service, "both"), index(service)["both"]
+    shown = service.client.post("/v1/imports/preview", json={"reference": "acme/both", "backend": "mlx"})
+    assert (shown.json()["name"], shown.json()["new"]) == ("both-mlx", True)
+    made = done(service, "acme/both", "mlx", set={"temperature": 0.3})
+    assert (made["name"], made["backend"]) == ("both-mlx", "mlx")
+    assert (config(service, "both"), index(service)["both"]) == (first, entry)
+
+    assert "variants" not in entry
+    published(gallery_of(service), "both-mlx")
+    items = index(service)
+    assert items["both"]["variants"] == [{"model": "both-mlx"}]
+    assert "variants" not in items["both-mlx"]
+    assert items["both"] == entry | {"variants": items["both"]["variants"]}
+
+    again = done(service, "acme/both", "mlx")  # the same document, with its earlier settings
+    assert (again["name"], again["written"]) == ("both-mlx", False)
+    assert config(service, "both-mlx")["data"]["parameters"]["temperature"] == 0.3
+    assert done(service, "acme/both", "vllm")["name"] == "both"
+    assert done(service, "owner/both", "mlx")["name"] == "owner--both"
+    listed = service.client.get("/v1/configs", params={"q": "acme/both"}).json()["items"]
+    assert [(c["name"], c["backend"]) for c in listed] == [("both", "vllm"), ("both-mlx", "mlx")]
+
+    service.client.delete("/v1/configs/both", headers={"If-Match": "*"})
+    assert done(service, "acme/both", "mlx")["name"] == "both-mlx"
+    assert done(service, "acme/both", "vllm")["name"] == "both"
+
+
+@slow
+def test_a_name_of_another_backend_is_refused(service: Service) -> None:
+    assert done(service, "acme/other", "vllm", name="mine")["name"] == "mine"
+    before = config(service, "mine")
+    asked = {"reference": "acme/other", "backend": "mlx", "name": "mine"}
+    shown = service.client.post("/v1/imports/preview", json=asked)
+    refused = problem(shown, 409, "other-backend")
+    assert refused["errors"][0]["pointer"] == "/name"
+    job = service.ended(service.client.post("/v1/imports", json=asked).json()["id"])
+    assert (job["state"], job["error"]["kind"]) == ("failed", "other-backend")
+    assert config(service, "mine") == before
+
+
+@slow
+def test_a_new_commit_with_equal_files_keeps_the_validation(service: Service) -> None:
+    name = done(service, "acme/moving", "vllm")["name"]
+    published(gallery_of(service), name)
+    first = config(service, name)
+    assert (first["state"], first["carried"]) == ("published", None)
+
+    repo = service.hub.repos["acme/moving"]
+    repo.commit({**FILES, "README.md": "second"})
+    result = done(service, "acme/moving", "vllm")
+    after = config(service, name)
+    assert after["revision"] != first["revision"]
+    assert (after["validation"], after["review"], after["release"]) == ("passed", "draft", 1)
+    assert after["carried"] == {"revision": first["revision"], "digest": first["digest"]} == result["carried"]
+    assert service.approve(name).json()["release"] == 2  # without another run
+    receipt = service.client.get(f"/v1/configs/{name}/receipt").json()
+    assert receipt["validation"]["digest"] == after["digest"]
+    assert receipt["validation"]["carried"] == after["carried"]
+
+    repo.commit({**FILES, "README.md": "third"})
+    done(service, "acme/moving", "vllm")
+    assert config(service, name)["carried"] == after["carried"]  # of the commit that was run
+
+    repo.commit({**FILES, "model.safetensors": b"\x02" + bytes(7) + b"{}" + b"more"})
+    done(service, "acme/moving", "vllm")
+    changed = config(service, name)
+    assert (changed["validation"], changed["carried"]) == ("stale", None)
+    assert changed["release"] == 2
+
+
+@slow
+def test_other_values_are_validated_anew(service: Service) -> None:
+    name = done(service, "acme/moving", "vllm", name="edited")["name"]
+    validated(gallery_of(service), name)
+    service.hub.repos["acme/moving"].commit({**FILES, "README.md": "fourth"})
+    done(service, "acme/moving", "vllm", name="edited", set={"temperature": 0.11})
+    assert (config(service, name)["validation"], config(service, name)["carried"]) == ("stale", None)
+
+
+def of(files: Mapping[str, str | None], revision: str | None = "0" * 40) -> str | None:
+    listed = tuple(RepoFile(path, 1, hash_) for path, hash_ in sorted(files.items()))
+    return content_digest(Snapshot("a/b", "a/b", revision, listed, {}))
+
+
+def test_the_digest_covers_what_an_engine_reads() -> None:
+    files = {
+        "config.json": "1" * 40, "tokenizer.json": "2" * 64, "chat_template.jinja": "3" * 40,
+        "model.safetensors": "4" * 64, "modeling_x.py": "5" * 40, "README.md": "6" * 40, "a/b.png": None,
+        "additional_chat_templates/tool_use.jinja": "7" * 40,
+    }  # fmt: skip
+    whole = of(files)
+    assert whole is not None
+    assert of({**files, "README.md": "0" * 40, "logo.png": None}, "1" * 40) == whole
+    for path in (*files, "generation_config.json"):
+        if path not in ("README.md", "a/b.png"):
+            assert of({**files, path: "9" * 40}) != whole
+            assert of({**files, path: None}) is None
+    for gone in ("config.json", "modeling_x.py"):
+        assert of({k: v for k, v in files.items() if k != gone}) not in (whole, None)
+    assert of({k: v for k, v in files.items() if k != "model.safetensors"}) is None
+    assert of(files, None) is None
+
+
+def served(name: str, backend: str, model: str = "a/b") -> Served:
+    return Served(name, "", {"backend": backend, "urls": [f"https://huggingface.co/{model}"]})
+
+
+def test_variants_follow_from_names_models_and_backends() -> None:
+    entries = [
+        served("b", "vllm"), served("b-mlx", "mlx"), served("b-mlx-vlm", "mlx-vlm"), served("b-mlx-2", "mlx"),
+        served("mine", "mlx"), served("b-vllm", "vllm"), served("c", "vllm", "a/c"),
+        served("c-mlx", "mlx", "a/other"), served("b-mlx-mlx-vlm", "mlx-vlm"),
+    ]  # fmt: skip
+    found = variants_of(entries)
+    assert found == {"b": ["b-mlx", "b-mlx-2", "b-mlx-vlm"]}
+    assert variants_of([replace(one, name=f"x{one.name}") for one in entries[1:2]]) == {}
