@@ -69,7 +69,7 @@ _REASONS = {
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx hub.client service.api.gallery service.variants chat_template.render_worker validation.client
+        engines.deaths engines.mlx engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
