@@ -293,10 +293,17 @@ class CachedSession(ImportSession):
         return ()
 
     def prove(
-        self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
+        self,
+        study: TemplateAnalysis,
+        tokens: Tokens,
+        declared: bool,
+        target: Target,
+        python: Path,
+        *,
+        derives: bool = False,
     ) -> Proof:
         """Prove each template once."""
         key = (study.digest, repr(tokens), declared)
         if key not in self._proofs:
-            self._proofs[key] = super().prove(study, tokens, declared, target, python)
+            self._proofs[key] = super().prove(study, tokens, declared, target, python, derives=derives)
         return self._proofs[key]

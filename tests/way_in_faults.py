@@ -27,7 +27,7 @@ SOUND = """
 {%- for part in content -%}{{- '<|image|>' if part.type == 'image' else part.text -}}{%- endfor -%}
 {%- endif -%}
 {%- endmacro -%}
-{%- set system = messages[0].content if messages[0].role == 'system' else '' -%}
+{%- set system = said(messages[0].content) if messages[0].role == 'system' else '' -%}
 {%- set turns = messages[1:] if messages[0].role == 'system' else messages -%}
 {%- if system or tools -%}
 {{- '<|im_start|>system\\n' ~ system -}}
@@ -259,7 +259,7 @@ FAULTS = (
         "words beside a call dropped", "{{- m.content or '' -}}",
         "{{- (m.content or '') if not m.tool_calls else '' -}}", Kind.LOST, Field.WORDS_BESIDE_CALL, (1,),
     ),
-    Fault("calls dropped", "in m.tool_calls or [] -%}", "in [] -%}", Kind.LOST, Field.CALL, (1, 2, 3)),
+    Fault("calls dropped", "in m.tool_calls or [] -%}", "in [] -%}", Kind.LOST, Field.CALL, (1, 2, 3, 4)),
     Fault(
         "first call only", "in m.tool_calls or [] -%}", "in (m.tool_calls or [])[:1] -%}",
         Kind.LOST, Field.CALL, (2,),
@@ -271,18 +271,18 @@ FAULTS = (
     ),
     Fault(
         "arguments dropped", "in call.function.arguments | items -%}", "in {} | items -%}",
-        Kind.LOST, Field.ARGUMENT_NAME, (1, 2, 3),
+        Kind.LOST, Field.ARGUMENT_NAME, (1, 2, 3, 4),
     ),
     Fault(
-        "objects as Python prints them", ARGUMENT, "value", Kind.REPR, Field.NESTED_ARGUMENT, (1, 2, 3)
+        "objects as Python prints them", ARGUMENT, "value", Kind.REPR, Field.NESTED_ARGUMENT, (1, 2, 3, 4)
     ),
     Fault(
         "numbers dropped", ARGUMENT, "(value if value is string else value | string | replace('5', ''))",
-        Kind.LOST, Field.NUMBER, (1, 2, 3),
+        Kind.LOST, Field.NUMBER, (1, 2, 3, 4),
     ),
     Fault(
         "quotes without escapes", ARGUMENT, "('\"' ~ value ~ '\"' if value is string else value | tojson)",
-        Kind.UNESCAPED, Field.ARGUMENT, (1, 2, 3),
+        Kind.UNESCAPED, Field.ARGUMENT, (1, 2, 3, 4),
     ),
     Fault(
         "arguments as HTML", ARGUMENT, "(value | e if value is string else value | tojson)",

@@ -19,6 +19,7 @@ from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Frontend, Preferences, Target
+from importer.decisions.derived import HF
 from importer.decisions.parsers import SILENT_KINDS
 from importer.decisions.precedence import decide_setting
 from importer.errors import EngineError, Setting, UsageError
@@ -273,7 +274,8 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
         return None
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
-    proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself)
+    derives = HF in studied.request.preferences.values.values()
+    proof = _proof(bench, studied.study, described, target, studied.python, studied.by_itself, derives)
     if target.proved_by is not None:
         proof = proof.only(target.has)
     if studied.by_itself is not None or proof.failed:
@@ -342,6 +344,7 @@ def _proof(
     target: Target,
     python: Path,
     by_itself: Reason | None,
+    derives: bool,
 ) -> Proof:
     """Return the proof; ``None`` where the engine is broken, for decisions need no engine."""
     from importer.proof.prove import unproved
@@ -350,7 +353,7 @@ def _proof(
     if by_itself is not None:
         return unproved(by_itself, target, study.digest)
     try:
-        return bench.prove(study, *described, target, python)
+        return bench.prove(study, *described, target, python, derives=derives)
     except EngineError as error:
         failed = Reason(ProofReason.ENGINE_FAILED, problem=error.message)
         return unproved(failed, target, study.digest)

@@ -13,7 +13,7 @@ from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file import merge, schema, template_file
+from importer.config_file import derived_parser, merge, schema, template_file
 from importer.config_file.attention import Attention, attention
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.config_file.carry_over import carry_over
@@ -147,7 +147,9 @@ def build_plan(decided: Decided, names: Names) -> Plan:
         revision=snapshot.revision,
     )
     engine = {"name": target.backend, "version": target.version, "frontend": target.frontend}
+    derived = None if decided.proof is None else decided.proof.derived
     findings = _findings(decisions, decided.proof) | _beside(name, decided)
+    findings |= derived_parser.entry(decisions, None if derived is None else derived.template)
     if snapshot.license is not None:
         findings["license"] = snapshot.license
     built = build(subject, decisions, engine, findings)

@@ -60,18 +60,28 @@ class ImportSession(Closing):
         return facts
 
     def prove(
-        self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
+        self,
+        study: TemplateAnalysis,
+        tokens: Tokens,
+        declared: bool,
+        target: Target,
+        python: Path,
+        *,
+        derives: bool = False,
     ) -> Proof:
-        """Return the proof of the engine's parsers, from the cache where this template was proved before."""
+        """Return the proof of the engine's parsers, from the cache where this template was proved before.
+
+        ``derives`` derives a response template even where a parser reads the calls.
+        """
         from importer.proof.cache import cached
         from importer.proof.prove import prove
 
         def ask() -> Proof:
             with self._proving:
                 worker = self._worker(target.backend, python, target.plugin, target.frontend)
-                return prove(study, tokens, declared, worker)
+                return prove(study, tokens, declared, worker, derives=derives)
 
-        return cached(study, tokens, declared, target, ask)
+        return cached(study, tokens, declared, target, ask, derives=derives)
 
     def prompts(
         self,

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import Decision, Decisions
+from importer.decisions.derived import DerivedReason, PairReason
 from importer.decisions.frontends import FrontendReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
@@ -34,6 +35,7 @@ class AttentionReason(StrEnum):
     FOREIGN_CODE = "foreign-code"
     PROMPTS = "prompts"
     PARSER = "parser"
+    LIMITED_TOOLS = "limited-tools"
     NO_TOOLS = "no-tools"
     WAY_IN = "way-in"
     CONFLICT = "conflict"
@@ -46,6 +48,8 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,
     ParserReason: AttentionReason.PARSER,
+    DerivedReason: AttentionReason.LIMITED_TOOLS,
+    PairReason: AttentionReason.PARSER,
     PromptVerdict: AttentionReason.PROMPTS,
     WayInEffect: AttentionReason.WAY_IN,
     FrontendReason: AttentionReason.PARSER,

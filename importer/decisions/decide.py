@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.samples import Thinking
-from importer.decisions import frontends, way_in
+from importer.decisions import derived, frontends, way_in
 from importer.decisions.decision import Chosen, Decision, Preferences, Target
 from importer.decisions.parsers import decide_parser
 from importer.decisions.precedence import by_user, decide_setting
@@ -45,7 +45,8 @@ def decide(
     for key in PARSERS:
         facts = [e for e in evidence if e.key == key]
         decisions[key] = decide_parser(key, facts, preferences, target, str(kind))
-    decisions |= frontends.settle({key: decisions[key] for key in PARSERS}, target)
+    together = derived.settle({key: decisions[key] for key in PARSERS}, evidence, target)
+    decisions |= frontends.settle(together, target)
     decisions = way_in.apply(decisions, evidence, target)
     for key, value in preferences.values.items():
         if key not in decisions:

@@ -38,7 +38,8 @@ ON_TOOLS = frozenset(
 OF_TOOLS = frozenset(WayInField) - frozenset(
     {
         WayInField.SYSTEM, WayInField.LATER_SYSTEM, WayInField.USER, WayInField.SECOND_USER,
-        WayInField.ANSWER, WayInField.IMAGE,
+        WayInField.ANSWER, WayInField.IMAGE, WayInField.SYSTEM_PART, WayInField.USER_PART,
+        WayInField.ANSWER_PART,
     }
 )  # fmt: skip
 KINDS_OF_TOOLS = frozenset({WayInKind.TOOLS_AFTER_RESULT, WayInKind.TOOLS_LATER})

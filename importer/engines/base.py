@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from importer.config_file import field_paths, template_file
+from importer.config_file import derived_parser, field_paths, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
@@ -35,6 +35,29 @@ def dressed(model_dir: Path, template: str, folder: Path) -> Path:
         elif file.name not in TEMPLATES:
             (copy / file.name).symlink_to(file)
     (copy / TEMPLATE).write_text(template, encoding="utf-8")
+    return copy
+
+
+def with_response_template(model_dir: Path, template: Mapping[str, Any], folder: Path) -> Path:
+    """Return a new folder in ``folder`` with links to the model's files, and ``template`` in the tokenizer's
+    configuration.
+
+    Raises DocumentError("invalid") for a model without a configuration that could be read.
+    """
+    own = model_dir.resolve()
+    settings = None
+    with suppress(OSError, ValueError, RecursionError):
+        settings = json.loads((own / derived_parser.FILE).read_text(encoding="utf-8"))
+    if not isinstance(settings, dict):
+        problem = Reason(Unstartable.NO_TOKENIZER_CONFIG, key=derived_parser.KEY, file=derived_parser.FILE)
+        raise DocumentError("invalid", path=own, problem=problem)
+    copy = folder / own.name
+    copy.mkdir()
+    for file in own.iterdir():
+        if file.name != derived_parser.FILE:
+            (copy / file.name).symlink_to(file)
+    text = json.dumps({**settings, derived_parser.KEY: dict(template)}, ensure_ascii=False)
+    (copy / derived_parser.FILE).write_text(text, encoding="utf-8")
     return copy
 
 
@@ -126,6 +149,7 @@ class Unstartable(StrEnum):
     NO_OPTION = "no-option"
     NO_RUST_FRONTEND = "no-rust-frontend"
     NO_TEMPLATE = "no-template"
+    NO_TOKENIZER_CONFIG = "no-tokenizer-config"
     SPECULATION = "speculation"
     TEMPLATE_TOO_LONG = "template-too-long"
     VARIABLE_LOST = "variable-lost"

@@ -12,16 +12,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from importer import config, launcher
+from importer.config_file import derived_parser
 from importer.config_file.template_file import ChatTemplate
 from importer.engines import logs, process_group
-from importer.engines.base import Document, Engine, Launch, dressed
+from importer.engines.base import Document, Engine, Launch, dressed, with_response_template
 from importer.engines.ready import LOOPBACK, NeverError, answers, free_port, is_free
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
 
 WEIGHTS = ("*.safetensors", "*.bin")
-MODEL, WORK = "model", "work"  # folders of an engine; the second never has files of a repository
+MODEL, PARSED, WORK = (
+    "model",
+    "parsed",
+    "work",
+)  # folders of an engine; the last has no file of a repository
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two checks of a starting engine
@@ -125,6 +130,10 @@ def serve(
         if template is not None and not engine.takes_template:
             (folder / MODEL).mkdir()
             model_dir = dressed(model_dir, template.text, folder / MODEL)
+        response_template = derived_parser.of(document)
+        if response_template is not None:
+            (folder / PARSED).mkdir()
+            model_dir = with_response_template(model_dir, response_template, folder / PARSED)
         for left in reversed(range(TRIES)):
             chosen = port or free_port()
             launch = engine.launch(document, model_dir, chosen, template)

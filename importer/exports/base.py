@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 
 import yaml
 
+from importer.config_file import derived_parser
 from importer.config_file.diff import digest
 from importer.config_file.field_paths import OPTIONS, parse, parser
 from importer.config_file.receipt import Receipt
@@ -31,6 +32,7 @@ class Unexportable(StrEnum):
     LOCALAI_BACKEND = "localai-backend"
     LOCALAI_DIRECTORY = "localai-directory"
     OTHER_BACKEND = "other-backend"
+    PARSER_IS_DATA = "parser-is-data"
     TEMPLATE_IN_FOLDER = "template-in-folder"
     TEMPLATE_IS_FILE = "template-is-file"
     VLLM_LACKS = "vllm-lacks"
@@ -39,6 +41,7 @@ class Unexportable(StrEnum):
 class ExportRemedy(StrEnum):
     """The change that makes an export possible."""
 
+    IMPORT_A_COPY = "import-a-copy"
     IMPORT_FOR = "import-for"
     IMPORT_FROM_HUB = "import-from-hub"
     SERVE_A_COPY = "serve-a-copy"
@@ -129,6 +132,14 @@ class ExportRefused:
 
     reason: Reason
     remedy: Reason
+
+
+def parser_as_data(document: Document) -> ExportRefused | None:
+    """Return why a document with a response template has no export: no option of a server carries it."""
+    if derived_parser.of(document) is None:
+        return None
+    reason = Reason(Unexportable.PARSER_IS_DATA, file=derived_parser.FILE)
+    return ExportRefused(reason, Reason(ExportRemedy.IMPORT_A_COPY, file=derived_parser.FILE))
 
 
 Export = Callable[[Document, Receipt | None, Options], Exported | ExportRefused]

@@ -26,6 +26,7 @@ from importer.exports.base import (
     Options,
     Origin,
     Unexportable,
+    parser_as_data,
     yaml_text,
 )
 from importer.reasons import Reason
@@ -70,6 +71,9 @@ def model(
     if backend not in UNSAID:
         remedy = Reason(ExportRemedy.IMPORT_FOR, backends=["vllm", "mlx"])
         return ExportRefused(Reason(Unexportable.LOCALAI_BACKEND, backend=backend), remedy)
+    refused = parser_as_data(document)
+    if refused is not None:
+        return refused
     origin = Origin.of(document, receipt)
     if origin.hub_id is None:
         remedy = Reason(ExportRemedy.IMPORT_FROM_HUB)

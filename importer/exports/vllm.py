@@ -30,6 +30,7 @@ from importer.exports.base import (
     Origin,
     Unexportable,
     explained,
+    parser_as_data,
     without_effect,
 )
 from importer.reasons import Reason
@@ -115,6 +116,9 @@ def served(
     if document["backend"] != "vllm":
         lacks = Reason(Unexportable.VLLM_LACKS, backend=document["backend"])
         return ExportRefused(lacks, Reason(ExportRemedy.IMPORT_FOR, backends=["vllm"]))
+    refused = parser_as_data(document)
+    if refused is not None:
+        return refused
     origin = Origin.of(document, receipt)
     device = fitted_device(options, receipt)
     engine: Vllm = VllmCpu() if device == "cpu" else VllmCuda()

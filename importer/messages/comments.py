@@ -23,6 +23,7 @@ HEADS: Mapping[str, str] = {
     "foreign-code": "code of other repositories is named",
     "prompts": "the engine loses text of some prompts",
     "parser": "the engine and the {key} disagree",
+    "limited-tools": "the {key} has limits",
     "no-tools": "no tools reach the prompt",
     "way-in": "the chat template loses parts of requests",
     "conflict": "an edit and an import changed one value",
@@ -160,6 +161,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-calls": "no calls rendered",
         "no-thinking": "no reasoning rendered",
     },
+    "DerivedReason": {
+        "derived": "derived template",
+    },
+    "PairReason": {"with-tools": "both kinds", "not-beside": "both kinds"},
     "PromptVerdict": {"format": "{engine}", "other-prompt": "prompts differ"},
     "FrontendReason": {
         "built-in": "{engine}",

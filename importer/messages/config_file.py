@@ -97,6 +97,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "foreign-code": "{reason}",
         "prompts": "{reason}",
         "parser": "{reason}",
+        "limited-tools": "{reason}",
         "no-tools": _no_tools,
         "way-in": "{reason}",
         "conflict": "{reason}",

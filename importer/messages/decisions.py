@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 
 NOUNS = {"tool_parser": ("tool parser", "call tools"), "reasoning_parser": ("reasoning parser", "reason")}
+LIMITS = "the parser hf rejects strict tools, a required or named tool choice and parallel_tool_calls=false"
 MODES = {"thinking": "with thinking", "non_thinking": "without thinking"}
 
 
@@ -85,6 +86,14 @@ DECIDE: dict[str, dict[str, Text]] = {
         "forbidden": _forbidden,
         "taken-by-itself": "{engine} takes it by itself",
         "takes-another": _takes_another,
+    },
+    "DerivedReason": {
+        "derived": "a response template derived from the chat template makes hf read every case; the document holds it",
+        "limits": LIMITS,
+    },
+    "PairReason": {
+        "with-tools": "{engine} starts with hf for calls and reasoning, or for neither",
+        "not-beside": "{engine} refuses hf beside another parser, and {parser} is set",
     },
     "FrontendReason": {
         "built-in": "the Rust frontend of {engine} reads this model by code of its own, and rejects every parser",
@@ -174,8 +183,7 @@ PROOF: dict[str, dict[str, Text]] = {
     },
     "TemplateReason": {
         "proved": _derived,
-        "limits": "the parser hf rejects strict tools, a required or named tool choice and "
-        "parallel_tool_calls=false",
+        "limits": LIMITS,
         "not-derived": "its chat template shows no format that a response template could read",
         "incomplete": "no derived response template reads every case; {case}: {problem}",
     },

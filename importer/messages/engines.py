@@ -85,6 +85,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-option": "engine_args.{key} is none of the options of {server}'s server "
         "that can be set there: {known}",
         "no-rust-frontend": "importer.engine.frontend is 'rust', and vLLM has it from 0.33 on, not in {version}",
+        "no-tokenizer-config": "importer.{key} belongs into the model's {file}, which is missing or cannot be read",
         "no-template": "importer.{key} names a template, and none is there",
         "not-a-file": "engine_args.{key} is {value!r} and not the whole path of a file",
         "not-a-name": "{key} is {value!r} and not a name",

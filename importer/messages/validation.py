@@ -181,6 +181,7 @@ VALIDATION_CALLS: dict[str, dict[str, Text]] = {
         "called": "{asked}: {called}",
         "forbidden-called": "tools were forbidden, and {name} was called",
         "forbidden-kept": "tools were forbidden: no call",
+        "parser-rejects": "the parser {parser} rejects a required or named tool choice",
     },
     "ToolResultReason": {
         "other-order": (

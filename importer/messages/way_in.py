@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 FIELDS: Mapping[str, tuple[str, str]] = {
     "system": ("the system turn", "instructions of the operator have no effect"),
     "later-system": ("a later system turn", "its instructions have no effect"),
+    "system-part": ("a second text of the system turn", "its instructions have no effect"),
     "user": ("the text of the user", "the model answers another question"),
     "second-user": ("a second question in a row", "the model answers one of them"),
+    "user-part": ("a second text of one question", "the model answers another question"),
     "answer": ("an earlier answer", "the model forgets its own words"),
+    "answer-part": ("a second text of an earlier answer", "the model forgets its own words"),
     "words-beside-call": ("the text beside a call", "the model forgets its own words"),
     "reasoning": ("the reasoning before a call", "the model plans again after each result"),
     "image": ("an image", "the model answers without it"),
@@ -32,7 +35,11 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "argument": ("an argument of an earlier call", "the model repeats the fault"),
     "nested-argument": ("an object in an earlier call", "the model repeats the fault"),
     "number": ("a number in an earlier call", "the model repeats the fault"),
+    "boolean": ("a boolean in an earlier call", "the model repeats the fault"),
+    "null": ("a null in an earlier call", "the model repeats the fault"),
+    "empty": ("an empty value in an earlier call", "the model repeats the fault"),
     "result": ("the result of a tool", "the model answers without it"),
+    "result-part": ("a second text of one result", "the model answers without it"),
 }
 HIDDEN = {
     "lost": "the chat template never shows the tools to the model",
@@ -118,6 +125,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "lost": _field("is lost"),
         "cut": _field("is cut short"),
         "html-escaped": _field("is escaped as HTML"),
+        "ascii-escaped": _field("has escapes in place of letters that ASCII lacks"),
         "unescaped": _field("stands in quotes without escapes"),
         "python-repr": _field("is written as Python prints it"),
         "case-changed": _field("is in other letters, small or capital"),

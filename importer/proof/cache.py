@@ -28,10 +28,19 @@ TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenize
 
 
 def cached(
-    analysis: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, ask: Callable[[], Proof]
+    analysis: TemplateAnalysis,
+    tokens: Tokens,
+    declared: bool,
+    target: Target,
+    ask: Callable[[], Proof],
+    *,
+    derives: bool = False,
 ) -> Proof:
-    """Return the cached proof, else the result of ``ask``, cached unless an accident has affected it."""
-    path = home() / "cache" / "proofs" / f"{_key(analysis, tokens, declared, target)}.json"
+    """Return the cached proof, else the result of ``ask``, cached unless an accident has affected it.
+
+    ``derives`` is whether ``ask`` derives a response template even where a parser reads the calls.
+    """
+    path = home() / "cache" / "proofs" / f"{_key(analysis, tokens, declared, target, derives=derives)}.json"
     try:
         return Proof.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -58,7 +67,7 @@ def cached_prompts(
 
     ``programs`` are the frontends that are files of their own; ``images`` is whether the model sees.
     """
-    digest = hashlib.sha256(f"{_key(analysis, tokens, True, target)} {images}".encode())
+    digest = hashlib.sha256(f"{_key(analysis, tokens, True, target, derives=False)} {images}".encode())
     for program in programs:
         status = program.stat()
         digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())
@@ -79,11 +88,11 @@ def _had_accident(proof: Proof) -> bool:
     return any(reason.kind is JudgeReason.ACCIDENT for v in verdicts for reason in v.failed.values())
 
 
-def _key(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target) -> str:
+def _key(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, *, derives: bool) -> str:
     """Return the digest of all inputs of a proof, importer's own code among them."""
     parts = [json.dumps(codec_of(TemplateAnalysis).encode(analysis)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
-    parts += [str(target.frontend), str(target.proved_by)]
+    parts += [str(target.frontend), str(target.proved_by), str(derives)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

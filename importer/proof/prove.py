@@ -15,6 +15,7 @@ from importer.decisions.decision import Target
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import ranked
+from importer.proof.derived import judged_as_data, parser_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
@@ -93,11 +94,19 @@ def unproved(reason: Reason, target: Target, template: str) -> Proof:
     return Proof(target.backend, str(target.version), template, {}, {}, unasked, frontend=target.frontend)
 
 
-def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
+def prove(
+    analysis: TemplateAnalysis,
+    tokens: Tokens,
+    declared: bool,
+    worker: ParserWorker,
+    *,
+    derives: bool = False,
+) -> Proof:
     """Return the proof of all parsers on all samples, the passing ones in pieces too.
 
     ``declared`` is whether ``tokens`` are the repository's own list. Without one, a marker counts as one
-    token and as plain text in turn, and a parser passes with either.
+    token and as plain text in turn, and a parser passes with either. Where no parser reads the calls, ``hf``
+    is judged with a response template of the analysis; with ``derives`` always.
     Raises EngineError("worker-failed").
     """
     parsers = worker.list()
@@ -115,7 +124,8 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
     preferred = _preferred(analysis, worker.engine)
     ways = [tokens] if declared else [_assumed(analysis.samples, tokens), tokens]
     off = (OFF_BY_REQUEST, "plain") if analysis.thinking.default is False else ()
-    verdicts = {}
+    verdicts: dict[str, tuple[ParserVerdict, ...]] = {}
+    questions_of: dict[str, list[Question]] = {}
     unasked = {}
     for key, samples in by_field.items():
         if not any(s.case in NEEDED[key] for s in samples):
@@ -128,6 +138,11 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         if key == "reasoning_parser" and worker.engine in BY_NAME:
             asked = _of_other_families(asked, {n for n, (far, *_) in preferred[key].items() if not far})
         verdicts[key] = ranked(asked, preferred[key])
+        questions_of[key] = questions
+    data = parser_as_data(analysis, tokens, parsers, worker) if derives or unread(verdicts) else None
+    for key, questions in questions_of.items():
+        if data is not None and key in data.fields:
+            verdicts[key] = judged_as_data(data, questions, ways, verdicts[key], parsers, worker)
     return Proof(
         engine=worker.engine,
         version=version,
@@ -139,6 +154,7 @@ def prove(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Pa
         inferred=_inferred(worker, ways[0]),
         tools_rendered=analysis.tools_rendered,
         frontend=worker.frontend,
+        derived=data,
     )
 
 

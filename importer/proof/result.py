@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from importer.decisions.derived import HF
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
 from importer.proof.completeness import complete, equals, incomplete
@@ -164,6 +165,29 @@ class ParserVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class DerivedTemplate:
+    """A response template with which the parser ``hf`` reads every case.
+
+    ``template``  the value of ``response_template`` in a tokenizer's configuration.
+    ``fields``    the keys of the document that it serves.
+    ``cases``     the names of the cases that it reads.
+    """
+
+    template: Mapping[str, Any]
+    fields: tuple[str, ...]
+    cases: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the template as receipts hold it."""
+        return {"template": dict(self.template), "fields": list(self.fields), "cases": list(self.cases)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DerivedTemplate:
+        """Return the template from the result of ``to_json``."""
+        return cls(data["template"], tuple(data["fields"]), tuple(data["cases"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """Every parser of one engine on one template.
 
@@ -173,6 +197,7 @@ class Proof:
     ``inferred``  the parsers that an engine infers by itself: field to parser or ``None``.
     ``tools_rendered``  whether offered tools reach the prompt.
     ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
+    ``derived``   the template with which ``hf`` was judged; ``None`` where another parser reads the calls.
     ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
     """
 
@@ -186,6 +211,7 @@ class Proof:
     inferred: Mapping[str, str | None] = field(default_factory=dict)
     tools_rendered: bool = True
     frontend: str | None = None
+    derived: DerivedTemplate | None = None
     prompts: tuple[FrontendPrompts, ...] = ()
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
@@ -213,21 +239,35 @@ class Proof:
         for key in FIELDS:
             verdicts = self.verdicts.get(key, ())
             reads = self.reads(key)
+            registered = self._registered(key)
             value = {
                 "reads": reads,
                 "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None},
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
-                "complete": complete(verdicts),
-                "incomplete": incomplete(verdicts),
-                "equal": equals(verdicts),
+                "complete": self._complete(key, registered),
+                "incomplete": incomplete(registered),
+                "equal": equals(registered),
                 "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
                 "tools_rendered": self.tools_rendered,
+                "derived": [] if self.derived is None else list(self.derived.fields),
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
             engine = f"{self.engine} {self.shown}"
             facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
+
+    def _registered(self, key: str) -> tuple[ParserVerdict, ...]:
+        """Return the verdicts without that on a derived template, which sets no standard for parsers."""
+        served = self.derived is not None and key in self.derived.fields
+        return tuple(v for v in self.verdicts.get(key, ()) if not served or v.parser != HF)
+
+    def _complete(self, key: str, registered: tuple[ParserVerdict, ...]) -> list[str]:
+        """Return the most complete parsers; a derived template precedes those that are all liberal."""
+        best = complete(registered)
+        liberal = {v.parser for v in registered if v.liberal}
+        derived = [HF] if len(registered) < len(self.verdicts.get(key, ())) and HF in self.reads(key) else []
+        return [*derived, *best] if all(name in liberal for name in best) else best
 
     def _reason(self, key: str, reads: list[str]) -> Reason:
         verdicts = self.verdicts.get(key, ())
@@ -260,6 +300,7 @@ class Proof:
             "reasons": {"unasked": {key: reason.to_json() for key, reason in self.unasked.items()}},
             "inferred": dict(self.inferred),
             "tools_rendered": self.tools_rendered,
+            "derived": None if self.derived is None else self.derived.to_json(),
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
             "prompts": [one.to_json() for one in self.prompts],
@@ -283,6 +324,7 @@ class Proof:
             data["inferred"],
             data.get("tools_rendered", True),
             data.get("frontend"),
+            derived=None if data.get("derived") is None else DerivedTemplate.from_json(data["derived"]),
             prompts=tuple(map(FrontendPrompts.from_json, data.get("prompts", ()))),
         )
 

@@ -28,6 +28,7 @@ from importer.errors import UsageError
 from importer.messages import render
 from tests import template_texts as texts
 from tests.way_in_faults import FAULTS, JSON, SOUND, Fault
+from tests.way_in_twins import CUTS, MORE, TEXTS, TWINS, cut_short
 
 VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
 
@@ -54,7 +55,7 @@ def test_a_sound_template_has_no_finding(renderer: Renderer, text: str) -> None:
     assert found.checked > 150
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+@pytest.mark.parametrize("fault", [*FAULTS, *MORE], ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault) -> None:
     found = way_in(fault.text, renderer)
     places = [(f.kind, f.field, f.numbers) for f in found.findings]
@@ -66,9 +67,23 @@ def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault)
         assert len(render(finding.reason).split()) <= 25
 
 
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("field", TEXTS)
+def test_a_text_cut_anywhere_is_found(renderer: Renderer, field: WayInField, cut: str) -> None:
+    found = way_in(cut_short(field, cut), renderer).findings
+    assert (WayInKind.CUT, field) in [(f.kind, f.field) for f in found]
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_another_way_of_writing_is_no_fault(renderer: Renderer, name: str) -> None:
+    assert TWINS[name] not in (SOUND, JSON)
+    found = way_in(TWINS[name], renderer)
+    assert (found.tools, found.findings) == ("shown", ())
+
+
 def test_a_fault_gives_few_findings(renderer: Renderer) -> None:
     """A lost tool is one finding, not one for each of its fields."""
-    counts = {fault.name: len(way_in(fault.text, renderer).findings) for fault in FAULTS}
+    counts = {fault.name: len(way_in(fault.text, renderer).findings) for fault in (*FAULTS, *MORE)}
     assert counts["first tool only"] == counts["calls dropped"] == counts["permitted values dropped"] == 1
     assert max(counts.values()) <= 7, counts
 
@@ -114,7 +129,8 @@ def test_raw_and_json_are_unaltered(before: str, after: str, ascii_only: bool) -
     import json
 
     assert judge(MARK, before + MARK.text + after) is None
-    assert judge(MARK, before + json.dumps(MARK.text, ensure_ascii=ascii_only) + after) is None
+    found = judge(MARK, before + json.dumps(MARK.text, ensure_ascii=ascii_only) + after)
+    assert found is (WayInKind.ASCII if ascii_only else None)
 
 
 @given(st.integers(0, len(MARK.text) - 1), st.sampled_from(["", "é", "\\", "&amp;"]))

@@ -169,9 +169,9 @@ def test_a_validation_reckons_with_the_template_that_is_served(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> None:
-    on = "mlx-vlm" if "mlx-vlm" in name else "mlx" if "mlx" in name else "vllm"
+    on = next((engine for engine in ("mlx-vlm", "mlx", "sglang") if engine in name), "vllm")
     document = {**DOCUMENT, "backend": on}
-    if on != "vllm":
+    if on.startswith("mlx"):
         document["options"] = ["tool_parser:json_tools"]
     before = digest(document)
     made = FORMATS[name].export(document, None, Options(template=TEMPLATE))
@@ -187,6 +187,9 @@ def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> Non
         assert PYTHONIC not in first
     elif name == "mlx-command":
         assert f"--chat-template={TEMPLATE.text}" in shlex.split(first, comments=True)
+    elif on == "sglang":
+        assert made.files["m.sglang/chat_template.jinja"] == TEMPLATE.text
+        assert "chat-template" in first
     else:
         assert made.files["m.vllm/chat_template.jinja"] == TEMPLATE.text
         assert f"m.vllm/{PYTHONIC}/{PYTHONIC}.py" in made.files

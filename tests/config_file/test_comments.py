@@ -42,6 +42,7 @@ UNDECIDING = {
         ),
         "PromptVerdict": "differ lost not-started own-code",
         "FitReason": "no-length not-known quantised-is-smaller would-hold would-hold-all",
+        "DerivedReason": "limits",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed other-version",
         "WayInEffect": "loses template-offered tools-hidden tools-off tools-sometimes",

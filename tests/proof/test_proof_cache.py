@@ -23,7 +23,7 @@ from importer.proof import cache as module
 from importer.proof.cache import cached
 from importer.proof.judge import judge_tool
 from importer.proof.prove import MODES, own_renderer, rendered_by, unproved
-from importer.proof.result import NO_CALLS, NO_THINKING, JudgeReason, ProofReason
+from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, JudgeReason, ProofReason
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
 from tests.facts import as_reason
@@ -97,7 +97,7 @@ def test_what_a_proof_says() -> None:
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
         "forbidden": {}, "complete": ["xml"], "incomplete": {}, "equal": {}, "settings": {},
-        "tools_rendered": True,
+        "tools_rendered": True, "derived": [],
     }  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)
     assert "vocabulary assumed" in render(tool.reason)
@@ -107,6 +107,38 @@ def test_what_a_proof_says() -> None:
     for part in ("xml (Xml) reads it", "but quotes: lost 'text'", "does not: one-call: read no call",
                  "streaming: whole-only", "reasoning_parser: not asked"):  # fmt: skip
         assert part in told
+
+
+DERIVED = DerivedTemplate({"fields": {"tool_calls": {"open": "<do>"}}}, ("tool_parser",), ("one-call",))
+
+
+def with_hf(*others: ParserVerdict) -> Proof:
+    hf = ParserVerdict("hf", "Hf", ("one-call", "quotes"), {}, ("one-call",))
+    return Proof("vllm", "9.9", "d", {"tool_parser": (*others, hf)}, {}, derived=DERIVED)
+
+
+def facts(proof: Proof) -> Any:
+    return proof.evidence()[0].value
+
+
+def test_a_derived_template_survives_json() -> None:
+    proof = with_hf()
+    assert Proof.from_json(json.loads(json.dumps(proof.to_json()))) == proof
+
+
+def test_a_derived_template_counts_where_no_strict_parser_reads() -> None:
+    fails = ParserVerdict("xml", "Xml", (), {"one-call": as_reason("no call")}, ("one-call",))
+    assert facts(with_hf(fails))["complete"] == ["hf"]
+    liberal = ParserVerdict("any", "Any", ("one-call",), {}, ("one-call",), liberal=True)
+    assert facts(with_hf(liberal))["complete"] == ["hf", "any"]
+    assert facts(with_hf(liberal))["incomplete"] == {}
+
+
+def test_a_derived_template_sets_no_standard() -> None:
+    less = ParserVerdict("xml", "Xml", ("one-call",), {"quotes": as_reason("lost")}, ("one-call",))
+    assert facts(with_hf(less))["complete"] == ["xml"]
+    assert facts(with_hf(less))["incomplete"] == {}
+    assert facts(with_hf(less))["derived"] == ["tool_parser"]
 
 
 def test_a_parser_that_needs_the_default_in_the_document() -> None:

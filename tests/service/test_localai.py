@@ -212,7 +212,7 @@ def test_a_patch_is_the_deep_merge_that_localai_documents(local: LocalAI, servic
 @slow
 def test_what_there_is(local: LocalAI, service: Service) -> None:
     known = [decoded(one, KNOWN) for one in local.get("/backends/known").json()]
-    assert [k["name"] for k in known] == ["mlx", "mlx-vlm", "vllm", "vllm-mlx"]
+    assert [k["name"] for k in known] == ["mlx", "mlx-vlm", "sglang", "vllm", "vllm-mlx"]
     (gallery,) = local.get("/models/galleries").json()
     assert decoded(gallery, GALLERY) == {"name": "importer", "url": f"{service.url}/gallery/index.yaml"}
     assert local.get("/models/available").json() == []

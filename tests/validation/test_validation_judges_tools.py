@@ -148,3 +148,10 @@ def test_a_result_goes_back_under_the_engines_own_id() -> None:
     asked, answered = prompt.messages[-2:]
     assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] == "chatcmpl-tool-7"
     assert prompt.tools == WEATHER.tools
+
+
+def test_a_parser_that_is_data_takes_no_tool_choice() -> None:
+    """vLLM answers 400: the proof covers calls by the model's own choice alone."""
+    assert tool_choice.needs(Expectations(tool_parser="hermes")) is None
+    rejected = tool_choice.needs(Expectations(tool_parser="hf"))
+    assert rejected == Reason(tool_choice.ToolChoiceReason.PARSER_REJECTS, parser="hf")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
 from importer.chat_template.samples import Thinking
-from importer.chat_template.way_in import conversations
+from importer.chat_template.way_in import conversations, parts, values
 from importer.chat_template.way_in.compare import compare, shows
 from importer.chat_template.way_in.conversations import Conversation
 from importer.chat_template.way_in.findings import (
@@ -40,6 +40,14 @@ ADDED: Mapping[str, WayInField] = {
     "several-rounds": WayInField.CALL,
     "long-result": WayInField.RESULT,
     "reasoning": WayInField.REASONING,
+    "long-reasoning": WayInField.REASONING,
+    "reasoning-and-words": WayInField.WORDS_BESIDE_CALL,
+    "long-system": WayInField.SYSTEM,
+    "long-turns": WayInField.ANSWER,
+    "long-tool": WayInField.TOOL_DESCRIPTION,
+    "long-words": WayInField.WORDS_BESIDE_CALL,
+    "no-arguments": WayInField.CALL,
+    **values.ADDED,
 }
 # Names of variables that may hold the tools of a template that never reads ``tools``.
 ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
@@ -109,7 +117,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     tried = _Check(probe)
     plain, offering = conversations.plain(), conversations.offering()
     calling = conversations.calling(thinking.source == "rendered")
-    tried.render([*plain, *offering, *calling])
+    tried.render([*plain, *offering, *calling, *values.conversations()])
     tools = _tools(tried)
     findings = [*_plain(tried, [c.name for c in plain])]
     whole = any(f.kind is WayInKind.EVERYTHING_LOST for f in findings)
@@ -123,6 +131,8 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     if tools in ("lost", "none"):
         findings += _unsent(tried)
     findings += _images(tried)
+    if not whole:
+        findings += parts.check(probe, images=IMAGE.search(probe.template.text) is not None)
     checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
     return WayIn(tools, tuple(_gravest_first(findings)), checked)
 
@@ -211,7 +221,7 @@ def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
     """Yield what the conversations with tools lose: of the tools themselves only where they are shown."""
     of_tools = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
-    for name in ("tools", "tools-and-system", "nested-tool"):
+    for name in ("tools", "tools-and-system", "nested-tool", "long-tool"):
         if tools == "refused" and tried.prompt(name) is None:
             continue  # the finding on all tools has the template's words
         dropped = frozenset[WayInField]() if tried.shows_tools(name) else of_tools
@@ -226,10 +236,18 @@ def _called(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
         return
     yield from whole
     yield from tried.compared([n for n in names if n != "call"], frozenset())
+    yield from _values(tried)
     lost = {f.field for f in whole if f.kind is WayInKind.LOST}
     style = tried.probe.style
     if style.arguments == "text" and WayInField.CALL not in lost:
         yield from _text_arguments(tried)
+
+
+def _values(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield what happens to values without a nonce in the arguments of calls."""
+    for group in values.GROUPS:
+        prompt = tried.prompt(group)
+        yield from tried.refused(group) if prompt is None else values.compare(group, prompt)
 
 
 def _text_arguments(tried: _Check) -> Iterator[WayInFinding]:

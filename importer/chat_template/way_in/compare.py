@@ -21,6 +21,13 @@ QUOTED = frozenset(
     }
 )  # fmt: skip
 ARGUMENTS = frozenset({WayInField.ARGUMENT, WayInField.NESTED_ARGUMENT})
+DESCRIPTIONS = frozenset(
+    {
+        WayInField.TOOL_DESCRIPTION, WayInField.PARAMETER_DESCRIPTION, WayInField.NESTED_DESCRIPTION,
+    }
+)  # fmt: skip
+# Tools written as declarations of a programming language have comments, each line with a sign of its own.
+COMMENT = re.compile(r"\n[ \t]*(?://|#|--|\*)[ \t]*")
 LITERAL = 2_000  # characters that are read as a Python literal
 # Names that a JSON text and a Python dictionary write in different quotes.
 KEYS = frozenset({WayInField.PARAMETER, WayInField.NESTED_PARAMETER, WayInField.ARGUMENT_NAME})
@@ -48,6 +55,8 @@ def compare(conversation: Conversation, prompt: str) -> Iterator[WayInFinding]:
         if kind is not None and kind is not above and above is not WayInKind.LOST:
             yield _finding(kind, mark, conversation)
         at = prompt.find(mark.ends[0])
+        if at >= 0 and mark.before and -1 < prompt.find(mark.before) < at:
+            yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
         if at < 0 or not mark.ordered:
             continue
         if mark.once and prompt.count(mark.ends[0]) > 1:
@@ -116,7 +125,9 @@ def _altered(mark: Mark, written: str, *, python: bool) -> WayInKind | None:
     meant = _as_json(written)
     # The arguments of a call may be a JSON text inside a JSON text, as in an API's messages.
     if meant == mark.text or (mark.field in ARGUMENTS and _as_json(meant or "") == mark.text):
-        return None
+        return WayInKind.ASCII if written.isascii() and not mark.text.isascii() else None
+    if mark.field in DESCRIPTIONS and _lines(COMMENT.sub("\n", written)) == _lines(mark.text):
+        return None if COMMENT.search(written) else WayInKind.ALTERED
     if mark.text in (
         without_entities(written),
         without_entities(meant or ""),
@@ -126,6 +137,11 @@ def _altered(mark: Mark, written: str, *, python: bool) -> WayInKind | None:
     if len(written) <= LITERAL and _as_python(written) == mark.text:
         return None if python else WayInKind.REPR
     return WayInKind.CASED if written.lower() == mark.text.lower() else WayInKind.ALTERED
+
+
+def _lines(text: str) -> str:
+    """Return a text without blank lines."""
+    return "\n".join(line for line in text.split("\n") if line.strip())
 
 
 def _has_edges(mark: Mark, prompt: str, place: Place) -> bool:
@@ -170,7 +186,12 @@ def _as_python(written: str) -> str | None:
 def _python_calls(conversation: Conversation, prompt: str) -> bool:
     """Return whether a call of the conversation is written as Python writes calls: ``name(``."""
     names = [mark.text for mark in conversation.marks if mark.field is WayInField.CALL]
-    return any(f"{name}(" in prompt for name in names)
+    return any(called_as_python(name, prompt) for name in names)
+
+
+def called_as_python(name: str, prompt: str) -> bool:
+    """Return whether a prompt calls a function as Python does."""
+    return f"{name}(" in prompt
 
 
 def shows(prompt: str, names: Sequence[str]) -> bool:

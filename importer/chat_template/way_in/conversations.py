@@ -12,6 +12,7 @@ from importer.chat_template.way_in import nonces
 from importer.chat_template.way_in.findings import WayInField
 
 PAIRS = 10  # of a question and an answer: twenty turns
+LONG_CALL = 4  # the number of the call with a long argument
 Tool = Mapping[str, Any]
 
 
@@ -23,6 +24,7 @@ class Mark:
     ``number``   of the turn with that role, or of the tool, from 1.
     ``ordered``  whether it must stand behind the ordered marks before it; ``once`` whether only once.
     ``edges``    the white space around the text that was sent with it.
+    ``before``   a word that must not stand before it: of a later field of the same turn.
     ``parent``   the text of the mark that holds it: a lost tool is one finding, not one for each parameter.
     """
 
@@ -33,6 +35,7 @@ class Mark:
     ordered: bool = False
     once: bool = False
     edges: tuple[str, str] = ("", "")
+    before: str = ""
     parent: str = ""
 
     @property
@@ -89,15 +92,23 @@ def _sent(mark: Mark) -> str:
 
 
 USERS = tuple(_text(WayInField.USER, n) for n in range(1, PAIRS + 2))
-ANSWERS = tuple(_text(WayInField.ANSWER, n, nonces.PLAIN_ODD) for n in range(1, PAIRS + 1))
+ANSWERS = tuple(_text(WayInField.ANSWER, n) for n in range(1, PAIRS + 1))
 # The place of the first system turn is the template's own choice: Mistral's stands in the last question.
 SYSTEM = replace(_text(WayInField.SYSTEM, 1), ordered=False)
 LATER_SYSTEM = _text(WayInField.LATER_SYSTEM, 2)
 SECOND_USER = replace(_text(WayInField.SECOND_USER, 2), once=False)
-NARRATION = replace(_text(WayInField.WORDS_BESIDE_CALL, 1, nonces.PLAIN_ODD), ordered=False)
-REASONING = replace(_text(WayInField.REASONING, 1, nonces.PLAIN_ODD), ordered=False, once=False)
+NARRATION = replace(_text(WayInField.WORDS_BESIDE_CALL, 1), ordered=False)
+REASONING = replace(_text(WayInField.REASONING, 1), ordered=False, once=False)
 RESULTS = tuple(_text(WayInField.RESULT, n) for n in range(1, 4))
-LONG_RESULT = replace(_text(WayInField.RESULT, 4), text=nonces.long_text(f"{WayInField.RESULT} 4"))
+
+
+def _long(mark: Mark) -> Mark:
+    """Return a mark of the same field with a long text and nonces of its own."""
+    place = f"{mark.field} {mark.number} long"
+    return replace(mark, text=nonces.long_text(place), ends=nonces.ends(place))
+
+
+LONG_RESULT = replace(_long(RESULTS[0]), number=4)
 
 
 def _inside(parent: Mark, field: WayInField, place: int) -> Mark:
@@ -105,9 +116,9 @@ def _inside(parent: Mark, field: WayInField, place: int) -> Mark:
     return replace(_name(field, place), number=parent.number, parent=parent.text)
 
 
-def _about(parent: Mark, field: WayInField, place: int) -> Mark:
+def _about(parent: Mark, field: WayInField, place: int, odd: str = nonces.ODD) -> Mark:
     """Return the description of ``parent``."""
-    mark = _text(field, place, nonces.PLAIN_ODD)
+    mark = _text(field, place, odd)
     return replace(mark, number=parent.number, parent=parent.text, ordered=False, once=False)
 
 
@@ -118,7 +129,10 @@ _PARAMETERS = tuple(
     _inside(_TOOLS[tool], WayInField.PARAMETER, n) for n, tool in enumerate((0, 0, 0, 1, 1, 3, 3))
 )
 _MEANT = tuple(_about(p, WayInField.PARAMETER_DESCRIPTION, n) for n, p in enumerate(_PARAMETERS))
-_CHOICES = tuple(_inside(_PARAMETERS[1], WayInField.ENUM, n) for n in range(3))
+_CHOICES = (
+    *(_inside(_PARAMETERS[1], WayInField.ENUM, n) for n in range(2)),
+    _about(_PARAMETERS[1], WayInField.ENUM, 2, nonces.SHORT_ODD),
+)
 _NESTED = tuple(_inside(_PARAMETERS[5 + (n > 1)], WayInField.NESTED_PARAMETER, n) for n in range(3))
 _NESTED_MEANT = tuple(_about(n, WayInField.NESTED_DESCRIPTION, i) for i, n in enumerate(_NESTED))
 
@@ -160,6 +174,15 @@ def nested_tool() -> Tool:
     return _tool(3, properties, [p[0]])
 
 
+def long_descriptions() -> tuple[Tool, tuple[Mark, ...]]:
+    """Return a tool with long descriptions, and its marks."""
+    name, parameter = _TOOLS[3], _PARAMETERS[5]
+    about, meant = _long(_ABOUT[3]), _long(_MEANT[5])
+    schema = {"type": "object", "properties": {parameter.text: _schema("string", meant)}, "required": []}
+    function = {"name": name.text, "description": about.text, "parameters": schema}
+    return {"type": "function", "function": function}, (name, about, parameter, meant)
+
+
 FLAT = (*_TOOLS[:3], *_ABOUT[:3], *_PARAMETERS[:5], *_MEANT[:5], *_CHOICES)
 DEEP = (_TOOLS[3], _ABOUT[3], *_PARAMETERS[5:], *_MEANT[5:], *_NESTED, *_NESTED_MEANT)
 NAMES = tuple(mark.text for mark in _TOOLS)
@@ -189,6 +212,9 @@ def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
     names = [_inside(called, WayInField.ARGUMENT_NAME, 4 * number + i) for i in range(4)]
     argument = _about(called, WayInField.ARGUMENT, number)
     nested = _about(called, WayInField.NESTED_ARGUMENT, number)
+    if number == LONG_CALL:
+        argument = _long(argument)
+    names[0], names[2] = replace(names[0], before=argument.ends[0]), replace(names[2], before=nested.ends[0])
     counts = [nonces.number(f"count {number}"), nonces.number(f"ratio {number}") + 0.25]
     arguments = {
         names[0].text: argument.text,
@@ -199,10 +225,12 @@ def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
     return SampleCall(called.text, arguments), (called, *names, argument, nested, *numbers)
 
 
-CALLS = tuple(_call(n) for n in range(1, 4))
+CALLS = tuple(_call(n) for n in range(1, LONG_CALL + 1))
+BARE_CALL = replace(_name(WayInField.CALL, LONG_CALL + 1), number=1)  # without arguments
 
 
-def _said(role: Any, mark: Mark) -> Turn:
+def said(role: Any, mark: Mark) -> Turn:
+    """Return a turn with the text of a mark."""
     return Turn(role, _sent(mark))
 
 
@@ -220,64 +248,83 @@ def plain() -> tuple[Conversation, ...]:
     first, second = USERS[0], USERS[1]
     turns = [t for u, a in zip(USERS, ANSWERS, strict=False) for t in (("user", u), ("assistant", a))]
     spaced = _spaced(first)
+    long_system, long = _long(SYSTEM), (_long(first), _long(ANSWERS[0]), second)
     later, twice = (first, ANSWERS[0], LATER_SYSTEM, second), (first, SECOND_USER)
     return (
-        Conversation("bare", (_said("user", first),), (first,)),
-        Conversation("system", (_said("system", SYSTEM), _said("user", first)), (SYSTEM, first)),
+        Conversation("bare", (said("user", first),), (first,)),
+        Conversation("system", (said("system", SYSTEM), said("user", first)), (SYSTEM, first)),
         Conversation(
             "twenty-turns",
-            (*(_said(role, mark) for role, mark in turns), _said("user", USERS[PAIRS])),
+            (*(said(role, mark) for role, mark in turns), said("user", USERS[PAIRS])),
             (*(mark for _, mark in turns), USERS[PAIRS]),
         ),
-        Conversation("white-space", (_said("user", spaced),), (spaced,)),
+        Conversation("white-space", (said("user", spaced),), (spaced,)),
         Conversation(
             "later-system",
-            tuple(map(_said, ("user", "assistant", "system", "user"), later)),
+            tuple(map(said, ("user", "assistant", "system", "user"), later)),
             later,
         ),
-        Conversation("two-questions", tuple(_said("user", m) for m in twice), twice),
+        Conversation("two-questions", tuple(said("user", m) for m in twice), twice),
+        Conversation("long-system", (said("system", long_system), said("user", first)), (long_system,)),
+        Conversation("long-turns", tuple(map(said, ("user", "assistant", "user"), long)), long),
     )  # fmt: skip
 
 
 def offering() -> tuple[Conversation, ...]:
     """Return the conversations with tools on offer and no call."""
-    ask, flat = _said("user", USERS[0]), tools()
+    ask, flat, (long_tool, long) = said("user", USERS[0]), tools(), long_descriptions()
     return (
         Conversation("tools", (ask,), (USERS[0], *FLAT), flat, NAMES[:3]),
         Conversation(
-            "tools-and-system", (_said("system", SYSTEM), ask), (SYSTEM, USERS[0], *FLAT), flat, NAMES[:3]
+            "tools-and-system", (said("system", SYSTEM), ask), (SYSTEM, USERS[0], *FLAT), flat, NAMES[:3]
         ),
         Conversation("nested-tool", (ask,), DEEP, (nested_tool(),), NAMES[3:]),
+        Conversation("long-tool", (ask,), long, (long_tool,), NAMES[3:]),
     )
 
 
 def calling(thinks: bool) -> tuple[Conversation, ...]:
     """Return the conversations with calls and results; ``thinks`` adds one with reasoning."""
     ask, again = USERS[0], USERS[1]
-    result = [_said("tool", mark) for mark in RESULTS]
-    spaced = _spaced(RESULTS[0])
+    result = [said("tool", mark) for mark in RESULTS]
+    spaced, called = _spaced(RESULTS[0]), CALLS[0][0].name
+    narration = replace(NARRATION, before=called)
+    long_narration = replace(_long(NARRATION), before=called)
+    reasoning = replace(REASONING, before=called)
 
     def made(name: str, turns: Sequence[Turn], *marks: Mark) -> Conversation:
-        return Conversation(name, (_said("user", ask), *turns), (ask, *marks), OFFERED, (_OFFERED,))
+        return Conversation(name, (said("user", ask), *turns), (ask, *marks), OFFERED, (_OFFERED,))
 
+    plan = replace(REASONING, before=NARRATION.ends[0])
     reasoned = _calling(1, reasoning=REASONING.text)
+    long_reasoning = replace(_long(REASONING), before=called)
+    long_reasoned = _calling(1, reasoning=long_reasoning.text)
+    both = _calling(1, narration=NARRATION, reasoning=REASONING.text)
+    empty = Turn("assistant", "", (SampleCall(BARE_CALL.text, {}),))
     return (
         made("call", [_calling(1), result[0]], *_marks_of(1), RESULTS[0]),
-        made("words-beside-call", [_calling(1, narration=NARRATION), result[0]], NARRATION),
+        made("words-beside-call", [_calling(1, narration=NARRATION), result[0]], narration),
+        made("long-words", [_calling(1, narration=long_narration), result[0]], long_narration),
+        made("no-arguments", [empty, result[0]], BARE_CALL, RESULTS[0]),
         made("two-calls", [_calling(1, 2), *result[:2]], *_marks_of(1, 2), *RESULTS[:2]),
         made(
             "several-rounds",
             [
-                _calling(1), result[0], _calling(2), result[1], _said("assistant", ANSWERS[0]),
-                _said("user", again), _calling(3), result[2], _said("assistant", ANSWERS[1]),
-                _said("user", USERS[2]),
+                _calling(1), result[0], _calling(2), result[1], said("assistant", ANSWERS[0]),
+                said("user", again), _calling(3), result[2], said("assistant", ANSWERS[1]),
+                said("user", USERS[2]),
             ],
             *_marks_of(1), RESULTS[0], *_marks_of(2), RESULTS[1], ANSWERS[0], again, *_marks_of(3),
             RESULTS[2], ANSWERS[1], USERS[2],
         ),
-        made("long-result", [_calling(1), _said("tool", LONG_RESULT)], LONG_RESULT),
-        made("white-space-result", [_calling(1), _said("tool", spaced)], spaced),
-        *([made("reasoning", [reasoned, result[0]], REASONING)] if thinks else []),
+        made(
+            "long-result", [_calling(LONG_CALL), said("tool", LONG_RESULT)], *_marks_of(LONG_CALL),
+            LONG_RESULT,
+        ),
+        made("white-space-result", [_calling(1), said("tool", spaced)], spaced),
+        *([made("reasoning", [reasoned, result[0]], reasoning)] if thinks else []),
+        *([made("long-reasoning", [long_reasoned, result[0]], long_reasoning)] if thinks else []),
+        *([made("reasoning-and-words", [both, result[0]], plan, narration)] if thinks else []),
     )  # fmt: skip
 
 

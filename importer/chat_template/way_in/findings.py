@@ -31,6 +31,7 @@ class WayInKind(StrEnum):
     CUT = "cut"
     ESCAPED = "html-escaped"
     UNESCAPED = "unescaped"
+    ASCII = "ascii-escaped"
     REPR = "python-repr"
     CASED = "case-changed"
     ALTERED = "altered"
@@ -45,9 +46,12 @@ class WayInField(StrEnum):
 
     SYSTEM = "system"
     LATER_SYSTEM = "later-system"
+    SYSTEM_PART = "system-part"
     USER = "user"
+    USER_PART = "user-part"
     SECOND_USER = "second-user"
     ANSWER = "answer"
+    ANSWER_PART = "answer-part"
     WORDS_BESIDE_CALL = "words-beside-call"
     REASONING = "reasoning"
     IMAGE = "image"
@@ -65,7 +69,11 @@ class WayInField(StrEnum):
     ARGUMENT = "argument"
     NESTED_ARGUMENT = "nested-argument"
     NUMBER = "number"
+    BOOLEAN = "boolean"
+    NULL = "null"
+    EMPTY = "empty"
     RESULT = "result"
+    RESULT_PART = "result-part"
 
 
 class WayInSeverity(StrEnum):
@@ -84,17 +92,22 @@ _ERRORS = frozenset(
     }
 )  # fmt: skip
 _NOTICES = frozenset({WayInKind.NO_TOOLS, WayInKind.TRIMMED, WayInKind.REFUSED})
-# A model may be trained without reasoning in its history, and with every system turn at the head.
+# A model may be trained without reasoning in its history, and with every system turn at the head. An argument
+# that is null is for most functions the same as none.
 _BY_DESIGN = frozenset(
     {
         (WayInKind.LOST, WayInField.REASONING),
+        (WayInKind.LOST, WayInField.NULL),
         (WayInKind.OUT_OF_ORDER, WayInField.LATER_SYSTEM),
     }
 )
 # Without one of these a request is answered as if it had never held it.
 _ESSENTIAL = frozenset(
-    {WayInField.SYSTEM, WayInField.USER, WayInField.TOOL_NAME, WayInField.CALL, WayInField.RESULT}
-)
+    {
+        WayInField.SYSTEM, WayInField.USER, WayInField.TOOL_NAME, WayInField.CALL, WayInField.RESULT,
+        WayInField.SYSTEM_PART, WayInField.USER_PART, WayInField.RESULT_PART,
+    }
+)  # fmt: skip
 _FATAL = frozenset({WayInKind.LOST, WayInKind.CUT, WayInKind.OUT_OF_ORDER})
 # A name in another case is the name of no function.
 _NAMES = frozenset({WayInField.TOOL_NAME, WayInField.PARAMETER, WayInField.CALL})

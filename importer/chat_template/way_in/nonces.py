@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 
 LETTERS = "abcdefghijkmnpqrstuvwxyz"
-ODD = ' <b>5 < 6 & "seven" it\'s\nnext line, 10,000.50 Zürich 東京 🙂 '  # between two nonces
-PLAIN_ODD = ' <i>5 < 6 & "seven" it\'s Zürich 東京 '  # where a line break would be the user's own risk
+# Between two nonces: markup, quotes, every end at which a text may be cut, odd numbers and letters.
+ODD = (
+    ' <b>5 < 6 & "seven" it\'s: one, two; three? Four! Five. Six\n'
+    "next line, 10,000.50 Zürich 東京 🙂\n\nNext paragraph. "
+)
+SHORT_ODD = ' <i>5 < 6 & "seven" it\'s Zürich 東京 '  # for a value of one line
 LONG = "0123456789 lorem ipsum dolor\n"
 TIMES = 160  # lines of a long result
 EDGES = ("\n   ", "   \n")  # white space around a text

@@ -157,10 +157,7 @@ def _settable(key: str) -> str:
 Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Key = Annotated[Text, AfterValidator(_settable)]
-Template = (
-    Literal["pythonic", "json", "own-calls", "none"]
-    | Annotated[str, Field(pattern=r"^repository:[\w.-]{1,64}$")]
-)
+Template = Annotated[str, Field(pattern=r"^(pythonic|json|own-calls|none|repository:[\w.-]{1,64})$")]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
 # Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from importer.decisions.derived import HF
 from importer.reasons import Reason
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import Context
@@ -26,6 +27,7 @@ class ToolChoiceReason(StrEnum):
     CALLED = "called"
     FORBIDDEN_CALLED = "forbidden-called"
     FORBIDDEN_KEPT = "forbidden-kept"
+    PARSER_REJECTS = "parser-rejects"
 
 
 NAME = "tool-choice"
@@ -33,8 +35,9 @@ LESSON = "A named tool was ignored by one version of an engine and heard by anot
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no tools, or an engine without the field."""
-    return no_tools(promise) or promise.lacks("tool-choice")
+    """Return why the probe does not apply: no tools, or an engine or a parser without the field."""
+    rejected = Reason(ToolChoiceReason.PARSER_REJECTS, parser=HF) if promise.tool_parser == HF else None
+    return no_tools(promise) or promise.lacks("tool-choice") or rejected
 
 
 def run(ctx: Context) -> Outcome:
