@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import json
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
