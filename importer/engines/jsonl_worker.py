@@ -16,6 +16,8 @@ from importer.engines.deaths import Accident
 from importer.launcher import PIPE, Purpose
 from importer.reasons import Reason
 
+MOST_ANSWER = 64 * 2**20  # bytes of one line; a stranger's template decides how long a prompt is
+
 
 class WorkerLostError(Exception):
     """The process died or hung."""
@@ -30,20 +32,26 @@ class RefusedError(Exception):
 
 
 class JsonLinesWorker:
-    """One process: requests on standard input, answers on standard output, errors in a file."""
+    """One process: requests on standard input, answers on standard output, errors in a file.
+
+    Its temporary files are in a folder of its own that ``close`` removes: a killed process removes none.
+    """
 
     def __init__(self, command: Sequence[str], purpose: Purpose, extra: Mapping[str, str]) -> None:
         """Start the process with ``extra`` variables; raises OSError where that fails."""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._folder = tempfile.TemporaryDirectory(prefix="importer-worker-", ignore_cleanup_errors=True)
+        extra = {**extra, "TMPDIR": self._folder.name}
         try:
             self._process = launcher.start(
                 command, purpose, stdin=PIPE, stdout=PIPE, stderr=self._log, extra=extra
             )
         except OSError:
             self._log.close()
+            self._folder.cleanup()
             raise
         self._input, self._output = self._process.stdin, self._process.stdout
-        self._buffer = b""
+        self._buffer = bytearray()
         self._number = 0
 
     def ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
@@ -74,14 +82,19 @@ class JsonLinesWorker:
         """End the process with its whole group; returns its exit status, negative for a signal."""
         with contextlib.suppress(OSError):
             self._log.close()
-        return launcher.end(self._process)
+        status = launcher.end(self._process)
+        self._folder.cleanup()
+        return status
 
     def _answer(self, patience: float) -> Mapping[str, Any]:
-        deadline = time.monotonic() + patience
+        deadline, searched = time.monotonic() + patience, 0
         with selectors.DefaultSelector() as selector:
             if self._output is not None:
                 selector.register(self._output, selectors.EVENT_READ)
-            while b"\n" not in self._buffer:
+            while (end := self._buffer.find(b"\n", searched)) < 0:
+                searched = len(self._buffer)
+                if searched > MOST_ANSWER:
+                    raise WorkerLostError(Accident.MEMORY)
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
                 if not ready:
                     raise WorkerLostError(Accident.HANG, seconds=patience)
@@ -89,8 +102,8 @@ class JsonLinesWorker:
                 if not chunk:
                     raise self._died()
                 self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        answer: Mapping[str, Any] = json.loads(line)
+        answer: Mapping[str, Any] = json.loads(self._buffer[:end])
+        del self._buffer[: end + 1]
         return answer
 
     def _died(self) -> WorkerLostError:

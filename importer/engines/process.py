@@ -180,15 +180,15 @@ def _group(
     for name, text in launch.files.items():
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text(text, encoding="utf-8")
-    with logs.opened(log) as output, _lifeline() as lifeline:
+    with logs.opened(log) as output, lifeline() as watched:
         process = launcher.start(
-            isolated(str(SUPERVISOR), str(lifeline), str(GRACE), str(python), *launch.arguments),
+            isolated(str(SUPERVISOR), str(watched), str(GRACE), str(python), *launch.arguments),
             Purpose.ENGINE,
             folder=work,
             stdout=output,
             stderr=launcher.STDOUT,
             extra=_variables(launch.env, folder),
-            keep=(lifeline, *hold),
+            keep=(watched, *hold),
         )
         try:
             yield process
@@ -197,7 +197,7 @@ def _group(
 
 
 @contextmanager
-def _lifeline() -> Iterator[int]:
+def lifeline() -> Iterator[int]:
     """Yield the reading end of a pipe whose writing end closes when this process ends, however it ends."""
     reading, writing = os.pipe()
     try:

@@ -7,7 +7,9 @@ behind their keys. Each yields candidates; the proof chooses among them.
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +27,8 @@ QUOTES = {'"': STRING, "'": r"'(?:[^'\\]|\\.)*'"}
 TEXT = {"city": "Paris"}
 PAIR = {"area": "harbour", "stars": "4"}
 NUMBERS = {"count": "-3", "ratio": "0.25"}
+MOST_OPENINGS = 32  # brackets at which a call's JSON value may begin; each is read to the text's end
+DEEPEST = 8  # levels of a JSON value with the name or the arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,27 +115,27 @@ def _between(calls: Calls) -> str | None:
 
 def _container(call: Located, start: int, latest: int) -> tuple[int, int, Any] | None:
     """Return place and value of the outermost JSON value from ``start`` on that holds the call's values."""
-    for at in range(start, latest + 1):
-        if call.text[at : at + 1] in {"{", "["}:
-            try:
-                value, stop = json.JSONDecoder(strict=False).raw_decode(call.text, at)
-            except (ValueError, RecursionError):
-                continue
-            if stop >= call.end and value:
-                return at, stop, value
+    openings = re.compile(r"[{\[]").finditer(call.text, start, latest + 1)
+    for at in (found.start() for found in itertools.islice(openings, MOST_OPENINGS)):
+        try:
+            value, stop = json.JSONDecoder(strict=False).raw_decode(call.text, at)
+        except (ValueError, RecursionError):
+            continue
+        if stop >= call.end and value:
+            return at, stop, value
     return None
 
 
-def _path(value: Any, wanted: Any) -> str | None:
+def _path(value: Any, wanted: Any, levels: int = DEEPEST) -> str | None:
     """Return the keys to the wanted value in nested objects, with points between; JSON text counts too."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not levels:
         return None
     for key, inner in value.items():
         if not key.isidentifier():
             continue
         if inner == wanted or (isinstance(wanted, dict) and inner == json.dumps(wanted)):
             return str(key)
-        below = _path(inner, wanted)
+        below = _path(inner, wanted, levels - 1)
         if below is not None:
             return f"{key}.{below}"
     return None

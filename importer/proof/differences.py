@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from importer.chat_template.way_in.compare import without_entities
 from importer.proof.conversations import Field, Leaf
 from importer.proof.prompt_result import PromptDifference
 from importer.reasons import Reason
@@ -135,7 +135,7 @@ def _formless(text: str) -> str:
     for python, constant in CONSTANTS.items():
         text = re.sub(rf"\b{python}\b", constant, text)
     text = re.sub(r"\\u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), text)
-    return re.sub(r"""[\s"'\\]""", "", html.unescape(text))
+    return re.sub(r"""[\s"'\\]""", "", without_entities(text))
 
 
 def _words_in_order_of_letters(text: str) -> list[str]:

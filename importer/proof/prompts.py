@@ -8,7 +8,7 @@ them is equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -30,6 +30,10 @@ from importer.reasons import Reason
 IMAGES = ("image", "<|vision", "[IMG]")
 VLLM, RUST = "vllm", "vllm-rust"
 SEEING = (VLLM, "mlx-vlm")  # mlx-lm refuses images; the Rust frontend needs the processor of a real model
+# A template writes up to 100,000 characters in the sandbox, and an engine may write more. Comparing takes
+# 0.5 s for each million characters of ours.
+LONGEST = 100_000  # characters of an engine's prompt that are compared
+MOST_COMPARED = 4_000_000  # characters of ours, for all prompts of one engine
 HARMONY = "gpt_oss"  # the model_type for which both frontends of vLLM take harmony in place of the template
 
 
@@ -144,6 +148,7 @@ class _Judge:
     def __init__(self, ours: Ours, asked: Sequence[PromptCase]) -> None:
         self._ours, self._asked = ours, asked
         self._known: dict[tuple[str, bool], dict[PromptCase, Reference]] = {}
+        self._left = MOST_COMPARED
 
     def outcome(self, answers: Mapping[PromptCase, Answer]) -> FormatOutcome:
         """Return the outcome of one form of contents."""
@@ -161,9 +166,10 @@ class _Judge:
             return Reason(PromptDifference.ONLY_ENGINE, case=case, place="prompt")
         if answer.text in reference.texts:
             return None
+        text = answer.text[: LONGEST + 1]  # longer than any of ours, so it equals none
         if case is PromptCase.IMAGE:
-            return self._image(case, answer.text, reference)
-        return self._varied(case, answer.text) or self._nearest(case, answer.text, reference)
+            return self._image(case, text, reference)
+        return self._varied(case, text) or self._nearest(case, text, reference)
 
     def _varied(self, case: PromptCase, text: str) -> Reason | None:
         """Return the finding where a switch, or another order of keys, explains the whole difference."""
@@ -179,15 +185,23 @@ class _Judge:
         return None
 
     def _nearest(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
-        """Return the lightest finding over all that the template may mean."""
+        """Return the lightest finding over all that the template may mean, the likeliest first of many."""
         parts = leaves(CONVERSATIONS[case])
-        texts = list(reference.texts)
+        texts = dict.fromkeys(reference.texts)
         for variables in self._switches():
             for sort in (False, True):
-                texts += self._references(variables, sort=sort)[case].texts
-        found = [f for one in texts if (f := difference(case, one, text, parts)) is not None]
+                texts |= dict.fromkeys(self._references(variables, sort=sort)[case].texts)
+        found = [f for one in self._few([*texts]) if (f := difference(case, one, text, parts)) is not None]
         order = [*PromptDifference]
         return max(found, key=lambda f: order.index(PromptDifference(f.kind)), default=None)
+
+    def _few(self, texts: Sequence[str]) -> Iterator[str]:
+        """Yield the first text, and the others while there are characters left to compare."""
+        for number, text in enumerate(texts):
+            if number and self._left < len(text):
+                return
+            self._left -= len(text)
+            yield text
 
     def _image(self, case: PromptCase, text: str, reference: Reference) -> Reason | None:
         """Return what is lost beside an image; its own token is the engine's, so texts are not equal."""

@@ -20,6 +20,7 @@ ResponseTemplate = Mapping[str, Any]
 SPOKEN = (QUESTION, RESULT, FOLLOW_UP)  # the texts of others that a prompt can end with
 ANSWERS = ("no-call", "answer-after-result", "plain", "thinking-off", "thinking-none")
 LONGEST = 8  # candidates of one chat template
+FEW = 32  # markers at the end of a head, at which an anchor may begin
 
 
 def derive(analysis: TemplateAnalysis, declared: Sequence[str]) -> Iterator[ResponseTemplate]:
@@ -75,11 +76,11 @@ def _shortest(head: str, ends: Sequence[str]) -> str:
     """Return the shortest end of the head, from a marker on, that never occurs behind the head."""
     begins = [m.start() for m in SHAPE.finditer(head)] or [len(head) - len(head.lstrip("\n"))]
     behind = [end[end.find(head) + len(head) :] for end in ends if head in end]
-    for start in reversed(begins):
+    for start in reversed(begins[-FEW:]):
         anchor = head[start:]
         if not any(anchor in (anchor[1:] + rest) for rest in behind):
             return anchor
-    return head[begins[0] :]
+    return head[begins[-FEW:][0] :]
 
 
 def _thinking(analysis: TemplateAnalysis) -> dict[str, Any]:

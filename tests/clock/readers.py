@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from tests.clock import documents, engines, repositories
+from tests.clock import documents, engines, proofs, repositories
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,17 @@ READERS = tuple(
         size,
         given,
     )
-    for room in (repositories, documents, engines)
+    for room in (repositories, documents, engines, proofs)
     for name, read, modules, size, given in room.READERS
 )
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
-        engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
+        engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm exports.sglang_config memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache
         storage.releases storage.migrations.m0005_releases service.api.releases
-        proof.cache reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
+        proof.cache proof.conversations reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
         service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
         cli.commands.show cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
@@ -69,7 +69,7 @@ _REASONS = {
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx hub.client service.api.gallery service.variants chat_template.render_worker validation.client
+        engines.deaths engines.mlx engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
@@ -77,12 +77,12 @@ _REASONS = {
         validation.probes.turns_rendered validation.probes.typed_arguments""",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """
-        engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.serving
-        engines.parser_worker.tokens engines.parser_worker.vocabulary engines.parser_worker.wire""",
+        engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving
+        engines.parser_worker.tokens engines.parser_worker.vllm_rust_worker engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """
         gen_defaults.accuracy gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
-        gen_defaults.place gen_defaults.processors gen_defaults.regenerate gen_defaults.report
+        gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
         gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth
         gen_defaults.syntax gen_defaults.truth gen_defaults.vllm_source gen_defaults.web""",
 }

@@ -33,10 +33,17 @@ def hostile(**texts: str) -> Snapshot:
 
 TOKENS = json.dumps({"added_tokens_decoder": {str(n): {"content": f"<t{n}>"} for n in range(34_000)}})
 CHATML = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
+SAID = "{% set said = messages[-1].content | string %}"
+LITERALS = SAID + "{{ said[:10] }}',{[]:1},'{{ said[-10:] }}" + "&#" + "9" * 5_000 + ";"
+ENTITIES = SAID + "{{ said[:10] }}&#" + "9" * 5_000 + ";{{ said[-10:] }}"
+HEADS = SAID + "{{ said[:10] * 9000 }}{{ said[-10:] }}"
 BRACKETS = "{{ messages[-1].content }}" + "<" + "think" * 19_000
 HOSTILE: dict[str, Callable[[], Snapshot]] = {
     "tokens": lambda: hostile(tokenizer_config__json=TOKENS, chat_template__jinja=CHATML),
     "markers": lambda: hostile(chat_template__jinja=BRACKETS),
+    "literals": lambda: hostile(chat_template__jinja=LITERALS),
+    "entities": lambda: hostile(chat_template__jinja=ENTITIES),
+    "heads": lambda: hostile(chat_template__jinja=HEADS),
     "table": lambda: hostile(README__md="|a|b|\n|" + "-" * 100_000 + "x"),
     "files": lambda: replace(hostile(), files=tuple(RepoFile(f"f{n}", n) for n in range(200_000))),
     "merges": lambda: hostile(

@@ -102,10 +102,14 @@ def _judge_word(mark: Mark, prompt: str, *, python: bool) -> WayInKind | None:
 def _places(mark: Mark, prompt: str) -> Iterator[Place]:
     head, tail = mark.ends
     room = ROOM * len(mark.text)
-    for begun in re.finditer(re.escape(head), prompt):
-        stop = prompt.find(tail, begun.end(), begun.start() + room)
+    start = prompt.find(head)
+    while start >= 0:
+        begun = start + len(head)
+        following = prompt.find(head, begun)  # places never overlap, so all of them are as long as the prompt
+        stop = prompt.find(tail, begun, min(start + room, following) if following >= 0 else start + room)
         if stop >= 0:
-            yield Place(begun.start(), stop + len(tail))
+            yield Place(start, stop + len(tail))
+        start = following
 
 
 def _judge_place(mark: Mark, prompt: str, place: Place, *, python: bool) -> WayInKind | None:
@@ -126,9 +130,9 @@ def _altered(mark: Mark, written: str, *, python: bool) -> WayInKind | None:
     if mark.field in DESCRIPTIONS and _lines(COMMENT.sub("\n", written)) == _lines(mark.text):
         return None if COMMENT.search(written) else WayInKind.ALTERED
     if mark.text in (
-        html.unescape(written),
-        html.unescape(meant or ""),
-        _as_json(html.unescape(written)),
+        without_entities(written),
+        without_entities(meant or ""),
+        _as_json(without_entities(written)),
     ):
         return WayInKind.ESCAPED
     if len(written) <= LITERAL and _as_python(written) == mark.text:
@@ -144,9 +148,17 @@ def _lines(text: str) -> str:
 def _has_edges(mark: Mark, prompt: str, place: Place) -> bool:
     """Return whether the white space around the text stands there, raw or as JSON writes it."""
     before, after = mark.edges
-    raw = prompt[: place.start].endswith(before) and prompt.startswith(after, place.stop)
+    raw = prompt.endswith(before, 0, place.start) and prompt.startswith(after, place.stop)
     quoted = (json.dumps(before)[1:-1], json.dumps(after)[1:-1])
-    return raw or (prompt[: place.start].endswith(quoted[0]) and prompt.startswith(quoted[1], place.stop))
+    return raw or (prompt.endswith(quoted[0], 0, place.start) and prompt.startswith(quoted[1], place.stop))
+
+
+def without_entities(text: str) -> str:
+    """Return the text without HTML's entities; unchanged where a number is too long for Python."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
 
 
 def _as_json(written: str) -> str | None:
@@ -165,7 +177,7 @@ def _as_python(written: str) -> str | None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of escapes that Python does not know
                 value = ast.literal_eval(quote + written + quote)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             continue
         if isinstance(value, str):
             return value

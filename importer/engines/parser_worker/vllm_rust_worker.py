@@ -10,6 +10,7 @@ The parsers are settings of the process, so each pair has a process of its own. 
 
 from __future__ import annotations
 
+import atexit
 import importlib.metadata
 import importlib.util
 import json
@@ -47,6 +48,7 @@ KEPT = 24  # servers that stay for the next question
 def operations() -> Mapping[str, Operation]:
     """Return the operations of this worker."""
     compiler()  # its library takes seconds to load, a server only milliseconds
+    atexit.register(Model.end_last)  # also where importer was killed: the worker sees the end of its requests
     return {
         "hello": hello,
         "list": list_parsers,
@@ -124,6 +126,13 @@ class Model:
                 last.close()
             cls.last = last = cls(request)
         return last
+
+    @classmethod
+    def end_last(cls) -> None:
+        """End the servers of the last model and remove its folder."""
+        if cls.last is not None:
+            cls.last.close()
+            cls.last = None
 
     def server(self, limit: float, pair: Pair) -> Frontend | BaseException:
         """Return the running server with the pair, or its error."""

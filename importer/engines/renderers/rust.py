@@ -2,6 +2,9 @@
 
 The folder holds the template, the named tokens, the model's type, and a tokenizer whose tokens are bytes: the
 ids of a prompt are its text. The program is part of every wheel of vLLM from 0.33 on.
+
+The template is a stranger's, and this program has no limits of its own. So it runs under the supervisor of
+engines, within ``MEMORY``, and is asked nothing more after an answer that takes too long.
 """
 
 from __future__ import annotations
@@ -18,13 +21,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from importer import config, launcher
 from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
-from importer.engines.ready import free_port
+from importer.engines.process import SUPERVISOR, lifeline
+from importer.engines.ready import LOOPBACK, free_port
 from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
-from importer.launcher import Purpose
+from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
 from importer.sandbox.closing import Closing
 
@@ -32,6 +38,9 @@ PROGRAM = "vllm-rs"
 VARIABLE = "IMPORTER_VLLM_RS"  # a user's own program
 PATH = "/v1/chat/completions/render"
 START_SECONDS, SECONDS, PAUSE = 20.0, 10.0, 0.01  # it is up in 0.1 s and answers in 2 ms
+GRACE = 0.5  # seconds between the death of importer and that of the program, and to see that it died
+MEMORY = 3 << 30  # bytes of address space; 1.2 GiB are reserved at its start
+MOST_ANSWER = 16 << 20  # bytes; an id takes four of them, and a template writes up to 100,000 characters
 SETTINGS = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1"}
 LEFT_OUT = {"added_tokens_decoder", "auto_map", "chat_template", "tokenizer_file"}
 
@@ -71,40 +80,52 @@ class RustRenderer:
     def render(self, tokens: Tokens, conversations: Sequence[Conversation]) -> Mapping[str, Sequence[Answer]]:
         """Return the prompts; raises EngineError("worker-failed") where the program does not start."""
         with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-render-")))
-            _write(folder, tokens)
-            servers = {form: stack.enter_context(_Server(self._path, folder, form)) for form in FORMATS}
+            with tempfile.TemporaryDirectory(prefix="importer-render-") as folder:
+                _write(Path(folder), tokens)
+                servers = {f: stack.enter_context(_Server(self._path, folder, f)) for f in FORMATS}
+                for server in servers.values():
+                    server.wait()
+            # The files are read by now, and gone also where importer is killed meanwhile.
             return {form: [server.answer(c) for c in conversations] for form, server in servers.items()}
 
 
 class _Server(Closing):
     """One running program, with one form of contents."""
 
-    def __init__(self, path: Path, folder: Path, form: str) -> None:
+    def __init__(self, path: Path, folder: str, form: str) -> None:
         self._port = free_port()
         argv = [
-            str(path), "render", str(folder), f"--port={self._port}", "--tool-call-parser=none",
+            str(path), "render", folder, f"--port={self._port}", "--tool-call-parser=none",
             "--reasoning-parser=none", "--served-model-name=model", f"--chat-template-content-format={form}",
         ]  # fmt: skip
         self._form = form
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        try:
-            self._process = launcher.start(
-                argv, Purpose.PARSERS, stdout=self._log, stderr=self._log, extra=SETTINGS
-            )
-        except OSError as error:
-            self._log.close()
-            raise _failed(error.strerror or str(error)) from None
-        self._ready = False
+        self._late: Reason | None = None
+        with ExitStack() as stack:
+            stack.callback(self._log.close)
+            watched = stack.enter_context(lifeline())
+            command = isolated(str(SUPERVISOR), str(watched), str(GRACE), *argv)
+            try:
+                self._process = launcher.start(
+                    command, Purpose.PARSERS, stdout=self._log, stderr=self._log, extra=SETTINGS,
+                    keep=(watched,),
+                )  # fmt: skip
+            except OSError as error:
+                raise _failed(error.strerror or str(error)) from None
+            stack.callback(launcher.end, self._process)
+            self._stack = stack.pop_all()
 
     def close(self) -> None:
         """End the process."""
-        launcher.end(self._process)
-        self._log.close()
+        self._stack.close()
 
     def answer(self, conversation: Conversation) -> Answer:
-        """Return the prompt of one conversation, or the message of the refusal."""
-        self._wait()
+        """Return the prompt of one conversation, or the message of the refusal.
+
+        Once an answer was late there is no other: the program may still be busy with it.
+        """
+        if self._late is not None:
+            return EngineRefused(self._late)
         body = {
             "model": "model",
             "messages": [_once(message) for message in conversation.messages],
@@ -113,9 +134,12 @@ class _Server(Closing):
         try:
             status, text = self._post(json.dumps(body))
         except (OSError, http.client.HTTPException):
-            if self._process.poll() is not None:
+            if launcher.ended(self._process, GRACE) is not None:
                 raise _failed(self._last_line()) from None
-            return EngineRefused(Reason(Accident.OVERRUN, seconds=SECONDS))
+            self._late = Reason(Accident.OVERRUN, seconds=SECONDS)
+            return EngineRefused(self._late)
+        if len(text) > MOST_ANSWER:
+            return EngineRefused(Reason(Accident.MEMORY))
         try:
             data = json.loads(text)
         except ValueError:
@@ -124,23 +148,25 @@ class _Server(Closing):
             return _refused(_message(data) or f"HTTP {status}")
         return EnginePrompt(text_of(data["token_ids"]), None if self._form == "auto" else self._form)
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
         """Return once the program serves; raises EngineError where it ends or does not start in time."""
         deadline = time.monotonic() + START_SECONDS
-        while not self._ready:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), timeout=SECONDS):
-                self._ready = True
-                return
+        while True:
+            with suppress(OSError), socket.create_connection((LOOPBACK, self._port), timeout=SECONDS):
+                break
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise _failed(self._last_line())
             time.sleep(PAUSE)
+        for program_ in psutil.Process(self._process.pid).children():
+            if psutil.LINUX:  # no other system bounds another process
+                program_.rlimit(psutil.RLIMIT_AS, (MEMORY, MEMORY))
 
     def _post(self, body: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=SECONDS)
+        connection = http.client.HTTPConnection(LOOPBACK, self._port, timeout=SECONDS)
         try:
             connection.request("POST", PATH, body.encode(), {"Content-Type": "application/json"})
             response = connection.getresponse()
-            return response.status, response.read()
+            return response.status, response.read(MOST_ANSWER + 1)
         finally:
             connection.close()
 
