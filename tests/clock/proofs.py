@@ -8,10 +8,10 @@ from typing import Any
 
 from gen_defaults import rust_source
 from gen_defaults.sources import markers as source_markers
-from importer.chat_template import analyze
+from importer.chat_template import analyze, instructed_calls
 from importer.chat_template.cases import ANSWER, OTHER, QUESTION, RESULT
 from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis, Thinking
-from importer.chat_template.way_in import check, compare, conversations, shipped
+from importer.chat_template.way_in import check, compare, conversations, shipped, values
 from importer.engines.parsers import ReadCall, Reading, Replay
 from importer.proof import differences, effect, frames, response_template, template_proof
 from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves
@@ -42,6 +42,14 @@ def repeated(text: str) -> None:
         head, tail = mark.ends
         for prompt in (text.replace(text[:1], head) + tail, (head + text[:5]) * (len(text) // 20) + tail):
             compare.judge(mark, prompt)
+
+
+def valued(text: str) -> None:
+    """A prompt with the text between the names of arguments without a nonce, and behind the last one."""
+    for group, of_group in values.VALUES.items():
+        for between in (text, text[:200]):
+            names = between.join((*values._words(group), *(one.name for one in of_group)))
+            list(values.compare(group, f"{names}{text}"))
 
 
 def differing(text: str) -> None:
@@ -95,6 +103,8 @@ def evidenced(analysis: TemplateAnalysis) -> None:
     shipped.fitting("vllm", shipped.shape_of(analysis.samples[0]))
     analyze.TOOLS_NAMED.search(analysis.tools_prompt)
     parser_markers.closeness("vllm", "tool", ["<tool_call>"], analysis.tools_prompt)
+    instructed_calls.LISTED.search(analysis.tools_prompt)
+    instructed_calls.as_instructed(analysis)
 
 
 def read_back(text: str) -> Mapping[str, Any]:
@@ -122,11 +132,13 @@ def of_an_engine(text: str) -> None:
 READERS = (
     ("the way in", prompted, "chat_template.way_in.compare chat_template.way_in.check", 16_000, as_is),
     ("the way in, often", repeated, "chat_template.way_in.compare", 40_000, as_is),
+    ("the way in of values", valued, "chat_template.way_in.values", 16_000, as_is),
     ("prompts of engines", differing, "proof.differences", LONGEST // 5, as_is),
     ("response templates", derived, "proof.frames proof.wire_regex proof.call_fields proof.delimiters", 12_000, analysed),
     ("response templates of JSON", derived, "proof.call_fields", 24_000, jsoned),
     ("a rendered template", evidenced,
-     "signals.template_markers signals.parser_markers chat_template.analyze chat_template.way_in.shipped", 12_000, analysed),
+     ("signals.template_markers signals.parser_markers chat_template.analyze chat_template.instructed_calls "
+     "chat_template.way_in.shipped"), 12_000, analysed),
     ("the effect of a parser", digested, "proof.effect", 80_000, read_back),
     ("a source of an engine", of_an_engine, "gen_defaults.rust_source gen_defaults.sources.markers", 40_000, as_is),
 )  # fmt: skip
