@@ -30,7 +30,7 @@ from tests.engines.test_parser_worker_engine import (
     readers,
 )  # fmt: skip
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("rust")]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("rust")]
 ANY = ("one-call",)
 
 

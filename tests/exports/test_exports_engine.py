@@ -112,6 +112,7 @@ def by_sglang(engine: Installed, *lines: list[str]) -> list[dict[str, Any]]:
     return [json.loads(w.removeprefix(MARK)) for w in done.stdout.splitlines() if w.startswith(MARK)]
 
 
+@pytest.mark.nightly
 def test_sglang_reads_every_value_of_the_document(sglang_engine: Installed, tmp_path: Path) -> None:
     values: dict[str, Any] = {
         "attention_backend": "triton", "dist_init_addr": "10.0.0.1", "kv_cache_dtype": "fp8_e4m3",
