@@ -100,8 +100,9 @@ class ParserSources:
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> ParserSources:
-        """Return the sources by module; raises SyntaxError and ValueError."""
-        trees = {_module(path): ast.parse(text, path) for path, text in texts.items() if path.endswith(".py")}
+        """Return the sources by module, without those that are no Python: a parser's own was read before."""
+        read = {_module(path): _tree(path, text) for path, text in texts.items() if path.endswith(".py")}
+        trees = {module: tree for module, tree in read.items() if tree is not None}
         imports = {module: dict(_imports(module, tree, trees)) for module, tree in trees.items()}
         count = Counter(t for found in imports.values() for t in {target for target, _ in found.values()})
         return cls(
@@ -156,6 +157,13 @@ def _is_needed(engine: str, path: str) -> bool:
 
 def _module(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def _tree(path: str, text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text, path)
+    except (SyntaxError, ValueError):
+        return None
 
 
 def _imports(

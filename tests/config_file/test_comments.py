@@ -58,9 +58,10 @@ UNDECIDING = {
         "ParserReason": (
             "beaten forbidden heard-later known-to-have-none none-reads not-registered only-liberal "
             "proof-agrees read-not-trained refuted same-effect taken-by-itself takes-another tools-unseen "
-            "user-refuted"
+            "unsettled user-refuted"
         ),
         "SamplingReason": "both-ways-differ",
+        "ShownReason": "switches",
         "StopReason": "unnamed",
         "Unavailable": "not-installed not-run-here nothing-known nothing-rendered",
         "WeighReason": "heard-first lost stands-beside user-decides",

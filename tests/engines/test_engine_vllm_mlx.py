@@ -39,7 +39,7 @@ def validated(tmp_path: Path, capfd: pytest.CaptureFixture[str], *words: str) ->
     code = run([str(MODEL), *chosen, *words, "--yes", "--validate", "--json"])
     line = json.loads(capfd.readouterr().out)
     assert line["decisions"]["tool_parser"]["status"] == "proved"
-    assert line["decisions"]["tool_parser"]["value"] == "hermes"
+    assert line["decisions"]["tool_parser"]["value"] == "qwen3"
     receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
     return code, {o["probe"]: o for o in receipt["validation"]["outcomes"]}
 
@@ -47,16 +47,16 @@ def validated(tmp_path: Path, capfd: pytest.CaptureFixture[str], *words: str) ->
 def test_the_demo_model_is_told_which_parser_reads_a_cut_thought(
     vllm_mlx_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Its own qwen3 leaves a thought that is cut in the content; deepseek_r1 does not."""
+    """Its own qwen3 leaves a thought that is cut in the content; the import chooses one that does not."""
     assert vllm_mlx_engine.version == "0.6.0"
     code, outcomes = validated(tmp_path, capfd)
+    assert {p for p, o in outcomes.items() if o["outcome"] == "not-applicable"} >= APART
+    assert (code, wrong(outcomes)) == (1, ITS_OWN)
+
+    code, outcomes = validated(tmp_path / "by-hand", capfd, "--set", "reasoning_parser=qwen3")
     assert (code, wrong(outcomes)) == (1, ITS_OWN | {"reasoning-cut": ("fail", "configuration")})
     mend = "Set reasoning_parser:deepseek_r1 in options: it reads thinking-cut, which qwen3 does not."
     assert outcomes["reasoning-cut"]["remedy_message"] == mend
-
-    code, outcomes = validated(tmp_path / "mended", capfd, "--set", "reasoning_parser=deepseek_r1")
-    assert {p for p, o in outcomes.items() if o["outcome"] == "not-applicable"} >= APART
-    assert (code, wrong(outcomes)) == (1, ITS_OWN)
 
 
 def test_its_parsers_are_those_of_the_registry(vllm_mlx_engine: Installed) -> None:

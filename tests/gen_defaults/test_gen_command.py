@@ -46,7 +46,10 @@ def test_arguments_that_mean_nothing(arguments, capsys):
 
 def test_an_unknown_command_names_the_known_ones(capsys):
     assert command(["registries"]) == 2
-    assert "abilities | processors | score | shapes" in capsys.readouterr().err
+    assert (
+        "abilities | frontends | processors | response-templates | score | shapes | shipped | way-in"
+        in capsys.readouterr().err
+    )
 
 
 def test_the_help_names_every_source(capsys):

@@ -34,7 +34,7 @@ def test_the_demo_model_passes_on_vllm(
     shown = capfd.readouterr()
     assert code == 0, shown.err
     decisions = json.loads(shown.out)["decisions"]
-    assert (decisions["tool_parser"]["value"], decisions["tool_parser"]["status"]) == ("hermes", "proved")
+    assert (decisions["tool_parser"]["value"], decisions["tool_parser"]["status"]) == ("qwen3_json", "proved")
     assert decisions["reasoning_parser"]["status"] == "proved"
     receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}

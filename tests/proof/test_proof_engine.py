@@ -222,11 +222,11 @@ def test_a_parser_that_loses_plain_answers_is_incomplete(vllm: ParserWorker, ren
 
 
 def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker, renderer: Renderer) -> None:
-    """Calls in JSON between markers of nobody: a parser of bare JSON reads them, and is not chosen for it."""
+    """Calls in JSON between markers of nobody: a derived template reads them, not a parser of bare JSON."""
     text = texts.CHATML_JSON.replace("<tool_call>", "<anvil>").replace("</tool_call>", "</anvil>")
     fact = ask(vllm, renderer, text, CHATML[:2]).evidence()[0]
-    assert set(fact.value["liberal"]) == set(fact.value["reads"])
-    assert "hermes" not in fact.value["reads"]
+    assert {*fact.value["liberal"], "hf"} == {*fact.value["reads"]}
+    assert (fact.value["derived"], "hermes" in fact.value["reads"]) == (["tool_parser"], False)
 
 
 def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed, renderer: Renderer) -> None:

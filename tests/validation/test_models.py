@@ -17,11 +17,11 @@ from tools.demo_model.recipe import file_digests
 __all__ = ["desk"]
 # What each is made for, on vLLM and on mlx-lm; None where the engine has no parser for the format.
 PARSERS = {
-    "hermes": ("hermes", "json_tools"),
+    "hermes": ("qwen3_json", "json_tools"),
     "qwen3coder": ("qwen3_coder", "qwen3_coder"),
     "llama3": ("llama3_json", None),
     "mistral": ("mistral", "mistral"),
-    "glm": ("glm47", "glm47"),
+    "glm": ("glm45", "glm47"),
     "deepseek": ("deepseek_v3", None),
 }
 
