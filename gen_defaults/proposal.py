@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import Any
 
 from gen_defaults.sources.request import rendered
-from importer.engines.registries import Kind, Registry
+from importer.engines.registries import Registry
 from importer.signals.family import match
+from importer.signals.parser_markers import KINDS
 from importer.signals.tables import PARSERS, Table
 
-KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
 Row = Mapping[str, Any]
 
 

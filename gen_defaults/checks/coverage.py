@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 
 from gen_defaults.checks.finding import PARSERS, SAMPLING, CheckFinding, CheckSubject
-from importer.engines.registries import PINNED, Kind, Registry, RegistryEntry
+from importer.engines.registries import PINNED, Registry, RegistryEntry
 from importer.signals import name as pattern
 from importer.signals import tables
 from importer.signals.name import Name
+from importer.signals.parser_markers import KINDS
 
 BESIDE = ("modes", "sources", "notes")  # maps of the sampling table beside its families
 
@@ -106,9 +107,6 @@ def _misplaced(file: str, patterns: list[str]) -> Iterator[CheckFinding]:
         if pattern.length(after) > pattern.length(before):
             message = f"it stands after {before}, which is shorter, and LocalAI asks in the file's order"
             yield CheckFinding(file, after, message, "put the longest first")
-
-
-KINDS: dict[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
 
 
 def absent(subject: CheckSubject) -> Iterator[CheckFinding]:

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     proof, target = derived.proof, derived.target
     proved = Reason(
         TemplateReason.PROVED, cases=len(proof.passed), fields=proof.fields,
-        engine=f"{target.backend} {target.version}", frontend=target.frontend,
+        engine=target.engine, frontend=target.frontend,
     )  # fmt: skip
     show.note(render(proved))
     show.note(render(Reason(TemplateReason.LIMITS)))

@@ -95,6 +95,11 @@ class Target:
     guessed: str | None = None
     built_in: bool = False
 
+    @property
+    def engine(self) -> str:
+        """Return backend and version for people: ``vllm 0.33.0``."""
+        return f"{self.backend} {self.version}"
+
     def has(self, key: str, name: str) -> bool:
         """Return whether this engine version can load the parser."""
         return key not in self.parsers or name in self.parsers[key]

@@ -61,7 +61,7 @@ def _noted(key: str, decision: Decision, served: Sequence[str]) -> Decision:
 
 def _joined(reasoning: Decision, target: Target) -> Decision:
     """Return ``hf`` for the reasoning, too, in place of another parser."""
-    reason = Reason(PairReason.WITH_TOOLS, engine=_engine(target))
+    reason = Reason(PairReason.WITH_TOOLS, engine=target.engine)
     lost = RejectedCandidate(reasoning.value, Source.PROOF, reason)
     status: Status = "declared" if reasoning.status == "declared" else "proved"
     return Chosen(HF, status, (reason,), (lost, *reasoning.overruled))
@@ -69,11 +69,7 @@ def _joined(reasoning: Decision, target: Target) -> Decision:
 
 def _dropped(own: Decision, other: Decision, target: Target) -> Decision:
     """Return no parser in place of ``hf`` beside another parser; the user's own stays, with a warning."""
-    reason = Reason(PairReason.NOT_BESIDE, engine=_engine(target), parser=other.value)
+    reason = Reason(PairReason.NOT_BESIDE, engine=target.engine, parser=other.value)
     if own.status == "user":
         return replace(own, why=(*own.why, warning(reason)))
     return Undecided((reason,), (RejectedCandidate(HF, Source.PROOF, reason), *own.overruled))
-
-
-def _engine(target: Target) -> str:
-    return f"{target.backend} {target.version}"

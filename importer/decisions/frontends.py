@@ -40,7 +40,7 @@ def elsewhere(target: Target, key: str, name: str) -> Reason | None:
     other = RUST if target.frontend == PYTHON else PYTHON
     return Reason(
         FrontendReason.ELSEWHERE,
-        engine=f"{target.backend} {target.version}", field=key, parser=name,
+        engine=target.engine, field=key, parser=name,
         frontend=target.frontend, other=other,
     )  # fmt: skip
 
@@ -58,22 +58,18 @@ def settle(decisions: Mapping[str, Decision], target: Target) -> dict[str, Decis
         settled |= _together(settled[TOOL], settled[REASONING], target)
     noted = {key: _noted(decision, target) for key, decision in settled.items()}
     if target.guessed is not None and noted[REASONING].value is None:
-        guessed = Reason(FrontendReason.GUESSED, engine=_engine(target), parser=target.guessed)
+        guessed = Reason(FrontendReason.GUESSED, engine=target.engine, parser=target.guessed)
         noted[REASONING] = replace(noted[REASONING], why=(*noted[REASONING].why, warning(guessed)))
     return noted
 
 
 def _built_in(decision: Decision, target: Target) -> Decision:
     """Return no parser, with those that were chosen or rejected; the user's own stays, with a warning."""
-    reason = Reason(FrontendReason.BUILT_IN, engine=_engine(target))
+    reason = Reason(FrontendReason.BUILT_IN, engine=target.engine)
     if decision.status == "user":
         return replace(decision, why=(*decision.why, warning(reason)))
     lost = () if decision.value is None else (RejectedCandidate(decision.value, Source.PROOF, reason),)
     return KnownNone((reason,), (*lost, *decision.overruled))
-
-
-def _engine(target: Target) -> str:
-    return f"{target.backend} {target.version}"
 
 
 def _together(tool: Decision, reasoning: Decision, target: Target) -> dict[str, Decision]:
@@ -92,9 +88,7 @@ def _together(tool: Decision, reasoning: Decision, target: Target) -> dict[str, 
 
 def _joined(own: Decision, other: Decision, target: Target) -> Decision:
     """Return the other kind's parser for this kind, too; a user's own value stays, with a warning."""
-    reason = Reason(
-        FrontendReason.ONE_FOR_BOTH, parser=other.value, engine=f"{target.backend} {target.version}"
-    )
+    reason = Reason(FrontendReason.ONE_FOR_BOTH, parser=other.value, engine=target.engine)
     if own.status == "user":
         return replace(own, why=(*own.why, warning(reason)))
     status = "declared" if other.status == "user" else other.status

@@ -177,7 +177,7 @@ def _loadable(
 ) -> tuple[list[Evidence], tuple[RejectedCandidate, ...]]:
     """Return the claims with parsers that this engine version has, and the rejected others."""
     usable = [e for e in claims if e.value is not None and target.has(key, str(e.value))]
-    unknown = Reason(ParserReason.NOT_REGISTERED, engine=_engine(target), field=key)
+    unknown = Reason(ParserReason.NOT_REGISTERED, engine=target.engine, field=key)
     lacking = tuple(
         RejectedCandidate(e.value, e.source, elsewhere(target, key, str(e.value)) or unknown)
         for e in claims
@@ -283,7 +283,7 @@ def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[Reason, .
     if name not in forbidden:
         return _by_itself(name, proof, target)
     free = tuple(r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"])
-    reason = Reason(ParserReason.FORBIDDEN, engine=_engine(target), words=forbidden[name], free=free)
+    reason = Reason(ParserReason.FORBIDDEN, engine=target.engine, words=forbidden[name], free=free)
     return (warning(reason),)
 
 
@@ -323,7 +323,3 @@ def _unproved(target: Target) -> Reason:
     if not target.runs:
         return Reason(Unavailable.NOT_RUN_HERE, engine=target.backend)
     return Reason(Unavailable.NOT_INSTALLED, engine=target.backend)
-
-
-def _engine(target: Target) -> str:
-    return f"{target.backend} {target.version}"

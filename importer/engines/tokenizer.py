@@ -15,6 +15,16 @@ SCRIPT = Path(__file__).with_name("parser_worker") / "tokens.py"
 SECONDS = 60.0  # it takes 0.2 s, on vocabularies of a quarter of a million 1 s
 
 
+@cache
+def byte_of_character() -> dict[str, int]:
+    """Return the byte of each character in byte-level vocabularies; unprintable bytes stand past 255
+    (GPT-2).
+    """
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    moved = [byte for byte in range(256) if byte not in shown]
+    return {chr(b): b for b in shown} | {chr(256 + n): b for n, b in enumerate(moved)}
+
+
 @dataclass(frozen=True, slots=True)
 class Tokenized:
     """Texts after tokenization and back, and the use of the vocabulary.

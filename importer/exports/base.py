@@ -277,6 +277,20 @@ def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _string)
 
 
+def argument_value(text: str) -> Any:
+    """Return the value of a server's argument for its YAML: an object or a number where the server writes the
+    same word for it again, else the text.
+
+    ``true`` and ``false`` stay texts: vllm serve drops ``false`` in silence, where the command has --no-….
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    same = isinstance(value, dict) or (isinstance(value, int | float) and str(value) == text)
+    return value if same and not isinstance(value, bool) else text
+
+
 def yaml_text(data: Any, comments: Iterable[Reason]) -> str:
     """Return ``data`` as YAML below ``comments``, without invisible characters."""
     text = _dump(data, allow_unicode=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.exports.base import ExportComment, Exported, ExportRefused, Options, yaml_text
+from importer.exports.base import ExportComment, Exported, ExportRefused, Options, argument_value, yaml_text
 from importer.exports.sglang import served
 from importer.reasons import Reason
 
@@ -20,17 +19,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     data: dict[str, Any] = {"model-path": service.origin.model}
     for word in service.words:
         flag, equals, text = word.removeprefix("--").partition("=")
-        data[flag] = _value(text) if equals else True
+        data[flag] = argument_value(text) if equals else True
     name = f"{service.origin.name}.sglang.yaml"
     command = Reason(ExportComment.COMMAND, command=f"sglang serve --config {name}")
     return service.exported(name, yaml_text(data, [*service.comments, command]))
-
-
-def _value(text: str) -> Any:
-    """Return an object or a number where SGLang writes the same word for it again, else the text."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    same = isinstance(value, dict) or (isinstance(value, int | float) and str(value) == text)
-    return value if same and not isinstance(value, bool) else text

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document, Unstartable, invalid
-from importer.exports.base import ExportComment, Exported, ExportRefused, Options, yaml_text
+from importer.exports.base import ExportComment, Exported, ExportRefused, Options, argument_value, yaml_text
 from importer.exports.vllm import beside, served, with_files
 from importer.reasons import Reason
 
@@ -20,7 +19,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     data: dict[str, Any] = {"model": service.origin.model}
     for word in service.words:
         flag, equals, text = word.removeprefix("--").partition("=")
-        data[flag] = _value(text) if equals else True
+        data[flag] = argument_value(text) if equals else True
         # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
         if text.startswith("-") and "." in text:
             raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=flag, value=text))
@@ -28,16 +27,3 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     chosen = "".join(f"{variable}={value} " for variable, value in service.variables.items())
     command = Reason(ExportComment.COMMAND, command=f"{chosen}vllm serve --config {name}")
     return with_files(name, yaml_text(data, [*service.comments, command]), service)
-
-
-def _value(text: str) -> Any:
-    """Return an object or a number where vLLM writes the same words for it again, else the text.
-
-    ``false`` is never written: vllm serve drops it in silence, where the command has --no-….
-    """
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    same = isinstance(value, dict) or (isinstance(value, int | float) and str(value) == text)
-    return value if same and not isinstance(value, bool) else text

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeVar
 
 from importer.chat_template.samples import TemplateAnalysis
 from importer.config import home
@@ -19,6 +20,7 @@ from importer.proof.prompt_result import FrontendPrompts
 from importer.proof.result import JudgeReason, Proof
 from importer.sandbox.codec import codec_of
 
+Kept = TypeVar("Kept")
 ROOT = Path(__file__).resolve().parents[1]
 CODE = (
     "proof", "chat_template", "engines/parser_worker", "engines/parser_plugin", "engines/renderers",
@@ -41,17 +43,11 @@ def cached(
     ``derives`` is whether ``ask`` derives a response template even where a parser reads the calls.
     """
     path = home() / "cache" / "proofs" / f"{_key(analysis, tokens, declared, target, derives=derives)}.json"
-    try:
-        return Proof.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        pass
+    if (kept := _read(path, Proof.from_json)) is not None:
+        return kept
     proof = ask()
-    if _had_accident(proof):
-        return proof
-    try:
-        write_all({path: json.dumps(proof.to_json(), ensure_ascii=False)})
-    except DocumentError:
-        return proof  # an unwritable cache costs only time
+    if not _had_accident(proof):
+        _keep(path, proof.to_json())
     return proof
 
 
@@ -72,15 +68,26 @@ def cached_prompts(
         status = program.stat()
         digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())
     path = home() / "cache" / "prompts" / f"{digest.hexdigest()}.json"
-    try:
-        return tuple(map(FrontendPrompts.from_json, json.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        pass
+    kept = _read(path, lambda data: tuple(map(FrontendPrompts.from_json, data)))
+    if kept is not None:
+        return kept
     prompts = ask()
     if not any(one.failed is not None for one in prompts):
-        with suppress(DocumentError):  # an unwritable cache costs only time
-            write_all({path: json.dumps([one.to_json() for one in prompts], ensure_ascii=False)})
+        _keep(path, [one.to_json() for one in prompts])
     return prompts
+
+
+def _read(path: Path, parse: Callable[[Any], Kept]) -> Kept | None:
+    """Return what a file of the cache holds; ``None`` without one, or with one that is damaged."""
+    try:
+        return parse(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _keep(path: Path, data: Any) -> None:
+    with suppress(DocumentError):  # an unwritable cache costs only time
+        write_all({path: json.dumps(data, ensure_ascii=False)})
 
 
 def _had_accident(proof: Proof) -> bool:

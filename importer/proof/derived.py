@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from importer.chat_template.samples import TemplateAnalysis
+from importer.decisions.derived import HF
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.proof.completeness import complete
 from importer.proof.result import DerivedTemplate, ParserVerdict
-from importer.proof.template_proof import PARSER, prove_template, with_template
+from importer.proof.template_proof import prove_template, with_template
 from importer.proof.verdicts import Question, ask_parsers
-
-KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
+from importer.signals.parser_markers import KINDS
 
 
 def unread(verdicts: Mapping[str, Sequence[ParserVerdict]]) -> bool:
@@ -31,7 +31,7 @@ def parser_as_data(
 
     Raises EngineError("worker-failed").
     """
-    if not any(p.name == PARSER for p in parsers):
+    if not any(p.name == HF for p in parsers):
         return None
     proof = prove_template(analysis, tokens, [worker])
     if proof is None or not proof.complete:
@@ -53,8 +53,8 @@ def judged_as_data(
 
     Raises EngineError("worker-failed").
     """
-    of_kind = [p for p in parsers if p.kind == KINDS[questions[0].key] and p.name == PARSER]
+    of_kind = [p for p in parsers if p.kind == KINDS[questions[0].key] and p.name == HF]
     templated = [with_template(way, data.template) for way in ways]
-    others = [v for v in verdicts if v.parser != PARSER]
+    others = [v for v in verdicts if v.parser != HF]
     judged = [*others, *ask_parsers(questions, templated, of_kind, worker)]
     return tuple(sorted(judged, key=lambda verdict: not verdict.reads))

@@ -23,7 +23,7 @@ from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.parser_markers import closeness
+from importer.signals.parser_markers import KINDS, closeness
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
 # vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
@@ -38,7 +38,6 @@ MODES = {
     "InklingForConditionalGeneration": "inkling",
 }
 BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
-KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
 # Required cases: a parser that reads the template reads these; the others rank the parsers.
 NEEDED = {
     "tool_parser": ("one-call",),

@@ -15,23 +15,21 @@ from typing import Any, Protocol, runtime_checkable
 
 from importer.chat_template.cases import ANSWER, ONE
 from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis
+from importer.decisions.derived import HF
 from importer.engines.parsers import ParserQuestion, Reading, Replay, Tokens
+from importer.proof import verdicts
 from importer.proof.judge import judge_reasoning, judge_tool
 from importer.proof.response_template import ResponseTemplate, derive
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
 
-PARSER = "hf"
 SETTING = "response_template"
 RENAMED = "lookup_item_v2"
 BRACKETS = "Rue (2), {a}: [b]; c=d"
 CODE = 'Use f(x), g(y=1), {"name": "x"} or [1, 2];\nh(z) in <b>bold</b>'
 # A broken call beside a good one: no delimiter can tell where a text without its end stops.
 SPARED = ("broken-beside",)
-STREAMED = {
-    "one-call", "parallel", "nested", "narrated", "non-ascii", "no-call", "thinking-call",
-    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain", "code",
-}  # fmt: skip
+STREAMED = frozenset({*verdicts.STREAMED, "code"})
 KINDS = {"tool_calls": "tool_parser", "thinking": "reasoning_parser"}
 
 
@@ -157,13 +155,13 @@ def _questions(fields: Sequence[str], analysis: TemplateAnalysis) -> Iterator[_Q
     tools, reasons = "tool_parser" in fields, "reasoning_parser" in fields
     if tools:
         samples = [_behind_reasoning(s) for s in analysis.samples if s.tools]
-        yield _Question(ParserQuestion(PARSER), (*samples, *variants(samples)))
+        yield _Question(ParserQuestion(HF), (*samples, *variants(samples)))
     if reasons:
         plain = tuple(s for s in analysis.samples if not s.tools)
-        yield _Question(ParserQuestion(None, PARSER), plain)
+        yield _Question(ParserQuestion(None, HF), plain)
     if tools and reasons:
         both = tuple(s for s in analysis.samples if s.case == "thinking-call")
-        yield _Question(ParserQuestion(PARSER, PARSER), both)
+        yield _Question(ParserQuestion(HF, HF), both)
 
 
 def _behind_reasoning(sample: Sample) -> Sample:

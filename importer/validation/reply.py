@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache
 from typing import Any
 
+from importer.engines.tokenizer import byte_of_character
 from importer.reasons import Reason
 from importer.validation.errors import AnswerFailure, ReplyError
 
@@ -335,20 +335,10 @@ def _token(entry: Any, *, spelled: bool) -> bytes:
         return bytes(data)
     if not isinstance(token, str):
         return b""
-    alphabet = _alphabet()
+    alphabet = byte_of_character()
     if spelled and all(c in alphabet for c in token):
         return bytes(alphabet[c] for c in token)
     return token.replace(SPACE, " ").encode("utf-8", "replace")
-
-
-@cache
-def _alphabet() -> dict[str, int]:
-    """Return the byte of each character in byte-level vocabularies; unprintable bytes stand past 255
-    (GPT-2).
-    """
-    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    moved = [byte for byte in range(256) if byte not in shown]
-    return {chr(b): b for b in shown} | {chr(256 + n): b for n, b in enumerate(moved)}
 
 
 def error_message(data: Any) -> str:

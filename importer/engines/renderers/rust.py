@@ -29,6 +29,7 @@ from importer.engines.parsers import Tokens
 from importer.engines.process import SUPERVISOR, lifeline
 from importer.engines.ready import LOOPBACK, free_port
 from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused
+from importer.engines.tokenizer import byte_of_character
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
@@ -185,20 +186,12 @@ def text_of(ids: Sequence[int]) -> str:
 @cache
 def _alphabet() -> tuple[int, ...]:
     """Return the byte of each id: byte-level vocabularies list printable bytes first, by their character."""
-    return tuple(byte for _, byte in sorted((character, byte) for byte, character in _characters().items()))
-
-
-@cache
-def _characters() -> dict[int, str]:
-    """Return the character of each byte in byte-level vocabularies, as GPT-2 published it."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {b: chr(b) for b in printable} | {b: chr(256 + n) for n, b in enumerate(others)}
+    return tuple(byte for _, byte in sorted(byte_of_character().items()))
 
 
 def _write(folder: Path, tokens: Tokens) -> None:
     """Write the files that the program reads of a model."""
-    vocabulary = {character: n for n, character in enumerate(sorted(_characters().values()))}
+    vocabulary = {character: n for n, character in enumerate(sorted(byte_of_character()))}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
     tokenizer: dict[str, Any] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
