@@ -13,11 +13,13 @@ from importer.config import now
 from importer.errors import ServiceError
 from importer.storage import tables
 from importer.storage.ids import fresh
+from importer.storage.wakeups import signal
 
 Kind = Literal["import", "imports", "validation"]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
 ENDED = ("succeeded", "failed", "cancelled")
+WAKING = ("queued", *ENDED)  # events after which a process may have a job to claim
 J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 
 
@@ -226,6 +228,8 @@ def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -
     text = json.dumps({"attempt": job.attempt, **data})
     row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": text}
     connection.execute(insert(tables.events).values(**row, at=now()))
+    if kind in WAKING:
+        signal(connection)
 
 
 def events(connection: Connection, job: Job, after: int, limit: int) -> list[dict[str, Any]]:

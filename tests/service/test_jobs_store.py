@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -20,30 +20,14 @@ from importer.storage import executors, jobs, migrations, queue, tables
 from importer.storage.database import Database
 from importer.storage.documents import Filters
 from importer.storage.executors import Executor, LeaseMonitor
-from importer.storage.jobs import Job, Kind
 from importer.storage.migrations import NUMBERED, migrate
-from tests.postgres import Postgres, postgres
+from tests.postgres import postgres
+from tests.storing import asked, claim, claimed, database, empty, worker
 
-__all__ = ["postgres"]
+__all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 MANY = 8  # threads
 OLD = Path(__file__).parents[1] / "fixtures" / "databases" / "gallery_3.sql"
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A database without tables."""
-    kept = request.param == "postgresql"
-    server: Postgres | None = request.getfixturevalue("postgres") if kept else None
-    database = Database(server.fresh() if server else f"sqlite:///{tmp_path / 'gallery.sqlite'}")
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def database(empty: Database) -> Database:
-    migrate(empty)
-    return empty
 
 
 def at_once(work: Callable[[int], Any]) -> list[Any]:
@@ -56,30 +40,6 @@ def at_once(work: Callable[[int], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(MANY) as pool:
         return [*pool.map(one, range(MANY))]
-
-
-def asked(database: Database, kind: Any, **said: Any) -> Job:
-    with database.writing() as connection:
-        return jobs.create(connection, kind, {}, "ann", **said)
-
-
-def worker(database: Database, name: str, device: str | None = None, **more: Any) -> Executor:
-    """A process that has sent its first heartbeat."""
-    said = {"engines": ("mlx",), "version": "2", **more}
-    one = Executor(name, "here", "vm", 1, "", 0.0, device=device, **said)
-    with database.writing() as connection:
-        executors.heartbeat(connection, one)
-    return one
-
-
-def claim(database: Database, one: Executor, kind: Kind = "validation") -> Job | None:
-    with database.writing() as connection:
-        return queue.claim(connection, one, kind)
-
-
-def claimed(database: Database, one: Executor, kind: Kind = "validation") -> str | None:
-    found = claim(database, one, kind)
-    return None if found is None else found.id
 
 
 def test_the_tables_are_what_queries_see(database: Database) -> None:
