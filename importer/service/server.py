@@ -108,12 +108,15 @@ def _bound(one: socket.socket, place: Any) -> socket.socket:
     return one
 
 
+TICK = 1.0  # seconds between two updates of the header Date
 GRACE = 10  # seconds that requests have to end when the server does
 LOG = logging.getLogger("importer")
 
 
 class ImporterServer(uvicorn.Server):
     """A server that ends event streams first, and freezes objects of the start for the garbage collector."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[Any] | None = None) -> None:
         """Start, and freeze the present objects: a collection of them took a tenth of a second."""
@@ -123,6 +126,13 @@ class ImporterServer(uvicorn.Server):
         if self.started:
             host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
             LOG.info("listening on http://%s:%s", host, sockets[0].getsockname()[1] if sockets else "")
+
+    async def main_loop(self) -> None:
+        """Wait for a signal; update the header ``Date`` once a second, in place of ten looks a second."""
+        self._signalled, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._signalled.wait(), TICK)
 
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
         """End the watchers' streams, then shut down."""
@@ -134,6 +144,8 @@ class ImporterServer(uvicorn.Server):
         app = self.config.app
         app.state.ending = True  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._signalled.set)
 
 
 def serve(settings: Settings) -> None:
