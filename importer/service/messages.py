@@ -35,7 +35,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "not-cached": "Start the server once without HF_HUB_OFFLINE.",
     "bad-weights": "Leave exact_fit out; no engine can be trusted with these weights either.",
     "exists": "Choose another name.",
-    "conflict": "Nothing was changed: ask again with 'take', 'mine' or 'theirs' (what this import says).",
+    "conflict": "Nothing was changed: send 'take' for all values, or 'on_conflict' with a choice for each key: 'mine' or 'theirs'.",
     "not-a-folder": "Check the server's folders.",
     "cannot-write": "Free space on the server; nothing was left behind.",
     "no-such-document": "See /v1/configs for what there is.",

@@ -132,22 +132,22 @@ def leased(job: Job) -> list[ColumnElement[bool]]:
     return [J.id == job.id, J.attempt == job.attempt, J.claims == job.claims, executor, J.state.in_(OPEN)]
 
 
-def begin(connection: Connection, job: Job, step: str) -> bool:
-    """Record that a step begins; false where the job is no longer leased to its process."""
+def begin(connection: Connection, job: Job, step: str, number: int = 1, of: int = 1) -> bool:
+    """Record that a step begins, ``number`` of so many; false where the job is no longer leased."""
     started = func.coalesce(J.started_at, now())
     row = {"state": "running", "step": step, "says": None, "started_at": started}
     if connection.execute(update(tables.jobs).where(*leased(job)).values(row)).rowcount == 0:
         return False
-    note(connection, job, "step", {"step": step})
+    note(connection, job, "step", {"step": step, "number": number, "of": of})
     _root_begins(connection, job)
     return True
 
 
-def report(connection: Connection, job: Job, text: str) -> None:
-    """Record progress within a step."""
+def report(connection: Connection, job: Job, text: str, figures: Mapping[str, Any]) -> None:
+    """Record progress within a step: its text, the step, and what is done of how much."""
     leased_row = update(tables.jobs).where(*leased(job), J.state == "running")
     if connection.execute(leased_row.values(says=text)).rowcount:
-        note(connection, job, "progress", {"says": text})
+        note(connection, job, "progress", {"says": text, **figures})
 
 
 def end(
@@ -265,13 +265,29 @@ def _root_ends(connection: Connection, job: Job) -> None:
     if job.root == job.id:
         return
     states = counts(connection, job.root)
+    root = get(connection, job.root)
+    note(connection, root, "progress", _list_progress(states))
     if any(states.get(state) for state in OPEN):
         return
     worst: State = next((s for s in ("failed", "cancelled") if states.get(s)), "succeeded")
-    root = get(connection, job.root)
     mine = update(tables.jobs).where(J.id == root.id, J.state.in_(OPEN))
     connection.execute(mine.values(state=worst, ended_at=now(), result=json.dumps(states)))
     note(connection, root, worst, {"result": states})
+
+
+def _list_progress(states: Mapping[str, int]) -> dict[str, Any]:
+    """Return how many jobs of a list have ended, of how many, and how."""
+    done, total = sum(states.get(state, 0) for state in ENDED), sum(states.values())
+    passed = states.get("succeeded", 0)
+    text = f"{done} of {total}"
+    return {
+        "says": text,
+        "done": done,
+        "total": total,
+        "unit": "items",
+        "passed": passed,
+        "failed": done - passed,
+    }
 
 
 def read(row: Mapping[str, Any] | Any) -> Job:

@@ -1,7 +1,7 @@
 """Turns: which waiting job is next, so that no caller and no list waits for the whole list of another.
 
 Single jobs come before jobs of lists, since a person waits for them. After ``BURST`` single jobs in a row a
-waiting list has a turn, so no list starves. In both lanes the caller whose last turn is the longest ago is next.
+waiting list has a turn, so no list starves. In both lanes the caller with the oldest last turn is next.
 The same holds for the lists of one caller. A new caller or list is next at once.
 """
 

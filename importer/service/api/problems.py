@@ -161,11 +161,13 @@ ALWAYS = (
 )
 
 
+LOCATION = {"Location": {"description": "where the job is", "schema": {"type": "string"}}}
+
+
 def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
     """Return the response 202 of a job; ``failing`` describes a failure that clients have to handle."""
     description = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
-    header = {"description": "where the job is", "schema": {"type": "string"}}
-    return {202: {"description": description, "headers": {"Location": header}}}
+    return {202: {"description": description, "headers": LOCATION}}
 
 
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:

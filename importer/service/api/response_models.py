@@ -81,7 +81,8 @@ JOB: JsonDict = {
     "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
     "message": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1,
     "by": "ann", "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
-    "counts": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
+    "counts": None,
+    "refused": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
     "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
 }  # fmt: skip
 CANDIDATES = [
@@ -109,6 +110,25 @@ CONFIG: JsonDict = {
 }  # fmt: skip
 
 
+class RefusedLine(BaseModel):
+    """A line of a list that was refused; the others were accepted."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    error: Problem
+
+
+class LineResult(BaseModel):
+    """The result of one line of a list: a job, or the problem for that it was refused."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    status: int = Field(description="the status that the line alone would have had")
+    job: str | None
+    href: str | None = Field(description="where its job is")
+    error: Problem | None
+
+
 class Job(BaseModel):
     """A job: its request, its progress and its result."""
 
@@ -128,6 +148,12 @@ class Job(BaseModel):
     device: str | None
     parent: str | None = Field(description="the list that it belongs to")
     counts: dict[str, int] | None = Field(default=None, description="of a list: its jobs by state")
+    refused: list[RefusedLine] | None = Field(
+        default=None, description="of a list: the lines that were refused and have no job"
+    )
+    lines: list[LineResult] | None = Field(
+        default=None, description="in the answer to a list: the result of each line"
+    )
     created_at: str
     started_at: str | None
     ended_at: str | None
@@ -276,8 +302,11 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
         links["config"] = f"/v1/configs/{job.config}"
     shown = ("id", "kind", "state", "step", "config", "request", "result", "attempt", "by")
     times = ("device", "created_at", "started_at", "ended_at")
+    request = {key: value for key, value in job.request.items() if key != "refused"}
     return {
         **{key: getattr(job, key) for key in (*shown, *times)},
+        "request": request,
+        "refused": job.request.get("refused"),
         "message": job.says,
         "error": None if job.error is None else _error(job.error),
         "parent": None if job.root == job.id else job.root,
