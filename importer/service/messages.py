@@ -74,6 +74,8 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-directories": "Import from the Hub, or have the server's operator allow that folder.",
     "body-too-large": "Send less at once.",
     "wrong-type": "Send {wanted}.",
+    "unknown-parameter": "Near names: {near}; /openapi.json has all.",
+    "too-many-connections": "Try again in {seconds} s.",
     "too-many": "Wait {seconds} s and try again.",
     "too-slow": "Send it at once; the server's operator can allow a large one more time.",
     "busy": "Try again in {seconds} s, or import: a job waits for its turn.",

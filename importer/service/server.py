@@ -108,6 +108,7 @@ def _bound(one: socket.socket, place: Any) -> socket.socket:
     return one
 
 
+RESERVE = 100  # connections above the limit that get a problem, or the answer to a health check
 TICK = 1.0  # seconds between two updates of the header Date
 GRACE = 10  # seconds that requests have to end when the server does
 LOG = logging.getLogger("importer")
@@ -153,13 +154,15 @@ def serve(settings: Settings) -> None:
     telemetry.begin(settings)
     _check(settings)
     sockets = listening(settings.host, settings.port)
+    app = create(settings)
     config = uvicorn.Config(
-        create(settings), host=settings.host, port=settings.port, log_config=None, access_log=False,
+        app, host=settings.host, port=settings.port, log_config=None, access_log=False,
         server_header=False, timeout_graceful_shutdown=GRACE, lifespan="on", ws="none",
-        http=patience(settings.body_seconds), limit_concurrency=settings.connections,
+        http=patience(settings.body_seconds), limit_concurrency=settings.connections + RESERVE,
         proxy_headers=bool(settings.trusted_proxy), forwarded_allow_ips=settings.trusted_proxy,
     )  # fmt: skip
     server = ImporterServer(config)
+    app.state.connections = server.server_state.connections
     with suppress(
         KeyboardInterrupt, SystemExit
     ):  # the signal that ended it, once more; that it did not start

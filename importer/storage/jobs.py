@@ -93,25 +93,52 @@ def get(connection: Connection, ident: str) -> Job:
     return read(row)
 
 
-def page(
-    connection: Connection, limit: int, *, before: str | None = None, states: Sequence[str] = (),
-    kind: str | None = None, config: str | None = None, root: str | None = None,
-) -> list[Job]:  # fmt: skip
-    """Return the newest jobs, those before an id; of ``root`` its own ones in their order.
+@dataclass(frozen=True, slots=True)
+class JobFilters:
+    """Which jobs a list has: those of ``root``; else jobs of lists are left out, unless a document is named.
 
-    Jobs of lists are left out, unless a document is named.
+    ``since`` selects jobs that were created, begun or ended at that time or later.
     """
-    query = select(*COLUMNS)
-    if root is None:
-        query = query.where(*([J.root == J.id] if config is None else [])).order_by(J.id.desc())
-        query = query if before is None else query.where(J.id < before)
-    else:
-        query = query.where(J.root == root, J.id != root).order_by(J.place)
-        query = query if before is None else query.where(J.place > int(before))
-    query = query.where(J.state.in_(states)) if states else query
-    query = query if kind is None else query.where(J.kind == kind)
-    query = query if config is None else query.where(J.config == config)
+
+    states: Sequence[str] = ()
+    kind: str | None = None
+    config: str | None = None
+    root: str | None = None
+    since: str | None = None
+
+    @property
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions of the rows."""
+        found = [column == value for column, value in ((J.kind, self.kind), (J.config, self.config)) if value]
+        if self.root is not None:
+            found += [J.root == self.root, J.id != self.root]
+        elif self.config is None:
+            found.append(J.root == J.id)
+        if self.states:
+            found.append(J.state.in_(self.states))
+        if self.since is not None:
+            found.append(func.coalesce(J.ended_at, J.started_at, J.created_at) >= self.since)
+        return found
+
+
+def page(
+    connection: Connection, limit: int, filters: JobFilters | None = None, *, behind: str | None = None,
+    oldest_first: bool = False,
+) -> list[Job]:  # fmt: skip
+    """Return the newest jobs, those behind an id; of a list its jobs in their order, those behind a place."""
+    chosen = filters or JobFilters()
+    column: ColumnElement[Any] = J.id if chosen.root is None else J.place
+    forward = oldest_first or chosen.root is not None
+    query = select(*COLUMNS).where(*chosen.conditions).order_by(column if forward else column.desc())
+    if behind is not None:
+        place = behind if chosen.root is None else int(behind)
+        query = query.where(column > place if forward else column < place)
     return [read(row) for row in connection.execute(query.limit(limit)).mappings()]
+
+
+def total(connection: Connection, filters: JobFilters) -> int:
+    """Return how many jobs a list has in all."""
+    return connection.execute(select(func.count(J.id)).where(*filters.conditions)).scalar_one()
 
 
 def newest(connection: Connection, kind: Kind, limit: int) -> list[Job]:

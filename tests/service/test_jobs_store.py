@@ -99,7 +99,7 @@ def test_a_gallery_that_the_old_version_left_in_the_middle_goes_on(tmp_path: Pat
         with database.reading() as connection:
             found = {job.id: job for job in jobs.page(connection, 99)}
             [root] = [job for job in found.values() if job.kind == "imports"]
-            begun, waits = jobs.page(connection, 99, root=root.id)
+            begun, waits = jobs.page(connection, 99, jobs.JobFilters(root=root.id))
         assert sorted(job.state for job in found.values()) == ["failed", "queued", "running", "succeeded"]
         one = worker(database, "a", "vm/gpu", engines=("vllm",))
         with database.writing() as connection:

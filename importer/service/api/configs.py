@@ -21,14 +21,15 @@ from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import Edit, edit
 from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.api.problems import problems
-from importer.service.api.request_models import Spoken, Text, json_object, merged
+from importer.service.api.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
+from importer.service.api.request_models import Spoken, json_object, merged
 from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import State, losses
+from importer.service.publication_state import losses
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
 from importer.storage import published
-from importer.storage.documents import Filters, Summary
+from importer.storage.documents import Summary
 
 router = APIRouter(prefix="/v1/configs", tags=["configs"])
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
@@ -59,25 +60,26 @@ PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT
 def listed(
     at: AtDesk,
     who: Reader,
+    filters: DocumentFilters,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[str, Query(max_length=200)] = "",
-    state: Annotated[list[State] | None, Query()] = None,
-    family: Annotated[str | None, Query(max_length=200)] = None,
-    backend: Annotated[str | None, Query(max_length=200)] = None,
-    q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
+    cursor: Annotated[str, Query(max_length=MAX_CURSOR)] = "",
+    sort: Annotated[Sort, Query(description="the order; with `-` the last first")] = "name",
 ) -> Response:
-    """List documents by name. Pages continue with `cursor`; `total` counts all documents of the filters."""
+    """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
     del who
-    filters = Filters(state or (), family, backend, q)
-    summaries = at.gallery.page(filters, limit + 1, cursor)
+    summaries = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
     more = len(summaries) > limit
     return json_answer(
         {
             "items": [config_json(one) for one in summaries[:limit]],
             "total": at.gallery.count(filters),
-            "next": summaries[limit - 1].name if more else None,
+            "next": _cursor(sort, summaries[limit - 1]) if more else None,
         }
     )
+
+
+def _cursor(sort: Sort, last: Summary) -> str:
+    return cursor_of(sort, getattr(last, sort.removeprefix("-")), last.name)
 
 
 @router.get(

@@ -51,7 +51,14 @@ class Shown(BaseModel):
     revoked_at: str | None
 
 
-class KeyEntry(BaseModel):
+class ApiKeys(BaseModel):
+    """All API keys."""
+
+    items: list[Shown]
+    total: int
+
+
+class AuditEntry(BaseModel):
     """One entry of the audit log."""
 
     id: int
@@ -61,6 +68,14 @@ class KeyEntry(BaseModel):
     subject: str | None
     details: dict[str, Any]
     request: str | None
+
+
+class AuditLog(BaseModel):
+    """A page of the audit log, the newest entries first."""
+
+    items: list[AuditEntry]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
 
 
 @router.post(
@@ -93,12 +108,13 @@ def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) ->
     return members | {"key": key}
 
 
-@router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")
-def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
+@router.get("/keys", response_model=ApiKeys, responses=problems(), summary="All API keys")
+def listed(at: AtDesk, who: Admin) -> dict[str, Any]:
     """List all keys without their secrets, which are not stored."""
     del who
     with at.database.reading() as connection:
-        return keys.listed(connection)
+        found = keys.listed(connection)
+    return {"items": found, "total": len(found)}
 
 
 @router.delete("/keys/{key}", status_code=204, responses=problems("no-such-key"), summary="Revoke an API key")
@@ -109,16 +125,16 @@ def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
     return Response(status_code=204)
 
 
-@router.get(
-    "/audit", response_model=list[KeyEntry], responses=problems(), summary="The audit log, newest first"
-)
+@router.get("/audit", response_model=AuditLog, responses=problems(), summary="The audit log, newest first")
 def log(
     at: AtDesk,
     who: Admin,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
-) -> list[dict[str, Any]]:
-    """Return every change: who, when, what, on which request."""
+    cursor: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+) -> dict[str, Any]:
+    """Return every change: who, when, what, on which request. Pages continue with `cursor`."""
     del who
     with at.database.reading() as connection:
-        return audit.page(connection, limit, before)
+        entries, total = audit.page(connection, limit + 1, cursor), audit.total(connection)
+    behind = entries[limit - 1]["id"] if len(entries) > limit else None
+    return {"items": entries[:limit], "total": total, "next": None if behind is None else str(behind)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from importer.service.api.response_models import JOBS, Problem
 METHODS = ("get", "put", "post", "patch", "delete")
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 JSON = "application/json"
+OF_FASTAPI = ("HTTPValidationError", "ValidationError")  # its own 422, for that importer has problems
 DATA = {"type": "object", "title": "Data", "description": "A document's data, or a change of them"}
 NEEDS_MATCH = ("put", "patch", "delete")
 
@@ -29,6 +30,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= problem.pop("$defs", {}) | {"Problem": problem, "Data": DATA}
+        for name in OF_FASTAPI:
+            schemas.pop(name, None)
+        _times(schemas)
         schemas["Job"]["examples"] = [*JOBS.values()]
         for method, operation in _operations(document):
             _problems(operation)
@@ -41,6 +45,16 @@ def describe(app: FastAPI) -> dict[str, Any]:
                 operation["security"] = [{}, *operation["security"]]  # on loopback no key is required
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _times(schemas: Mapping[str, Any]) -> None:
+    """Give the format of RFC 3339 to every property that is a time: ``at``, and what ends with it."""
+    for schema in schemas.values():
+        for name, one in schema.get("properties", {}).items():
+            if name == "at" or name.endswith("_at"):
+                for text in (one, *one.get("anyOf", ())):
+                    if text.get("type") == "string":
+                        text["format"] = "date-time"
 
 
 def methods(app: FastAPI, path: str) -> list[str]:

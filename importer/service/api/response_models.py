@@ -164,6 +164,7 @@ class Jobs(BaseModel):
     """A page of jobs, the newest first; of a list in its order."""
 
     items: list[Job]
+    total: int
     next: str | None = Field(description="the cursor of the next page")
 
 
