@@ -1,4 +1,4 @@
-"""Requests at a steady rate while a list of 200 imports runs, and a single import that does not wait for it."""
+"""Requests at a steady rate while a list of 200 imports runs, and a single import that overtakes it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +25,7 @@ from tests.storing import asked, claim, database, empty, worker
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+ROOT = Path(__file__).parents[2]
 NONE = Limits(Keep(), Keep(), Keep(), Keep())
 OLD = "2020-01-01T00:00:00+00:00"
 LISTED = {
@@ -190,3 +195,51 @@ def test_a_run_that_ends_early_goes_on_with_the_next(
     assert retention.run(database, limits)["jobs"] == 3
     with database.reading() as connection:
         assert retention.removed(connection)["jobs"] == 5
+
+
+KILLED = """
+import os, signal, sys
+from importer.storage import retention
+from importer.storage.database import Database
+from importer.storage.retention import Keep, Limits
+kind, when, calls = sys.argv[2], sys.argv[3], [0]
+retention.BATCH = 2
+real = retention._count
+def count(connection, what, number):
+    real(connection, what, number)
+    if what == kind:
+        calls[0] += 1
+        if calls[0] == 2 or when == "first":
+            os.kill(os.getpid(), signal.SIGKILL)
+retention._count = count
+retention.run(Database(sys.argv[1]), Limits(*(Keep(days=1) for _ in range(4))))
+"""
+
+
+@pytest.mark.parametrize("when", ["first", "second"])
+@pytest.mark.parametrize("kind", ["jobs", "versions"])
+def test_a_run_that_is_killed_deletes_a_batch_or_nothing_of_it(
+    database: Database, kind: str, when: str
+) -> None:
+    """The process dies in the transaction of its first or second batch of a kind."""
+    for _ in range(3):
+        ended(database, list_of=2)
+    with_versions(database, "m", 7)
+    table = {"jobs": tables.jobs, "versions": tables.versions}[kind]
+    aged(database, tables.jobs, ended_at=OLD)
+    before = number(database, table)
+    url = database.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    died = subprocess.run([sys.executable, "-c", KILLED, url, kind, when], check=False, cwd=ROOT)
+    left = number(database, table)
+    assert died.returncode == -signal.SIGKILL
+    batch = {"jobs": 2 * 3, "versions": 2}[kind]
+    assert left == before - (batch if when == "second" else 0)
+    with database.reading() as connection:
+        hashes = connection.execute(select(tables.versions.c.receipt_hash)).scalars().all()
+        assert len(receipts.texts(connection, hashes)) == len(hashes)
+        roots = set(connection.execute(select(tables.jobs.c.id)).scalars())
+        assert set(connection.execute(select(tables.events.c.root)).scalars()) <= roots
+    retention.run(database, Limits(*(Keep(days=1) for _ in range(4))))
+    assert number(database, tables.jobs) == number(database, tables.events) == 0
+    assert kept(database, "m") == [7, 6]
+    assert number(database, tables.receipts) == 2
