@@ -22,7 +22,7 @@ from importer.storage.documents import Filters
 from importer.storage.executors import Executor, LeaseMonitor
 from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import postgres
-from tests.storing import asked, claim, claimed, database, empty, worker
+from tests.storing import asked, claim, claimed, database, empty, raw, worker
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -50,14 +50,6 @@ def test_the_tables_are_what_queries_see(database: Database) -> None:
             c.name for c in table.primary_key
         ]
     assert migrate(database) == []
-
-
-def raw(database: Database, table: str, **row: Any) -> None:
-    """Insert a row as another version of the importer did."""
-    names = ", ".join(f'"{name}"' for name in row)
-    values = ", ".join(f":{name}" for name in row)
-    with database.writing() as connection:
-        connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
 
 
 @pytest.mark.parametrize("number", [n for n in NUMBERED if n < 4])
