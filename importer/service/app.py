@@ -61,8 +61,8 @@ def create(settings: Settings) -> FastAPI:
 
 
 def _id(route: APIRoute) -> str:
-    """Return the operation id for generated clients, such as ``configs_approve``."""
-    return f"{route.tags[0]}_{route.name}"
+    """Return the operation id for generated clients, such as ``documents_list``."""
+    return f"{route.tags[0]}_{route.name.rstrip('_')}"  # with '_' where a name is Python's own
 
 
 @asynccontextmanager

@@ -9,13 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from importer.service import messages
 from importer.service.api.problems import example
 from importer.service.app import create
 from importer.service.settings import Settings
-from tests.serving import Service, fresh, problem, running, service
+from tests.serving import Service, events, fresh, problem, running, service
 
 __all__ = ["service"]
 METHODS = ("get", "put", "post", "patch", "delete")
@@ -181,6 +182,23 @@ def test_times_have_a_format(described: dict[str, Any]) -> None:
         p for p in described["paths"]["/v1/configs"]["get"]["parameters"] if p["name"] == "updated_since"
     ]
     assert "date-time" in json.dumps(since)
+
+
+def test_events_match_their_schemas(service: Service, described: dict[str, Any]) -> None:
+    body = {"references": ["acme/base", "acme/none"], "backend": "vllm"}
+    job = service.client.post("/v1/imports", json=body).json()["id"]
+    service.ended(job)
+    stream = described["paths"]["/v1/jobs/{job}/events"]["get"]["responses"]["200"]["content"][
+        "text/event-stream"
+    ]
+    with service.client.stream("GET", f"/v1/jobs/{job}/events") as answer:
+        found = [*events(answer)]
+    assert {one["event"] for one in found} == {"queued", "step", "progress", "succeeded", "failed"}
+    for one in found:
+        schema = {**stream["x-event-data"][one["event"]], "components": described["components"]}
+        jsonschema.validate(one["data"], schema)
+        name = schema["$ref"].rpartition("/")[2]
+        assert one["data"].keys() <= described["components"]["schemas"][name]["properties"].keys()
 
 
 def test_every_operation_has_a_name_of_its_own(described: dict[str, Any]) -> None:

@@ -67,7 +67,7 @@ class GalleryPage(BaseModel):
     responses=problems(),
     summary="What is published, and what is not",
 )
-def shown(
+def list_(
     request: Request,
     at: AtDesk,
     who: Reader,

@@ -55,7 +55,7 @@ ASKING = (
     ),
     summary="Import a model, or a list of models",
 )
-def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
+def create(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
     """Queue an import and answer at once with its job; `Location` names it. A list is one job with a job for
     each reference.
 

@@ -12,10 +12,11 @@ from fastapi.responses import Response, StreamingResponse
 
 from importer.errors import ServiceError
 from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.job_events import BY_TYPE
 from importer.service.api.problems import accepted, problems
 from importer.service.api.query import JobSort, Since, utc
 from importer.service.api.request_models import Import, Retry
-from importer.service.api.response_models import JOBS, Job, Jobs, JobState, event_json, job_json
+from importer.service.api.response_models import JOBS, Job, JobPage, JobState, event_json, job_json
 from importer.service.idempotency import AskedOnce
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller, admitted, need_approval
@@ -36,12 +37,12 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 
 @router.get(
     "",
-    response_model=Jobs,
+    response_model=JobPage,
     response_model_exclude_unset=True,
     responses=problems(),
-    summary="Jobs, the newest first",
+    summary="JobPage, the newest first",
 )
-def listed(
+def list_(
     at: AtDesk,
     who: Reader,
     limit: Limit = 50,
@@ -83,7 +84,7 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     responses=SHOWN | problems("no-such-job"),
     summary="One job",
 )
-def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+def get_(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     """Return a job with its state, its step and its result."""
     del who
     with at.database.reading() as connection:
@@ -95,7 +96,10 @@ def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     "/{job}/events",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events"},
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "x-event-data": BY_TYPE}},
+            "description": "Events; x-event-data has the schema of `data` for each type",
+        },
         204: {"description": "It has ended, and nothing is new"},
         **problems("no-such-job"),
     },

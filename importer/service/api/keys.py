@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1", tags=["admin"])
 Scope = Literal["read", "import", "approve", "publish", "admin"]
 
 
-class KeyRequest(Body):
+class ApiKeyRequest(Body):
     """A key to be made."""
 
     model_config = ConfigDict(
@@ -33,14 +33,14 @@ class KeyRequest(Body):
     scopes: list[Scope] = Field(default=["read"], min_length=1)
 
 
-class Made(BaseModel):
+class CreatedApiKey(BaseModel):
     """A new key; it is shown this once, ``id`` in the list of keys, too."""
 
     id: str
     key: str
 
 
-class Shown(BaseModel):
+class ApiKey(BaseModel):
     """A key without its secret."""
 
     id: str
@@ -54,7 +54,7 @@ class Shown(BaseModel):
 class ApiKeys(BaseModel):
     """All API keys."""
 
-    items: list[Shown]
+    items: list[ApiKey]
     total: int
 
 
@@ -81,11 +81,13 @@ class AuditLog(BaseModel):
 @router.post(
     "/keys",
     status_code=201,
-    response_model=Made,
+    response_model=CreatedApiKey,
     responses=problems("key-made", "key-reused"),
     summary="Make an API key",
 )
-def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
+def create_key(
+    body: ApiKeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce
+) -> dict[str, Any]:
     """Create a key. With an `Idempotency-Key` one key is made; its secret is shown only once.
 
     Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and reject,
@@ -100,7 +102,7 @@ def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: Asked
     raise ServiceError("key-made", key=made["id"])
 
 
-def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
+def _made(body: ApiKeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
     with at.database.writing() as connection:
         key = keys.create(connection, body.name, body.scopes, doing)
         members = {"id": key.split("_")[1]}
@@ -109,7 +111,7 @@ def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) ->
 
 
 @router.get("/keys", response_model=ApiKeys, responses=problems(), summary="All API keys")
-def listed(at: AtDesk, who: Admin) -> dict[str, Any]:
+def list_keys(at: AtDesk, who: Admin) -> dict[str, Any]:
     """List all keys without their secrets, which are not stored."""
     del who
     with at.database.reading() as connection:
@@ -118,7 +120,7 @@ def listed(at: AtDesk, who: Admin) -> dict[str, Any]:
 
 
 @router.delete("/keys/{key}", status_code=204, responses=problems("no-such-key"), summary="Revoke an API key")
-def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
+def revoke_key(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
     """Revoke a key at once."""
     with at.database.writing() as connection:
         keys.revoke(connection, key, act(request, who, "revoke key"))
@@ -126,7 +128,7 @@ def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
 
 
 @router.get("/audit", response_model=AuditLog, responses=problems(), summary="The audit log, newest first")
-def log(
+def list_audit(
     at: AtDesk,
     who: Admin,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,

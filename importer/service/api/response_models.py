@@ -18,7 +18,7 @@ from importer.storage.jobs import Job as JobRow
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 
-class Mistake(BaseModel):
+class FieldError(BaseModel):
     """One mistake in a request, and the field that it is about."""
 
     pointer: str = Field(description="a JSON pointer into the body, the query or the document")
@@ -35,7 +35,7 @@ class Candidate(BaseModel):
     message: str = Field(description="why it is a candidate")
 
 
-class Clash(BaseModel):
+class Conflict(BaseModel):
     """A value that an edit and an import changed differently; a side that has none is left out."""
 
     path: str
@@ -55,14 +55,14 @@ class Problem(BaseModel):
     hint: str
     instance: str | None = None
     request_id: str | None = None
-    errors: list[Mistake] | None = None
+    errors: list[FieldError] | None = None
     candidates: list[Candidate] | None = Field(
         default=None, description="of an ambiguous import: the backends that could take it"
     )
-    conflicts: list[Clash] | None = None
+    conflicts: list[Conflict] | None = None
 
 
-class Warned(BaseModel):
+class WarningEntry(BaseModel):
     """What needs a person's attention."""
 
     kind: str = Field(examples=["does-not-fit"])
@@ -160,7 +160,7 @@ class Job(BaseModel):
     links: dict[str, Link]
 
 
-class Jobs(BaseModel):
+class JobPage(BaseModel):
     """A page of jobs, the newest first; of a list in its order."""
 
     items: list[Job]
@@ -191,7 +191,7 @@ class Config(BaseModel):
     links: dict[str, Link]
 
 
-class Configs(BaseModel):
+class DocumentPage(BaseModel):
     """A page of documents, by name."""
 
     items: list[Config]
@@ -199,14 +199,14 @@ class Configs(BaseModel):
     next: str | None = Field(description="the cursor of the next page")
 
 
-class Carried(BaseModel):
+class CarriedValidation(BaseModel):
     """The earlier commit that a validation ran on: its files are equal to those of the present one."""
 
     revision: str
     digest: str
 
 
-class Whole(Config):
+class Document(Config):
     """A document: its text, and the data in it."""
 
     model_config = ConfigDict(
@@ -218,13 +218,13 @@ class Whole(Config):
     lost: list[str] | None = Field(
         default=None, description="the parts that its entry in the gallery would lack; null without an entry"
     )
-    carried: Carried | None = Field(
+    carried: CarriedValidation | None = Field(
         default=None, description="the commit that was run, where the validation is of an earlier one"
     )
-    warnings: list[Warned] = Field(default=[], description="what needs attention, the gravest first")
+    warnings: list[WarningEntry] = Field(default=[], description="what needs attention, the gravest first")
 
 
-class VersionOf(BaseModel):
+class VersionSummary(BaseModel):
     """One version: who made it, when, by which action, why, and what it changed."""
 
     version: int
@@ -240,7 +240,7 @@ class VersionOf(BaseModel):
 class History(BaseModel):
     """Every version, the newest first, and every review."""
 
-    versions: list[VersionOf]
+    versions: list[VersionSummary]
     reviews: list[dict[str, Any]]
 
 
@@ -274,8 +274,8 @@ class Preview(BaseModel):
     new: bool
     edits: list[dict[str, Any]] = Field(description="what stays of a person's edits")
     changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
-    conflicts: list[Clash]
-    warnings: list[Warned] = Field(description="what needs attention, the gravest first")
+    conflicts: list[Conflict]
+    warnings: list[WarningEntry] = Field(description="what needs attention, the gravest first")
 
 
 class Export(BaseModel):
