@@ -56,6 +56,9 @@ def test_a_parser_that_the_new_version_lacks(desk: Desk) -> None:
     assert ran.code == 1
     assert found["old"]["decisions"][0]["before"] == "minimax"
     assert found["old"]["decisions"][0]["why"] == ["vllm 0.32.0 has no tool parser named minimax"]
+    gone = {"what": "parsers", "before": "minimax", "after": None, "keys": ["tool_parser"]}
+    assert gone in found["old"]["causes"]
+    assert found["chat"]["causes"] == [gone]
     refused = found["chat"]["refused"]
     assert (refused["kind"], found["chat"]["changed"]) == ("unknown-parser", True)
     assert "vllm 0.32.0 has no tool parser named 'minimax'" in refused["message"]
@@ -128,7 +131,9 @@ def test_a_table_that_says_otherwise(desk: Desk) -> None:
     desk.hub.repos["Qwen/Qwen3-8B"] = Repo(CHAT)
     imported(desk, "Qwen/Qwen3-8B")
     other_table(desk)
-    [found] = one(desk, 1)["decisions"]
+    line = one(desk, 1)
+    assert line["causes"] == [{"what": "tables", "before": None, "after": None, "keys": ["tool_parser"]}]
+    [found] = line["decisions"]
     assert (found["key"], found["before"], found["after"]) == ("tool_parser", "hermes", "qwen3_xml")
     assert found["why"] == ['parser_defaults.json now says "qwen3_xml"; it said "hermes"']
 
