@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from importer.app import recheck_upstream
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, build_plan, merge_plan, resolve_and_decide
-from importer.app import recheck_upstream
 from importer.app.recheck_causes import RecheckReason, Side, reasons, rules_moved
 from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession

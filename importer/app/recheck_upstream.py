@@ -1,4 +1,4 @@
-"""What moved since a document was imported, as causes with types: files, weights, tables, parsers, versions."""
+"""What moved since a document was imported, as typed causes: files, weights, tables, parsers, versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_FILES = 100  # that a cause names
 
 
 class CauseKind(StrEnum):
-    """What is another one now. ``REFUSED`` and ``RULES`` are of findings: they have no values of their own."""
+    """What is another one now. ``REFUSED`` and ``RULES`` are of findings, without values of their own."""
 
     MODEL = "model"
     COMMIT = "commit"
@@ -58,7 +58,7 @@ class ChangeCause:
 def upstream(receipt: Receipt, now: Snapshot, *, offline: bool = False) -> Iterator[ChangeCause]:
     """Yield the commit that moved with its changed files, and weights with other hashes.
 
-    A commit that the Hub no longer lists has the files of the receipt: those that engines read beside weights.
+    Of a commit that the Hub no longer lists the receipt has some files: those beside the weights.
     """
     moved = receipt.revision != now.revision
     before = _files_before(receipt, now, offline=offline) if moved else None

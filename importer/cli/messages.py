@@ -155,6 +155,8 @@ ELSEWHERE = frozenset({
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
+    "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
+    "bad-webhook", "not-deleted",
 })  # fmt: skip
 
 

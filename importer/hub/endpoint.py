@@ -101,14 +101,25 @@ def _is_public(url: str) -> bool:
 
 def _is_private(host: str) -> bool:
     """Return whether a host's address is private, loopback or link-local; unresolvable names are not."""
-    import ipaddress
     import socket
 
     try:
         addresses = socket.getaddrinfo(host, None)
     except OSError:
         return False  # behind a proxy names need not resolve here; a failed connection is reported later
-    return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in addresses)
+    return any(not is_public(str(entry[4][0])) for entry in addresses)
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address is of the public internet; of IPv4 within IPv6 both have to be.
+
+    Raises ValueError for a text that is none.
+    """
+    import ipaddress
+
+    one = ipaddress.ip_address(address.partition("%")[0])
+    inner = getattr(one, "ipv4_mapped", None) or getattr(one, "sixtofour", None)
+    return one.is_global and not one.is_multicast and (inner is None or inner.is_global)
 
 
 class Pace:

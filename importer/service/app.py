@@ -23,6 +23,7 @@ from importer.service.api import routers
 from importer.service.api.dependencies import TEXTS, Desk, Pulse
 from importer.service.api.openapi import describe, methods
 from importer.service.api.problems import answer
+from importer.service.duties import Duties
 from importer.service.gallery import Gallery
 from importer.service.index import GalleryIndex
 from importer.service.jobs.notifier import Watching
@@ -69,10 +70,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     desk = await run_in_threadpool(_open, settings)
     app.state.desk = desk
+    duties = Duties(desk.database, settings, desk.runner).__enter__()
     try:
         yield
     finally:
         app.state.ending = True
+        await run_in_threadpool(duties.__exit__)
         await run_in_threadpool(desk.runner.__exit__)
         desk.database.close()
 

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from importer.errors import InternalError, ServiceError
 from importer.service import telemetry
 from importer.service.app import create
+from importer.service.duties import Duties
 from importer.service.gallery import Gallery
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
@@ -163,7 +164,7 @@ def work(settings: Settings) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with Runner(Gallery(database), settings) as runner:
+    with Runner(Gallery(database), settings) as runner, Duties(database, settings, runner):
         LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()

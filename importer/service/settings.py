@@ -113,6 +113,13 @@ class Settings:
         "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable",
         check=_networks,
     )
+    recheck_every: int = _set(
+        24,
+        "hours between two rechecks of all documents, give or take a tenth; 0 for none",
+        least=0,
+        most=8760,
+    )
+    webhook_private: bool = _set(False, "send webhooks to private addresses, and over http, too")
     previews: int = _set(4, "previews at a time", least=1, most=64)
     log_level: str = _set(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")

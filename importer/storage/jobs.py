@@ -11,10 +11,10 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from importer.config import now
 from importer.errors import ServiceError
-from importer.storage import tables
+from importer.storage import tables, webhooks
 from importer.storage.ids import fresh
 
-Kind = Literal["import", "imports", "validation"]
+Kind = Literal["import", "imports", "validation", "recheck"]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
 ENDED = ("succeeded", "failed", "cancelled")
@@ -226,6 +226,10 @@ def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -
     text = json.dumps({"attempt": job.attempt, **data})
     row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": text}
     connection.execute(insert(tables.events).values(**row, at=now()))
+    if kind in ENDED:
+        subject = {"job": job.id, "kind": job.kind, "state": kind, "config": job.config, "by": job.by}
+        problem = (data.get("error") or {}).get("kind")
+        webhooks.enqueue(connection, f"job.{kind}", {**subject, "attempt": job.attempt, "problem": problem})
 
 
 def events(connection: Connection, job: Job, after: int, limit: int) -> list[dict[str, Any]]:

@@ -56,7 +56,8 @@ def test_a_branch_that_moved(desk: Desk) -> None:
     assert (revision["before"], revision["after"], revision["covered"]) == (old, new, False)
     text = desk("recheck", "base").out
     assert text == (
-        f"base: 1 decision would change.\n  commit: {old} → {new}\n      files: generation_config.json\n  parameters.temperature: 0.6 → 0.7\n"
+        f"base: 1 decision would change.\n  commit: {old} → {new}\n      files: generation_config.json\n"
+        f"  parameters.temperature: 0.6 → 0.7\n"
         f"      {why}\n  again: importer acme/base\n"
     )
     imported(desk, "acme/base")

@@ -115,7 +115,7 @@ class Job(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
     id: str
-    kind: Literal["import", "imports", "validation"]
+    kind: Literal["import", "imports", "validation", "recheck"]
     state: JobState
     step: str | None = Field(description="the step it is at")
     message: str | None = Field(description="how far that step is")
@@ -128,6 +128,9 @@ class Job(BaseModel):
     device: str | None
     parent: str | None = Field(description="the list that it belongs to")
     counts: dict[str, int] | None = Field(default=None, description="of a list: its jobs by state")
+    merged: bool | None = Field(
+        default=None, description="whether an equal request had queued it before; absent for a new job"
+    )
     created_at: str
     started_at: str | None
     ended_at: str | None
@@ -268,6 +271,8 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
         links["jobs"] = f"/v1/jobs?parent={job.id}"
+    if job.kind == "recheck":
+        links["documents"] = f"/v1/recheck/{job.id}"
     if job.state in jobs.OPEN:
         links["cancel"] = f"{base}/cancel"
     elif job.state != "succeeded":
