@@ -113,13 +113,19 @@ def _is_private(host: str) -> bool:
 def is_public(address: str) -> bool:
     """Return whether an IP address is of the public internet; of IPv4 within IPv6 both have to be.
 
+    IPv4 is within mapped addresses, those of 6to4, of Teredo, and of NAT64 (RFC 6052).
+
     Raises ValueError for a text that is none.
     """
     import ipaddress
 
     one = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(one, "ipv4_mapped", None) or getattr(one, "sixtofour", None)
-    return one.is_global and not one.is_multicast and (inner is None or inner.is_global)
+    inner: list[ipaddress.IPv4Address | None] = []
+    if isinstance(one, ipaddress.IPv6Address):
+        inner = [one.ipv4_mapped, one.sixtofour, one.teredo[1] if one.teredo else None]
+        if one in ipaddress.IPv6Network("64:ff9b::/96"):
+            inner.append(ipaddress.IPv4Address(int(one) & 0xFFFFFFFF))
+    return one.is_global and not one.is_multicast and all(v4 is None or v4.is_global for v4 in inner)
 
 
 class Pace:

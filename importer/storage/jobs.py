@@ -227,7 +227,8 @@ def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -
     row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": text}
     connection.execute(insert(tables.events).values(**row, at=now()))
     if kind in ENDED:
-        subject = {"job": job.id, "kind": job.kind, "state": kind, "config": job.config, "by": job.by}
+        config = job.config or (data.get("result") or {}).get("name")
+        subject = {"job": job.id, "kind": job.kind, "state": kind, "config": config, "by": job.by}
         problem = (data.get("error") or {}).get("kind")
         webhooks.enqueue(connection, f"job.{kind}", {**subject, "attempt": job.attempt, "problem": problem})
 

@@ -119,7 +119,7 @@ def test_what_was_rejected_is_shown_again_after_another_change(service: Service)
     assert rechecked(service, name)[name]["outcome"] == "found"
     states = [one["state"] for one in findings(service, name=name, state=["open", "rejected"])]
     assert states == ["open", "rejected"]
-    repo.commit(BASE)
+    repo.commit({**COLD, "LICENSE": "x"})
     assert rechecked(service, name)[name]["outcome"] == "found"  # another commit
     assert [o["state"] for o in findings(service, name=name, state=["superseded"])] == ["superseded"]
 
@@ -157,7 +157,7 @@ def test_each_document_has_an_outcome_of_its_own(service: Service) -> None:
     del service.hub.repos["acme/lost"]
     found = rechecked(service, "lost", "stays")
     assert {name: one["outcome"] for name, one in found.items()} == {"lost": "failed", "stays": "unchanged"}
-    assert found["lost"]["error"]["kind"] == "not-found"
+    assert found["lost"]["error"]["kind"] == "private"
     wrong = service.client.post("/v1/recheck", json={"names": ["stays", "nothing"]})
     assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/names/1"
     key = {"Idempotency-Key": "a recheck"}
