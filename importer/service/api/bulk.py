@@ -20,7 +20,7 @@ from importer.service.api.response_models import CONFIG, Config, Problem, config
 from importer.service.bulk import Bulk, BulkItem, BulkOptions, BulkResult
 from importer.service.idempotency import AskedOnce
 from importer.service.publication_state import State
-from importer.service.security.auth import Reader, act
+from importer.service.security.auth import Editor, act
 from importer.storage import audit, documents, findings
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Filters
@@ -105,15 +105,17 @@ class Result(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [RESULT]})
 
-    name: str | None
-    finding: str | None
-    digest: str | None = Field(description="of the document as it was seen, or before the action")
+    name: str | None = None
+    finding: str | None = None
+    digest: str | None = Field(
+        default=None, description="of the document as it was seen, or before the action"
+    )
     status: int
     outcome: Literal["done", "would", "refused"] = Field(description="`would` of a dry run")
-    job: str | None
+    job: str | None = None
     merged: bool = Field(description="whether an equal validation was queued before")
-    config: Config | None = Field(description="the document afterwards")
-    problem: Problem | None
+    config: Config | None = Field(default=None, description="the document afterwards")
+    problem: Problem | None = None
 
 
 class Results(BaseModel):
@@ -131,7 +133,7 @@ class Results(BaseModel):
 
 @router.post("/bulk", response_model=Results, responses=problems("key-reused"),
              summary="One action on many documents or findings")  # fmt: skip
-def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Reader, once: AskedOnce) -> Response:
+def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Editor, once: AskedOnce) -> Response:
     """Do an action on each item, and answer with a result for each. The key needs the scope of the action.
 
     `dry_run` answers what would happen: each item is tried in a transaction that is discarded.

@@ -85,8 +85,8 @@ class Caused(BaseModel):
     """What is another one now, before and after; ``files`` that changed, ``keys`` that rest on it."""
 
     what: CauseKind
-    before: str | None
-    after: str | None
+    before: str | None = None
+    after: str | None = None
     files: list[str] | None = None
     keys: list[str] | None = None
 
@@ -98,7 +98,7 @@ class FindingOf(BaseModel):
 
     id: str
     name: str
-    model: str | None
+    model: str | None = None
     version: int = Field(description="the version of the working copy that was compared")
     outdated: bool = Field(description="whether the working copy has another version now")
     causes: list[Caused]
@@ -108,13 +108,13 @@ class FindingOf(BaseModel):
     conflicts: list[dict[str, Any]] = Field(
         description="values that an edit and the import changed differently"
     )
-    refused: dict[str, Any] | None = Field(description="why an import would fail now")
+    refused: dict[str, Any] | None = Field(default=None, description="why an import would fail now")
     at: str
     seen_at: str = Field(description="the last recheck that found it")
-    job: str | None
-    by: str | None
-    decided_at: str | None
-    why: str | None
+    job: str | None = None
+    by: str | None = None
+    decided_at: str | None = None
+    why: str | None = None
     links: dict[str, Link]
 
 

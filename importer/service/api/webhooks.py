@@ -86,7 +86,7 @@ class WebhookOf(BaseModel):
     types: list[str]
     state: WebhookState
     failures: int = Field(description=f"failed tries in a row; {webhooks.TRIES} disable it")
-    note: str | None
+    note: str | None = None
     created_at: str
     created_by: str
     updated_at: str
@@ -121,11 +121,11 @@ class DeliveryOf(BaseModel):
     type: str
     state: Literal["waiting", "delivered", "failed"]
     tries: int
-    status: int | None = Field(description="of the last answer")
-    problem: str | None = Field(description="why there was no answer")
-    next_at: str | None = Field(description="when it is sent next")
+    status: int | None = Field(default=None, description="of the last answer")
+    problem: str | None = Field(default=None, description="why there was no answer")
+    next_at: str | None = Field(default=None, description="when it is sent next")
     at: str
-    ended_at: str | None
+    ended_at: str | None = None
     body: dict[str, Any]
 
 

@@ -77,15 +77,16 @@ def identify(request: Request, at: Desk, sent: str | None) -> Caller:
     return client
 
 
-def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
-    """Return a dependency that yields the caller and requires a scope."""
+def needs(scope: str, *others: str) -> Callable[..., Awaitable[Caller]]:
+    """Return a dependency that yields the caller and requires a scope, or one of ``others`` in its place."""
 
     async def checked(  # in the loop: each other function costs a thread
         client: Annotated[Caller, Depends(caller)],
         _bearer: Annotated[object, Depends(SCHEMES[0])],
         _header: Annotated[object, Depends(SCHEMES[1])],
     ) -> Caller:
-        client.needs(scope)
+        if not any(client.may(other) for other in others):
+            client.needs(scope)
         return client
 
     return checked
@@ -94,6 +95,7 @@ def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
 Reader = Annotated[Caller, Depends(needs("read"))]
 Importer = Annotated[Caller, Depends(needs("import"))]
 Approver = Annotated[Caller, Depends(needs("approve"))]
+Editor = Annotated[Caller, Depends(needs("import", "approve"))]
 Publisher = Annotated[Caller, Depends(needs("publish"))]
 Admin = Annotated[Caller, Depends(needs("admin"))]
 
