@@ -107,5 +107,5 @@ class Sender:
                 return
             problem = None if sent.problem is None else json.dumps(sent.problem.to_json())
             disabled = webhooks.failed(connection, delivery, status, problem, gone=status == GONE)
-        fields = {"webhook": webhook.id, "delivery": delivery.id, "status": status, "disabled": disabled}
+        fields = {"webhook": webhook.id, "delivery": delivery.id, "answered": status, "disabled": disabled}
         LOG.warning("a webhook's delivery failed", extra={"fields": fields})
