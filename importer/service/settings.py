@@ -119,6 +119,15 @@ class Settings:
         least=0,
         most=8760,
     )
+    keep_deleted_days: int = _set(
+        90, "days that deleted documents can be brought back; 0 sets no limit", least=0, most=36_500
+    )
+    keep_findings_days: int = _set(
+        365, "days that settled findings are kept; 0 sets no limit", least=0, most=36_500
+    )
+    keep_deliveries_days: int = _set(
+        30, "days that ended deliveries of webhooks are kept; 0 sets no limit", least=0, most=36_500
+    )
     webhook_private: bool = _set(False, "send webhooks to private addresses, and over http, too")
     previews: int = _set(4, "previews at a time", least=1, most=64)
     log_level: str = _set(

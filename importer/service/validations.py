@@ -18,7 +18,6 @@ NOBODY = (
     "no worker has {engine} and the memory; it waits for one that does: install {known} on the server or "
     "on a worker, then start that again"
 )
-LOOKED = 200  # open jobs of one document
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,7 @@ def equal(connection: Connection, wanted: ValidationOrder) -> Job | None:
 
     The device is chosen by the claim, so that an open job stands for each device that could run it.
     """
-    states = jobs.OPEN
-    found = jobs.page(connection, LOOKED, states=states, kind="validation", config=wanted.name)
+    found = jobs.open_of(connection, "validation", wanted.name)
     return next((job for job in found if {**job.request} == wanted.request), None)
 
 

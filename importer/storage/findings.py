@@ -163,19 +163,18 @@ def items(connection: Connection, job: str, limit: int, after: str = "") -> list
     return [{**row, "error": None if row["error"] is None else json.loads(row["error"])} for row in rows]
 
 
-def purge(connection: Connection, before: str, jobs: Sequence[str] = ()) -> int:
-    """Delete findings that were settled before a time, and the documents of some rechecks; return how many.
+def purge(connection: Connection, before: str) -> int:
+    """Delete findings that were settled before a time, and the documents of rechecks whose job is gone.
 
-    A rejected finding stays: its change would be shown again.
+    Return how many findings. A rejected one stays: its change would be shown again.
     """
     settled = [
         F.state.in_(("accepted", "superseded", "resolved")),
         func.coalesce(F.decided_at, F.seen_at) < before,
     ]
-    number = connection.execute(tables.findings.delete().where(*settled)).rowcount
-    if jobs:
-        number += connection.execute(tables.rechecks.delete().where(K.job.in_(jobs))).rowcount
-    return number
+    present = select(tables.jobs.c.id).where(tables.jobs.c.id == K.job).exists()
+    connection.execute(tables.rechecks.delete().where(~present))
+    return connection.execute(tables.findings.delete().where(*settled)).rowcount
 
 
 def _settle(connection: Connection, conditions: Sequence[ColumnElement[bool]], state: FindingState) -> None:

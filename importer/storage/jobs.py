@@ -118,6 +118,12 @@ def newest(connection: Connection, kind: Kind, limit: int) -> list[Job]:
     return [read(row) for row in connection.execute(query).mappings()]
 
 
+def open_of(connection: Connection, kind: Kind, config: str) -> list[Job]:
+    """Return the jobs of a kind that wait or run for a document, the oldest first."""
+    query = select(*COLUMNS).where(J.kind == kind, J.config == config, J.state.in_(OPEN)).order_by(J.id)
+    return [read(row) for row in connection.execute(query).mappings()]
+
+
 def counts(connection: Connection, root: str) -> dict[str, int]:
     """Return how many jobs of a list are in which state."""
     query = select(J.state, func.count()).where(J.root == root, J.id != root).group_by(J.state)

@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import update
 
 from importer.service import upkeep
-from importer.service.duties import begin_due
+from importer.service.duties import begin_due, expire
 from importer.service.gallery import Gallery
 from importer.service.restore import undelete
-from importer.storage import documents, findings, jobs, migrations, schedules, tables, webhooks
+from importer.service.settings import Settings
+from importer.storage import deleted, documents, findings, jobs, migrations, schedules, tables, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import Filters
@@ -117,7 +118,7 @@ def test_one_of_many_processes_begins_what_is_due(database: Database) -> None:
     _make_due(database)
     assert not any(at_once(lambda _: begin_due(database, every)))  # the last one has not ended
     with database.reading() as connection:
-        [job] = jobs.page(connection, 9, kind="recheck")
+        [job] = jobs.newest(connection, "recheck", 9)
         assert findings.waiting(connection, job.id, 9) == ["doc"]
 
 
@@ -204,3 +205,31 @@ def test_a_receiver_that_is_gone_disables_its_webhook(database: Database) -> Non
         assert webhooks.failed(connection, one, 410, None, gone=True)
         assert webhooks.get(connection, ident).state == "disabled"
         assert [d.type for d in webhooks.log(connection, other, 9)] == ["webhook.disabled", "job.failed"]
+
+
+def test_what_was_kept_long_enough_is_deleted(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    before_upkeep(empty, monkeypatch)
+    migrate(empty)
+    ident, _ = recorded(empty, "served", "one")
+    with empty.writing() as connection:
+        job = upkeep.ask(connection, ["served"], {}, "ann")
+        findings.decide(connection, str(ident), "accepted", "ann", None)
+    forever = Settings(keep_deleted_days=0, keep_findings_days=0, keep_deliveries_days=0)
+    for settings in (forever, Settings()):
+        expire(empty, settings)
+        with empty.reading() as connection:
+            assert [one["name"] for one in deleted.page(connection, 9)] == ["gone"]
+            assert findings.get(connection, str(ident)) is not None
+    with empty.writing() as connection:
+        connection.execute(
+            update(tables.configs).where(tables.configs.c.name == "gone").values(deleted_at="2020")
+        )
+        connection.execute(update(tables.findings).values(decided_at="2020"))
+        connection.execute(tables.jobs.delete().where(tables.jobs.c.id == job.id))
+    expire(empty, Settings())
+    with empty.reading() as connection:
+        assert deleted.count(connection) == 0
+        assert documents.history(connection, "gone") == []
+        assert documents.history(connection, "served") != []
+        assert findings.get(connection, str(ident)) is None
+        assert findings.items(connection, job.id, 9) == []
