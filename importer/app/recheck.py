@@ -98,8 +98,12 @@ class RecheckFinding:
 
     @property
     def changed(self) -> bool:
-        """Return whether an import now would write anything else, warn of anything new, or be refused."""
-        return bool(self.decisions or self.moved or self.refused)
+        """Return whether an import now would write anything else, warn of anything new, or be refused.
+
+        Weights with other hashes are a change at the same commit, too.
+        """
+        weights = any(cause.what is CauseKind.WEIGHTS for cause in self.causes)
+        return bool(self.decisions or self.moved or self.refused or weights)
 
     @property
     def kinds(self) -> tuple[CauseKind, ...]:

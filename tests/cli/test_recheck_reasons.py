@@ -22,6 +22,36 @@ pytestmark = pytest.mark.slow
 __all__ = ["desk"]
 
 
+# Other weights
+
+
+def weights(last: bytes) -> dict[str, object]:
+    """A model with one file of weights without tensors, which ends with some bytes."""
+    return {**CHAT, "model.safetensors": b"\x02" + bytes(7) + b"{}" + last}
+
+
+def test_weights_with_other_hashes(desk: Desk) -> None:
+    repo = desk.hub.repos["acme/heavy"] = Repo(weights(b""))
+    imported(desk, "acme/heavy")
+    repo.commit({**weights(b""), "README.md": "# x"})
+    assert [(c["what"], c["files"]) for c in one(desk, 1)["causes"]] == [("commit", ["README.md"])]
+    repo.commit(weights(b"other"))
+    causes = {c["what"]: c["files"] for c in one(desk, 1)["causes"]}
+    assert causes == {"commit": ["model.safetensors"], "weights": ["model.safetensors"]}
+
+
+def test_weights_with_other_hashes_at_the_same_commit(desk: Desk) -> None:
+    desk.hub.repos["acme/heavy"] = Repo(weights(b""))
+    imported(desk, "acme/heavy")
+    assert one(desk, 0)["causes"] == []
+    path = desk.folder / "models" / "heavy.receipt.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "content": f"sha256:{'0' * 64}"}))
+    line = one(desk, 1)
+    assert [(c["what"], c["files"]) for c in line["causes"]] == [("weights", ["model.safetensors"])]
+    assert line["causes"][0]["before"] == line["causes"][0]["after"]
+    assert "heavy: no decision would change" in desk("recheck").out
+
+
 # Another engine
 
 
