@@ -15,7 +15,7 @@ from typing import Any
 from importer.__main__ import main
 from importer.engines import process
 from importer.hub import outgoing
-from importer.service import duties
+from importer.service import upkeep_duties
 from importer.service.gallery import Change, Gallery
 from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import LiveJob
@@ -82,7 +82,7 @@ def plant() -> None:
     behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
     around(schedules, "began", after=lambda *_: "schedule written")
-    around(duties, "begin_due", after=lambda *_: "schedule looked at")
+    around(upkeep_duties, "begin_due", after=lambda *_: "schedule looked at")
     around(findings, "record", after=lambda *_: "finding written")
     around(RecheckSteps, "_one", after=lambda *_: "document compared")
     around(findings, "decide", after=lambda _c, _i, state, *_: f"{state} decided")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.service.duties import begin_due
+from importer.service.upkeep_duties import begin_due
 from importer.storage import deleted, schedules
 from importer.storage.database import Database
 from tests.commandline import BASE

@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import update
 
 from importer.service import upkeep
-from importer.service.duties import begin_due, expire
 from importer.service.gallery import Gallery
 from importer.service.restore import undelete
 from importer.service.settings import Settings
+from importer.service.upkeep_duties import begin_due, expire
 from importer.storage import deleted, documents, findings, jobs, migrations, schedules, tables, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database

@@ -124,13 +124,13 @@ class Job(BaseModel):
     result: dict[str, Any] | None
     error: Problem | None = Field(description="why it failed; `candidates` where the request must name one")
     attempt: int
+    merged: bool | None = Field(
+        default=None, description="whether an equal request had queued it before; absent for a new job"
+    )
     by: str
     device: str | None
     parent: str | None = Field(description="the list that it belongs to")
     counts: dict[str, int] | None = Field(default=None, description="of a list: its jobs by state")
-    merged: bool | None = Field(
-        default=None, description="whether an equal request had queued it before; absent for a new job"
-    )
     created_at: str
     started_at: str | None
     ended_at: str | None
