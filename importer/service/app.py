@@ -32,6 +32,7 @@ from importer.service.security.auth import limits
 from importer.service.security.middleware import Guard
 from importer.service.settings import Settings
 from importer.service.telemetry import Metrics
+from importer.service.upkeep_duties import Duties
 from importer.storage.database import driver_message
 from importer.storage.idempotency_store import AlreadyStored
 from importer.storage.migrations import open_database
@@ -70,10 +71,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     desk = await run_in_threadpool(_open, settings)
     app.state.desk = desk
+    duties = Duties(desk.database, settings, desk.runner).__enter__()
     try:
         yield
     finally:
         app.state.ending = True
+        await run_in_threadpool(duties.__exit__)
         await run_in_threadpool(desk.runner.__exit__)
         desk.database.close()
 

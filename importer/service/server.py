@@ -22,6 +22,7 @@ from importer.service.app import create
 from importer.service.gallery import Gallery
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
+from importer.service.upkeep_duties import Duties
 from importer.storage import keys
 from importer.storage.migrations import open_database
 
@@ -178,7 +179,7 @@ def work(settings: Settings) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with Runner(Gallery(database), settings) as runner:
+    with Runner(Gallery(database), settings) as runner, Duties(database, settings, runner):
         LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()

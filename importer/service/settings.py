@@ -115,6 +115,22 @@ class Settings:
         "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable",
         check=_networks,
     )
+    recheck_every: int = _set(
+        24,
+        "hours between two rechecks of all documents, give or take a tenth; 0 for none",
+        least=0,
+        most=8760,
+    )
+    keep_deleted_days: int = _set(
+        90, "days that deleted documents can be brought back; 0 sets no limit", least=0, most=36_500
+    )
+    keep_findings_days: int = _set(
+        365, "days that settled findings are kept; 0 sets no limit", least=0, most=36_500
+    )
+    keep_deliveries_days: int = _set(
+        30, "days that ended deliveries of webhooks are kept; 0 sets no limit", least=0, most=36_500
+    )
+    webhook_private: bool = _set(False, "send webhooks to private addresses, and over http, too")
     previews: int = _set(4, "previews at a time", least=1, most=64)
     keep_jobs_days: int = _set(90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500)
     keep_jobs: int = _set(100_000, "ended jobs that are kept, the newest; 0 sets no limit", least=0)

@@ -100,6 +100,12 @@ def page(
     return [Summary(**row) for row in connection.execute(query.order_by(*order).limit(limit)).mappings()]
 
 
+def names(connection: Connection, filters: Filters) -> list[str]:
+    """Return the names of all documents that a filter leaves."""
+    query = select(T.name).where(T.deleted_at.is_(None), *_conditions(filters)).order_by(T.name)
+    return [*connection.execute(query).scalars()]
+
+
 def summary(connection: Connection, name: str) -> Summary | None:
     """Return a document's row of the list, if it is there."""
     query = select(*SUMMARY).where(T.name == name, T.deleted_at.is_(None))

@@ -11,11 +11,11 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from importer.config import now
 from importer.errors import ServiceError
-from importer.storage import tables
+from importer.storage import tables, webhooks
 from importer.storage.ids import fresh
 from importer.storage.wakeups import signal
 
-Kind = Literal["import", "imports", "validation"]
+Kind = Literal["import", "imports", "validation", "recheck"]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
 ENDED = ("succeeded", "failed", "cancelled")
@@ -147,6 +147,12 @@ def newest(connection: Connection, kind: Kind, limit: int) -> list[Job]:
     return [read(row) for row in connection.execute(query).mappings()]
 
 
+def open_of(connection: Connection, kind: Kind, config: str) -> list[Job]:
+    """Return the jobs of a kind that wait or run for a document, the oldest first."""
+    query = select(*COLUMNS).where(J.kind == kind, J.config == config, J.state.in_(OPEN)).order_by(J.id)
+    return [read(row) for row in connection.execute(query).mappings()]
+
+
 def counts(connection: Connection, root: str) -> dict[str, int]:
     """Return how many jobs of a list are in which state."""
     query = select(J.state, func.count()).where(J.root == root, J.id != root).group_by(J.state)
@@ -250,6 +256,8 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
 
 def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -> None:
     """Add an event; its number is the next one of the root, in the order of commits."""
+    if kind in ENDED:
+        _announce(connection, job, kind, data)
     grown = update(tables.jobs).where(J.id == job.root).values(events=J.events + 1).returning(J.events)
     number = connection.execute(grown).scalar_one()
     text = json.dumps({"attempt": job.attempt, **data})
@@ -315,6 +323,14 @@ def _list_progress(states: Mapping[str, int]) -> dict[str, Any]:
         "passed": passed,
         "failed": done - passed,
     }
+
+
+def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, Any]) -> None:
+    """Queue the end of a job for webhooks."""
+    config = job.config or (data.get("result") or {}).get("name")
+    subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
+    problem = (data.get("error") or {}).get("kind")
+    webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
 
 
 def read(row: Mapping[str, Any] | Any) -> Job:

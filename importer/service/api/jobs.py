@@ -48,7 +48,7 @@ def list_(
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
     state: Annotated[list[JobState] | None, Query()] = None,
-    kind: Annotated[str | None, Query(pattern="^(import|imports|validation)$")] = None,
+    kind: Annotated[str | None, Query(pattern="^(import|imports|validation|recheck)$")] = None,
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
     updated_since: Since = None,
@@ -239,9 +239,9 @@ def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller
     if job.kind == "import":
         admitted(Import(**{**job.request, **changes}), who, at.settings)
     elif changes:
-        problem = "a validation has neither"
+        problem = "this job has neither"
         errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]
         raise ServiceError("bad-request", problem=f"{', '.join(changes)}: {problem}", errors=errors)
-    else:
+    elif job.kind == "validation":
         need_approval(at.gallery.get(str(job.config))[1].stored)
     return {**job.request, **changes}

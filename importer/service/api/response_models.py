@@ -135,7 +135,7 @@ class Job(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
     id: str
-    kind: Literal["import", "imports", "validation"]
+    kind: Literal["import", "imports", "validation", "recheck"]
     state: JobState
     step: str | None = Field(description="the step it is at")
     message: str | None = Field(description="how far that step is")
@@ -144,6 +144,9 @@ class Job(BaseModel):
     result: dict[str, Any] | None
     error: Problem | None = Field(description="why it failed; `candidates` where the request must name one")
     attempt: int
+    merged: bool | None = Field(
+        default=None, description="whether an equal request had queued it before; absent for a new job"
+    )
     by: str
     device: str | None
     parent: str | None = Field(description="the list that it belongs to")
@@ -295,6 +298,8 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
         links["jobs"] = f"/v1/jobs?parent={job.id}"
+    if job.kind == "recheck":
+        links["documents"] = f"/v1/recheck/{job.id}"
     if job.state in jobs.OPEN:
         links["cancel"] = f"{base}/cancel"
     elif job.state != "succeeded":

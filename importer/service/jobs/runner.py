@@ -24,6 +24,7 @@ from importer.service.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
 from importer.service.jobs.process_identity import has_exited, this_process
+from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.steps import JobRun, Step, fail
 from importer.service.jobs.validation_steps import ValidationSteps
 from importer.service.settings import Settings
@@ -50,7 +51,7 @@ class Runner:
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
         # A job or a preview uses one child at a time, so none of them waits for another.
-        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews or 1))
+        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews + 1))
         me = this_process()
         own = this_machine("vllm")
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
@@ -58,11 +59,15 @@ class Runner:
             f"{me.host}-{me.pid}-{me.start_time}", me.place, me.host, me.pid, now(), time.time(),
             device=self.device, engines=self._engines(), memory=self._memory(own), version=VERSION,
         )  # fmt: skip
-        self._room: Mapping[Kind, int] = {"import": settings.imports, "validation": int(settings.validate)}
+        self._room: Mapping[Kind, int] = {
+            "import": settings.imports, "validation": int(settings.validate),
+            "recheck": min(1, settings.imports),
+        }  # fmt: skip
         imports = ImportSteps(gallery, self.bench, settings)
         validations = ValidationSteps(gallery, self.device or me.host, settings.places)
         self._steps: Mapping[Kind, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
+            "recheck": RecheckSteps(gallery, self.bench, settings).steps,
         }  # fmt: skip
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()
