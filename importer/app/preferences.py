@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer import config
+from importer.app.setting_check import check_values
 from importer.config_file import field_paths, schema
 from importer.config_file.diff import ABSENT, same
 from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
@@ -42,8 +43,8 @@ class PreferenceReason(StrEnum):
 def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
     """Return preferences of ``key=value`` strings; values are YAML scalars or flow collections.
 
-    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError,
-    "unknown-setting" for a key that no document has.
+    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError:
+    "unknown-setting" for a key that no document has, "bad-value" for a value that no document has there.
     """
     values: dict[str, Any] = {} if backend is None else {"backend": backend}
     for assignment in assignments:
@@ -57,7 +58,9 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
     if values.get("backend") == "auto":
         del values["backend"]
         dropped.add("backend")
-    return Preferences(_checked(values), frozenset(dropped))
+    checked = _checked(values)
+    check_values(checked)
+    return Preferences(checked, frozenset(dropped))
 
 
 def of_values(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
-from importer.config_file import build, schema
+from importer.config_file import build
 from importer.config_file.diff import ABSENT, Change, differences, dotted
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.schema import problems
@@ -21,7 +21,6 @@ from importer.signals.evidence import Rule
 class ReviewReason(StrEnum):
     """What requires a reviewer's attention."""
 
-    UNKNOWN_KEY = "unknown-key"
     READS_LESS = "reads-less"
     STALE = "stale"
     PROBE = "probe"
@@ -103,8 +102,6 @@ def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
         yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
     for key, decision in receipt.decisions.items() if receipt.warnings is None else ():
         yield from (f"{key}: {text}" for text in build.warnings(decision))
-    for key in schema.strangers(stored.data):
-        yield render(Reason(ReviewReason.UNKNOWN_KEY, key=key))
     block = stored.data.get("importer")
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():

@@ -21,7 +21,6 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "conflict": "{path}: it was {was}, the file says {mine}, this import says {theirs}",
     },
     "ReviewReason": {
-        "unknown-key": "{key}: the importer does not know this key and keeps it as it is",
         "reads-less": "{key}: in pieces it reads less: {finding}",
         "stale": "its validation does not hold: {why}",
         "probe": "probe {probe}: {outcome}: {reason}",

@@ -29,9 +29,10 @@ def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Relea
     """Release the working copy in the checkout and serve it.
 
     Return its row, its release, and whether that is new: one with the same digest that is served stays.
-    Raises DocumentError("no-such-document") and ServiceError("not-ready-to-release").
+    Raises DocumentError: "no-such-document", "invalid", and ServiceError("not-ready-to-release").
     """
     stored, connection = change.checkout.load(name), change.connection
+    stored.check()  # an approval of an earlier version of importer may hold for an unknown key
     served = releases.served(connection, name)
     state = publication_state(stored, None if served is None else served.digest)
     if state.state == "published" and served is not None:

@@ -8,11 +8,13 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
+from importer.config import now
 from importer.config_file.carry_over import carried
 from importer.config_file.diff import differences
+from importer.config_file.edit_comments import patched
+from importer.config_file.effective import Editor
 from importer.config_file.review import change_json, page
-from importer.config_file.yaml_edit.edit import rewrite
-from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
@@ -109,8 +111,8 @@ async def put(
     """Replace the text with YAML, or the data with JSON; comments stay where they can."""
     kind, body = _type(request, (*YAML, *JSON)), await request.body()
 
-    def text(old: str) -> str:
-        return _text(body) if kind in YAML else rewrite(old, json_object(body), path=f"{name}.yaml")
+    def text(old: StoredDocument) -> str:
+        return _text(body) if kind in YAML else patched(old, json_object(body), Editor(who.name, now()))
 
     return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 
@@ -129,12 +131,8 @@ async def patch(
     _type(request, PATCHES)
     body = await request.body()
 
-    def text(old: str) -> str:
-        try:
-            data = parse_yaml(old)
-        except UnreadableYaml as error:
-            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
-        return rewrite(old, merged(data, json_object(body)), path=f"{name}.yaml")
+    def text(old: StoredDocument) -> str:
+        return patched(old, merged(old.data, json_object(body)), Editor(who.name, now()))
 
     return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 

@@ -104,7 +104,8 @@ SERVED: dict[int | str, dict[str, Any]] = {200: {"model": Released, "description
     response_model=Released,
     responses=SERVED
     | problems(
-        "no-such-document", "changed", "precondition-failed", "digest-required", "not-ready-to-release",
+        "no-such-document", "invalid", "changed", "precondition-failed", "digest-required",
+        "not-ready-to-release",
         "key-reused",
     ),
     summary="Release the working copy",
