@@ -48,9 +48,19 @@ class ExportRemedy(StrEnum):
     WITHOUT_TEMPLATE = "without-template"
 
 
-class Loss(StrEnum):
-    """A part of a document that a consumer lacks or changes."""
+class LossEffect(StrEnum):
+    """What a consumer makes of a part of a document."""
 
+    ADDED = "added"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+    NOT_PINNED = "not-pinned"
+
+
+class Loss(StrEnum):
+    """A part of a document that a consumer lacks or changes, or that the export adds."""
+
+    ADDED = "added"
     ARGUMENT_OF_SERVER = "argument-of-server"
     ARGUMENTS = "arguments"
     COMMIT = "commit"
@@ -69,6 +79,25 @@ class Loss(StrEnum):
     THINKING_OFF = "thinking-off"
     VALUE = "value"
     VARIABLE = "variable"
+
+
+# The effect of a loss; every other one drops a part.
+EFFECTS: Mapping[Loss, LossEffect] = {
+    Loss.ADDED: LossEffect.ADDED,
+    Loss.COMMIT: LossEffect.NOT_PINNED,
+    Loss.CONTEXT_AS_MAXIMUM: LossEffect.ADDED,
+    Loss.GREEDY: LossEffect.CHANGED,
+    Loss.MAXIMUM: LossEffect.ADDED,
+    Loss.PARSER_VERSIONS: LossEffect.CHANGED,
+    Loss.PENALTIES: LossEffect.ADDED,
+}
+
+
+def loss_json(loss: Reason) -> dict[str, str]:
+    """Return effect, kind and sentence of a loss."""
+    kind = Loss(loss.kind)
+    effect = EFFECTS.get(kind, LossEffect.DROPPED)
+    return {"effect": effect.value, "kind": kind.value, "message": render(loss)}
 
 
 class ExportComment(StrEnum):

@@ -33,6 +33,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "without-template": "Serve it another way, or import the model again without the template.",
     },
     "Loss": {
+        "added": "{values} is added: what the engine does by itself, in place of LocalAI's own values.",
         "argument-of-server": "engine_args.{key} is left out: it is the server's, "
         "and LocalAI runs the engine alone.",
         "arguments": "engine_args ({keys}): LocalAI's {backend} backend reads none.",

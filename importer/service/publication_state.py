@@ -12,7 +12,6 @@ from importer.config_file.store import StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused
-from importer.exports.localai import model
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.reasons import Reason
 
@@ -95,12 +94,3 @@ def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
     if not (stored.data.get("importer") or {}).get("revision"):
         return Reason(PublicationReason.NO_COMMIT)
     return made
-
-
-def losses(stored: StoredDocument) -> list[Reason] | None:
-    """Return the parts that LocalAI would lack; ``None`` where there is no entry. Renders no text."""
-    try:
-        converted = model(stored.data, stored.receipt)
-    except DocumentError:
-        return None
-    return None if isinstance(converted, ExportRefused) else converted[2]

@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from importer.config import now
 from importer.errors import DocumentError, ServiceError
+from importer.exports.base import loss_json
 from importer.exports.localai_gallery import GalleryEntry
-from importer.messages import render
 from importer.service.gallery import Change
 from importer.service.publication_state import publication_state
 from importer.storage import audit, documents, receipts, releases
@@ -98,7 +98,7 @@ def need_history(connection: Connection, name: str) -> None:
 
 
 def _entry(made: GalleryEntry) -> ReleaseEntry:
-    return ReleaseEntry(made.item, made.file, dict(made.about), [render(loss) for loss in made.lost])
+    return ReleaseEntry(made.item, made.file, dict(made.about), [loss_json(loss) for loss in made.lost])
 
 
 def _record(change: Change, action: str, release: Release) -> None:

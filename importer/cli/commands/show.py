@@ -14,11 +14,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     options.folder(parser)
     options.json(parser, "the document and its receipt as one line of JSON")
+    parser.add_argument(
+        "--explain", action="store_true", help="print each value with its source and every other offer"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the text, every decision with its reasons, the fit, and every probe. Raises DocumentError."""
     from importer.cli import show
+    from importer.config_file.effective import effective
     from importer.config_file.review import state_of
     from importer.config_file.store import Store
     from importer.reports import report_model, terminal
@@ -26,14 +30,16 @@ def run(arguments: argparse.Namespace) -> None:
     store = Store(Path(arguments.folder))
     stored = store.load(arguments.name)
     receipt = stored.need_receipt()
-    state = state_of(store, stored.name)
+    state, values = state_of(store, stored.name), [one.to_json() for one in effective(stored)]
     if arguments.json:
-        data = {**state, "document": stored.data, "receipt": json.loads(receipt.to_text())}
+        data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
         show.json_line(show.json_text(data))
         return
     console = show.console()
     show.line(show.plain("\n".join(stored.text.rstrip().splitlines())))
-    console.print(show.decisions(receipt.decisions))
+    console.print(show.decisions(receipt.decisions, values))
+    if arguments.explain:
+        console.print(show.effective(values))
     if receipt.fit is not None:
         console.print(show.fit(receipt.fit))
     if receipt.validation is not None:

@@ -26,7 +26,8 @@ from importer.service.api.problems import problems
 from importer.service.api.request_models import Spoken, Text, json_object, merged
 from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import State, losses
+from importer.service.publication_state import State
+from importer.service.reviewed import losses_of, values_of
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
 from importer.storage import published
@@ -160,12 +161,14 @@ def remove(
 
 
 @router.get(
-    "/{name}/decisions", response_model=Decisions, responses=problems("no-such-document", "no-receipt"),
+    "/{name}/decisions", response_model=Decisions, response_model_exclude_unset=True,
+    responses=problems("no-such-document", "no-receipt"),
     summary="What was decided and why",
 )  # fmt: skip
 def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return each decision with its status, its reasons and what it overruled; the evidence; fit and
-    proof.
+    """Return each decision with its reasons and what it overruled; evidence, fit, proof; and `values`.
+
+    `values` has each key as it is now: who edited it, what vendor, table and engine offer, what is served.
     """
     del who
     stored = at.gallery.get(name)[1].stored
@@ -174,6 +177,7 @@ def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
         "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
         "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
         "edited": shown["edited"], "differences": shown["differences"],
+        "values": values_of(at.gallery, stored), "losses": losses_of(stored),
     }  # fmt: skip
 
 
@@ -267,9 +271,9 @@ def _edit(
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
-    found = losses(stored)
-    lost = None if found is None else [render(loss) for loss in found]
-    whole = {"text": version.text, "data": stored.data, "carried": carried(stored), "lost": lost}
+    whole = {
+        "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
+    }  # fmt: skip
     return config_json(summary) | whole | {"warnings": [*warnings]}
 
 
