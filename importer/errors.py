@@ -110,7 +110,7 @@ RepositoryKind = Literal[
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt",
+    "newer-receipt", "other-backend",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -124,7 +124,7 @@ ServiceKind = Literal[
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
-    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
+    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
 ]  # fmt: skip
 
 
@@ -215,6 +215,7 @@ class DocumentError(ImporterError):
         "chat-template": _of("path", "problem"),
         "never-validated": _of("name"),
         "no-receipt": _of("path", "problem"),
+        "other-backend": _of("name", "has", "backend"),
         "newer-receipt": _of("path", "schema", "known"),
     }
 
@@ -298,7 +299,6 @@ class ServiceError(ImporterError):
         "not-ready-to-release": _of("name", "state", "why"),
         "no-such-release": _of("name", "number"),
         "withdrawn": _of("name", "number"),
-        "other-backend": _of("name", "has", "backend"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:

@@ -102,6 +102,11 @@ def exists(desk: Desk) -> Words:
     return ("other/base", "--name", "base")
 
 
+def other_backend(desk: Desk) -> Words:
+    assert desk("acme/base", "--backend", "vllm", "--no-validate").code == 0
+    return ("acme/base", "--backend", "mlx", "--name", "base")
+
+
 def conflict(desk: Desk) -> Words:
     assert desk("acme/base", "--no-validate").code == 0
     path = desk.folder / "models" / "base.yaml"
@@ -268,6 +273,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unreadable": unreadable,
     "bad-weights": bad_weights,
     "exists": exists,
+    "other-backend": other_backend,
     "not-a-folder": not_a_folder,
     "no-such-document": typed("show", "nobody"),
     "invalid": invalid,

@@ -127,18 +127,27 @@ def resolve_and_decide(
     progress("resolving")
     snapshot = resolve(parse(request.reference, request.revision), places, offline=request.offline)
     if names is not None:
-        request = request.after(names.known(snapshot, request.name))
+        request = request.after(names.known(snapshot, request.name, request.backend))
     return decide_snapshot(snapshot, request, bench, progress)
 
 
-def build_plan(decided: Decided, names: Names) -> Plan:
-    """Return the document under its name; raises UsageError for an invalid name or value."""
+def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
+    """Return the document under its name, which is another one for each backend of a model.
+
+    ``own`` plans a present document anew, for whichever backend. Raises UsageError for an invalid name or
+    value, DocumentError("other-backend") for the name of the model's document for another backend.
+    """
     from importer.engines import get
 
     request, snapshot, target, decisions = (
         decided.request, decided.snapshot, decided.target, decided.decisions,
     )  # fmt: skip
-    name = check(request.name) if request.name is not None else names.give(snapshot)
+    if request.name is None:
+        name = names.give(snapshot, target.backend)
+    else:
+        name = check(request.name)
+        if not own:
+            names.check(name, decided.model, target.backend)
     subject = DocumentSubject(
         name=name,
         reference=decided.reference,

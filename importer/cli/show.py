@@ -103,18 +103,18 @@ def effective_value(one: Mapping[str, Any], side: str = "value") -> str:
 def effective(values: Sequence[Mapping[str, Any]]) -> Table:
     """Return a table of effective values: the present one, its source, and what else was offered."""
     rows = [
-        (
-            one["key"], effective_value(one), one["status"], one["source"],
-            *(_offer(one.get(offerer)) for offerer in ("vendor", "table", "engine_default")),
-        )
+        (one["key"], effective_value(one), one["status"], one["source"], "\n".join(_offers(one)))
         for one in values
-    ]  # fmt: skip
-    heads = ("key", "value", "status", "source", "vendor", "table", "engine default")
-    return table(heads, rows, "effective values")
+    ]
+    return table(("key", "value", "status", "source", "offered"), rows, "effective values")
 
 
-def _offer(offer: Mapping[str, Any] | None) -> str:
-    return "" if offer is None else f"{value(offer['value'])} ({offer['source']})"
+def _offers(one: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ``vendor: 0.6 (generation_config.json)`` for each offer."""
+    for offerer in ("vendor", "table", "engine_default"):
+        if offerer in one:
+            offer = one[offerer]
+            yield f"{offerer.replace('_', ' ')}: {value(offer['value'])} ({offer['source']})"
 
 
 def fit(record: Mapping[str, Any]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -64,6 +64,18 @@ def state_of(store: Store, name: str) -> dict[str, Any]:
     except DocumentError:
         unread = dict.fromkeys(("model", "revision", "backend"))
         return {"name": name, **unread, "review": "invalid", "validation": "never"}
+
+
+def together(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with those of one model one below the other, each with the names of its ``variants``."""
+    models: dict[str, list[str]] = {}
+    for row in rows:
+        models.setdefault(str(row["model"] or row["name"]), []).append(row["name"])
+    by_name = {row["name"]: row for row in rows}
+    return [
+        {**by_name[name], "variants": [other for other in group if other != name]}
+        for group in models.values() for name in group
+    ]  # fmt: skip
 
 
 def page(stored: StoredDocument) -> dict[str, Any]:

@@ -64,6 +64,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chat-template": "{path} names a chat template that cannot be used: {problem}.",
         "never-validated": "{name} as it is now was never run, so there is nothing to report.",
         "no-receipt": "{path} has no readable receipt beside it: {problem}.",
+        "other-backend": "{name} is the document for {has}, and this import is for {backend}.",
         "newer-receipt": "{path} is of a newer importer: its schema is {schema}, and this one reads up to {known}.",
     },
     "EngineError": {
@@ -121,7 +122,6 @@ TEXTS: dict[str, dict[str, Text]] = {
         "digest-required": "A review or a release of {name} needs the digest of the content that was seen.",
         "not-ready-to-release": "{name} cannot be released, it is {state}: {why}.",
         "no-such-release": "{name} has no release {number}.",
-        "other-backend": "{name} is the document for {has}, and this import is for {backend}.",
         "withdrawn": "The release {number} of {name} is withdrawn.",
     },
     "SandboxError": {

@@ -150,8 +150,9 @@ def test_a_release_keeps_what_was_reviewed(service: Service) -> None:
     assert release["revision"] == before["data"]["importer"]["revision"]
     assert ask(service, "read", "GET", f"{name}/releases/1/receipt").json() == receipt
     shown = service.client.get(f"/v1/configs/{name}/export/localai-gallery").json()
-    assert release["lost"] == shown["lost"] == before["lost"]
-    assert before["lost"]  # what a reviewer is shown
+    assert release["losses"] == before["losses"]  # what a reviewer is shown
+    assert [loss["message"] for loss in before["losses"]] == shown["lost"]
+    assert {loss["effect"] for loss in before["losses"]} >= {"added"}
     problem(ask(service, "read", "GET", f"{name}/releases/2"), 404, "no-such-release")
     problem(ask(service, "read", "GET", "nothing/releases"), 404, "no-such-document")
 

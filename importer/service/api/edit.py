@@ -10,6 +10,7 @@ from importer.config import now
 from importer.config_file.edit_comments import renewed
 from importer.config_file.effective import Editor
 from importer.config_file.grants import grants
+from importer.config_file.name_allocator import Names
 from importer.config_file.store import StoredDocument, write_all
 from importer.errors import ServiceError
 from importer.hub import parse, resolve
@@ -18,7 +19,6 @@ from importer.service.api.request_models import Import, checked
 from importer.service.gallery import DocumentVersion, check_version
 from importer.service.jobs.import_steps import need_choice
 from importer.service.security.grants import Caller, admitted, need_approver
-from importer.service.variants import Variants
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Summary
 
@@ -86,7 +86,7 @@ def look(body: Import, at: Desk, who: Caller) -> Studied:
     request = admitted(body, who, at.settings)
     snapshot = resolve(parse(request.reference, request.revision), at.settings.places)
     with at.gallery.checkout() as folder:
-        request = request.after(Variants(folder, request.backend).known(snapshot, request.name))
+        request = request.after(Names(folder).known(snapshot, request.name, request.backend))
     studied = study_snapshot(snapshot, request, at.runner.bench)
     need_choice(studied, at.settings)
     return studied
