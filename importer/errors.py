@@ -104,8 +104,8 @@ HubKind = Literal[
     "network", "bad-answer", "not-cached", "refused-host",
 ]  # fmt: skip
 RepositoryKind = Literal[
-    "nothing-to-decide", "not-chat", "gguf-only", "broken-json", "too-large", "not-text", "unreadable",
-    "too-costly", "bad-weights",
+    "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "broken-json", "too-large", "not-text",
+    "unreadable", "too-costly", "bad-weights",
 ]  # fmt: skip
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
@@ -184,6 +184,7 @@ class RepositoryError(ImporterError):
         "nothing-to-decide": _of("repo", "problem"),
         "not-chat": _of("repo", "what", "next"),
         "gguf-only": _of("repo", "next"),
+        "gguf-file": _of("file", "repo", "next"),
         "broken-json": _of("file", "repo", "problem"),
         "too-large": _of("file", "repo", "limit"),
         "not-text": _of("file", "repo"),

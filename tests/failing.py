@@ -51,6 +51,11 @@ def repository(**files: object) -> Callable[[Desk], Words]:
     return case
 
 
+def gguf_file(desk: Desk) -> Words:
+    desk.hub.repos["acme/odd"] = Repo({"a.gguf": b"GGUF"}, info={"cardData": {"base_model": "acme/base"}})
+    return ("https://huggingface.co/acme/odd/blob/main/a.gguf",)
+
+
 def typed(*words: object) -> Callable[[Desk], Words]:
     return lambda _: words
 
@@ -266,6 +271,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "refused-host": fault(302, {"Location": "http://169.254.169.254/"}),
     "nothing-to-decide": repository(LICENSE="x"),
     "not-chat": repository(config__json={"architectures": ["WhisperForConditionalGeneration"]}),
+    "gguf-file": gguf_file,
     "gguf-only": repository(model__gguf=b"GGUF"),
     "broken-json": repository(config__json='{"a": '),
     "too-large": repository(generation_config__json=b" " * 300_000),

@@ -130,6 +130,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "BackendReason": {
         "mlx-weights": "weights' format",
+        "mlx-origin": "{quote}",
         "mlx-is-native": "this machine",
         "vllm-serves": "this machine",
         "other-could": "this machine",

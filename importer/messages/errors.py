@@ -41,6 +41,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "RepositoryError": {
         "nothing-to-decide": "{repo} offers nothing to decide from: {problem}.",
         "not-chat": "{repo} is {what}, not a model that chats or completes.",
+        "gguf-file": "{file} of {repo} is a GGUF file, which none of the engines here serve.",
         "gguf-only": "{repo} holds only GGUF files, which none of the engines here serve.",
         "broken-json": "{file} in {repo} is not valid JSON: {problem}.",
         "too-large": "{file} in {repo} is larger than the {limit} this importer reads.",
@@ -155,6 +156,7 @@ STEPS: dict[str, Text] = {
     "nothing-to-decide": "Check that this is a model repository with a config or a chat template.",
     "not-chat": "{next}",
     "gguf-only": "{next}",
+    "gguf-file": "{next}",
     "broken-json": "Tell the repository's owner, or fix the file.",
     "too-large": "No real {file} is that large; check the repository.",
     "not-text": "Check the repository.",

@@ -296,6 +296,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "BackendReason": {
         "mlx-weights": "the weights are in MLX's own quantisation ({quote})",
+        "mlx-origin": "the repository is made for MLX ({quote})",
         "mlx-is-native": "MLX is native to Apple machines",
         "vllm-serves": "vLLM serves on CPU and CUDA machines",
         "other-could": "{engine} could load it there",

@@ -82,6 +82,11 @@ HUB: dict[str, dict[str, Text]] = {
         "unsaid": "it does not say which part it is",
         "other": "it is another part than was asked for",
     },
+    "FileRemedy": {
+        "beside": "Import {repo} itself: it has safetensors weights, too.",
+        "made-from": "Import {repo}, the repository that it was made from.",
+        "original": "Import the repository with the original safetensors weights; the card does not name it.",
+    },
     "ReferenceReason": {
         "empty": "it is empty",
         "long": "it is longer than {limit} characters",
