@@ -25,7 +25,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
-from importer.hub.content import content_digest
+from importer.hub.content import content_digest, content_files
 from importer.hub.local import AllowedFolders
 from importer.messages import render
 from importer.progress import Progress, silent
@@ -95,6 +95,7 @@ class Plan(Decided):
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
             content=content_digest(self.snapshot),
+            content_files=content_files(self.snapshot, self.target.backend),
             warnings=[warning.to_json() for warning in self.warnings],
         )
 
