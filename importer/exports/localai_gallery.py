@@ -78,7 +78,8 @@ def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:
     LocalAI makes its folder of models the cache of the Hub's client (``pkg/model/initializers.go``). It
     checks a SHA-256; git's hash of a small file is none, but the file's URL names the commit.
     """
-    known = None if receipt is None or receipt.revision != origin.revision else receipt.content_files
+    own = receipt is not None and (receipt.model_id, receipt.revision) == (origin.hub_id, origin.revision)
+    known = receipt.content_files if receipt is not None and own else None
     if known is None or origin.hub_id is None or origin.revision is None:
         return []
     if not all(PATH.fullmatch(path) for path in known):

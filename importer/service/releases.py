@@ -9,10 +9,11 @@ from sqlalchemy import Connection
 
 from importer.config import now
 from importer.errors import DocumentError, ServiceError
-from importer.exports.base import loss_json
+from importer.exports.base import Origin, loss_json
 from importer.exports.localai_gallery import GalleryEntry
+from importer.reasons import Reason
 from importer.service.gallery import Change
-from importer.service.publication_state import publication_state
+from importer.service.publication_state import PublicationReason, publication_state
 from importer.storage import audit, documents, receipts, releases
 from importer.storage.documents import Summary
 from importer.storage.releases import Release, ReleaseEntry
@@ -54,12 +55,16 @@ def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Relea
 def roll_back(change: Change, name: str, number: int) -> tuple[Summary, Release]:
     """Serve an earlier release again; return the document's row and the release.
 
-    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn".
+    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn", and
+    "not-ready-to-release" for a release of an earlier version of importer without a commit.
     """
     change.checkout.load(name)
     release, served = need(change.connection, name, number), releases.served(change.connection, name)
     if release.withdrawn_at is not None:
         raise ServiceError("withdrawn", name=name, number=number)
+    if Origin.of(json.loads(release.data), None).revision is None:
+        why = Reason(PublicationReason.NO_COMMIT)
+        raise ServiceError("not-ready-to-release", name=name, state=f"release {number}", why=why)
     if served is not None and served.number == number:
         return change.save(name), release
     releases.serve(change.connection, release, now())

@@ -260,3 +260,14 @@ def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
     said = {"digest": found["digest"]}
     refused = problem(ask(service, ALL, "POST", f"{name}/releases", json=said), 409, "not-ready-to-release")
     assert "commit" in refused["detail"]
+
+
+def test_a_commit_of_another_model_is_none(service: Service) -> None:
+    name = imported(service, "elsewhere")
+    patch = {"parameters": {"model": "other/base"}}
+    ask(service, "import", "PATCH", name, json=patch, headers=ANY).raise_for_status()
+    validated(gallery_of(service), name)
+    service.approve(name).raise_for_status()
+    found = config(service, name)
+    assert (found["state"], found["release"]) == ("validated", None)
+    assert "commit" in found["reason"]

@@ -213,7 +213,9 @@ def take_back(
 @router.post(
     "/{number}/rollback",
     response_model=Released,
-    responses=problems("no-such-document", "no-such-release", "withdrawn", "key-reused"),
+    responses=problems(
+        "no-such-document", "no-such-release", "withdrawn", "not-ready-to-release", "key-reused"
+    ),
     summary="Serve an earlier release again",
 )
 def back(
