@@ -12,9 +12,11 @@ from typing import Any, Literal
 from importer.cli import editing, messages, show
 from importer.cli.importing import user
 from importer.config import now
+from importer.config_file.effective import effective
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import page, record_review
 from importer.config_file.store import Store, StoredDocument
+from importer.engines.sampling_defaults import sampling_defaults
 from importer.errors import DocumentError, UsageError
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
@@ -168,9 +170,14 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
 
 
 def _page(stored: StoredDocument) -> dict[str, Any]:
-    """Return everything that a reviewer is shown, with what an entry for LocalAI lacks."""
+    """Return everything that a reviewer is shown, effective values and losses of an entry included."""
     found = losses(stored.data, stored.receipt)
-    return {**page(stored), "losses": None if found is None else [loss_json(loss) for loss in found]}
+    values = [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
+    return {
+        **page(stored),
+        "values": values,
+        "losses": None if found is None else [loss_json(loss) for loss in found],
+    }
 
 
 def _show(view: Mapping[str, Any]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from importer.config_file import build, field_paths
 from importer.config_file.diff import ABSENT, KeyPath, differences, dotted, keyed, same
-from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS
+from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS, UNWRITTEN
 from importer.config_file.merge import BOOKKEEPING, DERIVED
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
@@ -17,6 +17,7 @@ from importer.signals.evidence import Rule
 EDITED = "edited"  # the status of a value that a person wrote over the import's
 Offerer = Literal["vendor", "table", "engine-default"]
 OFFERERS: tuple[Offerer, ...] = ("vendor", "table", "engine-default")
+ENGINE = "engine_default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,15 @@ class EffectiveValue:
 
 
 def effective(
-    stored: StoredDocument, served: Mapping[str, Any] | None = None, editors: Editors | None = None
+    stored: StoredDocument,
+    served: Mapping[str, Any] | None = None,
+    editors: Editors | None = None,
+    defaults: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[EffectiveValue]:
     """Return the decisions of a document in their order, then other keys that a person changed.
 
-    ``served`` are the data of the release that is served. Raises DocumentError("no-receipt").
+    ``served`` are the data of the release that is served; ``defaults`` value and source of the engine's own
+    values by key, where the evidence has none. Raises DocumentError("no-receipt").
     """
     receipt = stored.need_receipt()
     wrote, found, covered = receipt.wrote, list[EffectiveValue](), set[KeyPath]()
@@ -86,7 +91,13 @@ def effective(
             found.append(
                 _value(dotted(path), path, stored.data, change.before, None, receipt, served, editors)
             )
-    return found
+    return [_with_default(one, (defaults or {}).get(one.key)) for one in found]
+
+
+def _with_default(one: EffectiveValue, default: Mapping[str, Any] | None) -> EffectiveValue:
+    if default is None or ENGINE in one.offers:
+        return one
+    return replace(one, offers={**one.offers, ENGINE: default})
 
 
 def place(key: str) -> KeyPath | None:
@@ -117,6 +128,8 @@ def _value(
     receipt: Receipt, served: Mapping[str, Any] | None, editors: Editors | None,
 ) -> EffectiveValue:  # fmt: skip
     value = value_at(data, path)
+    if value is imported is ABSENT and key in UNWRITTEN and decision is not None:
+        value = imported = decision.get("value")  # what the engine does by itself
     edited = not same(value, imported)
     editor = editors(path) if edited and editors is not None else None
     status = EDITED if edited or decision is None else str(decision.get("status"))

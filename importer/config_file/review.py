@@ -8,7 +8,6 @@ from typing import Any
 
 from importer.config_file import build
 from importer.config_file.diff import ABSENT, Change, differences, dotted
-from importer.config_file.effective import effective
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.schema import problems
 from importer.config_file.store import Store, StoredDocument
@@ -88,7 +87,6 @@ def page(stored: StoredDocument) -> dict[str, Any]:
         "digest": stored.digest,
         "problems": [str(p) for p in problems(stored.text)],
         "decisions": receipt.decisions,
-        "values": [value.to_json() for value in effective(stored)],
         "fit": receipt.fit,
         "proof": [str(e["message"]) for e in receipt.evidence if e["rule"] == Rule.PROOF],
         "warnings": list(_warnings(stored, receipt)),

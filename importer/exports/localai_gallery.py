@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
@@ -90,7 +89,7 @@ def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:
         {
             "filename": f"{folder}/{path}",
             **({"sha256": digest} if len(digest) == SHA256 else {}),
-            "uri": f"{url}/{quote(path)}",
+            "uri": f"{url}/{path}",
         }
         for path, digest in known.items()
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
@@ -66,7 +66,7 @@ class Reference:
     repo: str | None = None
     revision: str | None = None
     directory: Path | None = None
-    file: str | None = None
+    file: str | None = field(default=None, compare=False)
 
 
 def parse(text: str, revision: str | None = None) -> Reference:

@@ -130,7 +130,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "BackendReason": {
         "mlx-weights": "weights' format",
-        "mlx-origin": "{quote}",
+        "mlx-origin": "repository for MLX",
         "mlx-is-native": "this machine",
         "vllm-serves": "this machine",
         "other-could": "this machine",

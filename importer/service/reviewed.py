@@ -9,6 +9,7 @@ from typing import Any
 from importer.config_file.diff import KeyPath, same
 from importer.config_file.effective import Editor, effective, value_at
 from importer.config_file.store import StoredDocument
+from importer.engines.sampling_defaults import sampling_defaults
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
 from importer.service.gallery import Gallery
@@ -27,7 +28,10 @@ def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, Any]]:
         served = releases.served(connection, stored.name)
         history = _History(lambda: documents.makers(connection, stored.name))
         data = None if served is None else json.loads(served.data)
-        return [value.to_json() for value in effective(stored, data, history.editor)]
+        return [
+            value.to_json()
+            for value in effective(stored, data, history.editor, sampling_defaults(stored.data))
+        ]
 
 
 class _History:

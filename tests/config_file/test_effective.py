@@ -12,6 +12,7 @@ from importer.config_file.effective import Editor, effective
 from importer.config_file.merge import write
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
+from importer.engines.sampling_defaults import sampling_defaults
 
 TEXT = """\
 # attention: the tool_parser has limits
@@ -28,6 +29,7 @@ options:
   - tool_parser:hermes  # proved (vllm 0.32.0)
 max_model_len: 4096  # mine: measured
 """
+DATA = {"backend": "vllm", "importer": {"engine": {"name": "vllm", "version": "0.32.0"}}}
 ANN, BOB = Editor("ann", "2026-11-21T10:00:00+00:00"), Editor("bob", "2026-11-22T10:00:00+00:00")
 
 
@@ -132,3 +134,10 @@ def test_an_effective_value_has_the_present_one_its_editor_and_every_offer() -> 
     assert (found["tool_parser"]["value"], found["tool_parser"]["status"]) == ("hermes", "proved")
     assert "way_in" not in found
     assert [one.status for one in effective(document())] == ["vendor", "table", "proved"]
+
+
+def test_the_engine_offers_its_own_value_where_the_evidence_has_none() -> None:
+    found = {one.key: one.to_json() for one in effective(document(), defaults=sampling_defaults(DATA))}
+    assert found["parameters.top_p"]["engine_default"] == {"value": 1.0, "source": "vllm 0.32.0"}
+    assert found["parameters.temperature"]["engine_default"] == {"value": 1.0, "source": "vllm 0.32.0"}
+    assert sampling_defaults({"backend": "other"}) == sampling_defaults({}) == {}

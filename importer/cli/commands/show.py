@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from importer.cli import options
+
+if TYPE_CHECKING:
+    from importer.config_file.store import StoredDocument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,10 +23,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _values(stored: StoredDocument) -> list[dict[str, Any]]:
+    """Return the effective values of a document."""
+    from importer.config_file.effective import effective
+    from importer.engines.sampling_defaults import sampling_defaults
+
+    return [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Print the text, every decision with its reasons, the fit, and every probe. Raises DocumentError."""
     from importer.cli import show
-    from importer.config_file.effective import effective
     from importer.config_file.review import state_of
     from importer.config_file.store import Store
     from importer.reports import report_model, terminal
@@ -30,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     store = Store(Path(arguments.folder))
     stored = store.load(arguments.name)
     receipt = stored.need_receipt()
-    state, values = state_of(store, stored.name), [one.to_json() for one in effective(stored)]
+    state, values = state_of(store, stored.name), _values(stored)
     if arguments.json:
         data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
         show.json_line(show.json_text(data))
