@@ -120,11 +120,14 @@ EngineKind = Literal[
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
     "foreign-host", "no-such-page",
+    "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
+    "bad-webhook", "not-deleted",
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
+    "unknown-parameter", "too-many-connections",
 ]  # fmt: skip
 
 
@@ -276,6 +279,13 @@ class ServiceError(ImporterError):
         "no-such-job": _of("job"),
         "no-such-version": _of("name", "number"),
         "no-such-key": _of("key"),
+        "no-such-finding": _of("finding"),
+        "finding-settled": _of("finding", "state"),
+        "finding-outdated": _of("name", "compared", "version"),
+        "no-such-webhook": _of("webhook"),
+        "webhook-made": _of("webhook"),
+        "bad-webhook": _of("problem"),
+        "not-deleted": _of("name"),
         "precondition-failed": _of("name", "version"),
         "precondition-required": _of("name"),
         "key-made": _of("key"),
@@ -300,6 +310,8 @@ class ServiceError(ImporterError):
         "not-ready-to-release": _of("name", "state", "why"),
         "no-such-release": _of("name", "number"),
         "withdrawn": _of("name", "number"),
+        "unknown-parameter": _of("name", "near", data=("errors",)),
+        "too-many-connections": _of("seconds"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:

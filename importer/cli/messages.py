@@ -151,11 +151,14 @@ HINTS: Mapping[str, Text] = STEPS | {
 }  # fmt: skip
 # Kinds that are met over HTTP alone.
 ELSEWHERE = frozenset({
+    "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
+    "bad-webhook", "not-deleted",
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
+    "unknown-parameter", "too-many-connections",
 })  # fmt: skip
 
 

@@ -41,6 +41,19 @@ def _resolved(reference: Reference, *, offline: bool) -> Snapshot:
     return _snapshot(reference.text, stored, refused)
 
 
+def files_at(repo: str, commit: str, *, offline: bool = False) -> tuple[RepoFile, ...]:
+    """Return the files that a commit lists, from importer's cache, else from the Hub in one request.
+
+    Raises HubError, also where the Hub must not be asked.
+    """
+    known = cache.load(repo, commit)
+    if known is not None:
+        return known.listing.files
+    if offline or endpoint.offline():
+        raise HubError("not-cached", repo=repo)
+    return api.ask(repo, commit).files
+
+
 def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) -> Snapshot:
     """Return a snapshot from a cached one; ``refused`` are the reasons of this attempt only."""
     listing = stored.listing

@@ -15,6 +15,14 @@ HUB: dict[str, dict[str, Text]] = {
         "damaged": "what it is packed in is damaged",
         "cut": "the answer was cut off",
     },
+    "AddressReason": {
+        "form": "it has the form https://HOST/PATH",
+        "user": "it has a user name; the signature takes its place",
+        "plain": "http is not encrypted",
+        "unknown": "the name {host} has no address",
+        "private": "{host} is a private address",
+        "failed": "{host} could not be reached ({error})",
+    },
     "ExchangeReason": {
         "no-connection": "{says}",
         "not-connected": "no connection within {seconds:.0f} s",

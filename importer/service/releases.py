@@ -14,7 +14,7 @@ from importer.exports.localai_gallery import GalleryEntry
 from importer.reasons import Reason
 from importer.service.gallery import Change
 from importer.service.publication_state import PublicationReason, publication_state
-from importer.storage import audit, documents, receipts, releases
+from importer.storage import audit, documents, receipts, releases, webhooks
 from importer.storage.documents import Summary
 from importer.storage.releases import Release, ReleaseEntry
 
@@ -106,8 +106,16 @@ def _entry(made: GalleryEntry) -> ReleaseEntry:
     return ReleaseEntry(made.item, made.file, dict(made.about), [loss_json(loss) for loss in made.lost])
 
 
+# The type of event by the action of the audit log.
+EVENTS = {
+    "release": "release.promoted", "roll back": "release.rolled-back", "withdraw": "release.withdrawn",
+}  # fmt: skip
+
+
 def _record(change: Change, action: str, release: Release) -> None:
-    """Add the entry of the audit log: the version that follows has one of its own."""
+    """Add the entry of the audit log: the version that follows has one of its own; and the event."""
+    subject = {"name": release.name, "release": release.number, "digest": release.digest}
+    webhooks.enqueue(change.connection, EVENTS[action], {**subject, "by": change.context.who})
     context = replace(change.context, action=action)
     audit.record(
         change.connection, context, release.name, {"release": release.number, "digest": release.digest}

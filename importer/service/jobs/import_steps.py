@@ -71,7 +71,7 @@ class ImportSteps:
         body = Import(**job.request)
         with self._gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
             planned = build_plan(decided, Names(change.checkout))
-            settled = merge_plan(planned, change.checkout, body.take)
+            settled = merge_plan(planned, change.checkout, body.take, body.on_conflict)
             write(settled, change.checkout)
             saved = change.save(planned.name)
             result = {
