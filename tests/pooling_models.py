@@ -87,8 +87,8 @@ def _encoder_shapes(begin: str) -> Shapes:
         f"{begin}pooler.dense.bias": (HIDDEN,),
     }
     square, wide, narrow = (HIDDEN, HIDDEN), (WIDE, HIDDEN), (HIDDEN, WIDE)
-    parts = {"attention.self.query": square, "attention.self.key": square, "attention.self.value": square,
-             "attention.output.dense": square, "intermediate.dense": wide, "output.dense": narrow}  # fmt: skip
+    parts = {f"attention.self.{part}": square for part in ("query", "key", "value")}
+    parts |= {"attention.output.dense": square, "intermediate.dense": wide, "output.dense": narrow}
     for i in range(LAYERS):
         at = f"{begin}encoder.layer.{i}."
         for part, shape in parts.items():
