@@ -14,7 +14,7 @@ from importer.reasons import Reason
 ARGUMENTS = (
     "all2all_backend", "allow_deprecated_quantization", "async_scheduling", "attention_backend", "block_size",
     "chat_template_content_format",
-    "config_format", "cpu_offload_gb", "data_parallel_address", "data_parallel_backend",
+    "config_format", "convert", "cpu_offload_gb", "data_parallel_address", "data_parallel_backend",
     "data_parallel_hybrid_lb", "data_parallel_rpc_port", "data_parallel_size", "data_parallel_size_local",
     "data_parallel_start_rank", "decode_context_parallel_size", "disable_cascade_attn",
     "disable_sliding_window", "distributed_executor_backend", "enable_chunked_prefill", "enable_eplb",
@@ -23,7 +23,7 @@ ARGUMENTS = (
     "mamba_ssm_cache_dtype", "master_addr", "master_port", "max_logprobs", "max_num_batched_tokens",
     "max_num_seqs", "mm_processor_kwargs", "model_impl", "moe_backend", "nnodes", "node_rank",
     "num_gpu_blocks_override", "pipeline_parallel_size", "prefill_context_parallel_size",
-    "scheduling_policy", "seed", "speculative_config", "tokenizer_mode", "tool_strict_level",
+    "runner", "scheduling_policy", "seed", "speculative_config", "tokenizer_mode", "tool_strict_level",
 )  # fmt: skip
 # Where vLLM would also take the name of a class, and import it.
 CHOICES = {
