@@ -28,6 +28,7 @@ WORDS = {
 COMPARED: Mapping[str, tuple[str, Callable[[float, float], bool]]] = {
     "ge": (">=", operator.ge), "gt": (">", operator.gt), "le": ("<=", operator.le), "lt": ("<", operator.lt),
 }  # fmt: skip
+SCHEMA_TYPES = {"bool": "boolean", "int": "integer", "size": "integer", "float": "number", "str": "string"}
 Fault = tuple[tuple[str, ...], Reason]  # a path below ``engine_args``, and what is wrong there
 
 
@@ -73,6 +74,17 @@ def faults(engine: str, version: str | None, values: Mapping[str, Any]) -> Itera
             yield (str(name),), reason
         elif value is not None:
             yield from _Check(registry, argument.name).all(argument, value)
+
+
+def kind_name(kind: Kind) -> str:
+    """Return the type in the words of JSON Schema, for lists of keys."""
+    if isinstance(kind, str):
+        return SCHEMA_TYPES.get(kind, "any")
+    if "one_of" in kind:
+        return " ".join(map(str, kind["one_of"]))
+    if "any_of" in kind:
+        return " or ".join(dict.fromkeys(kind_name(one) for one in kind["any_of"] if one != "code"))
+    return "array" if "list" in kind else "object"
 
 
 def unknown(registry: ArgumentRegistry, name: str) -> Reason:

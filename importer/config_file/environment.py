@@ -44,9 +44,10 @@ _HARDWARE = tuple(
 )
 PREFIXES = (
     *_HARDWARE, "SGLANG_", "SGL_", "TORCH_", "TORCHINDUCTOR_", "CUTE_", "FLASH_ATTENTION_", "B12X_",
-    "AMDGCN_", "GPU_", "HCCL_", "ASCEND_", "INKLING_", "LMCACHE_", "MOONCAKE_", "NIXL_", "NVSHMEM_", "XLA_",
+    "AMDGCN_", "GPU_", "HCCL_", "ASCEND_", "INKLING_", "LMCACHE_", "MC_", "MOONCAKE_", "NIXL_", "NVSHMEM_",
+    "XLA_",
 )  # fmt: skip
-WHOLE = ("PYTHONHASHSEED", "PYTHONNOUSERSITE")
+WHOLE = ("PYTHONHASHSEED", "PYTHONNOUSERSITE", "TASK_QUEUE_ENABLE")
 INTERFACES = re.compile(r"(?:^|_)(?:IFNAME|IF_NAME|IF_INCLUDE|IF_EXCLUDE)$", re.IGNORECASE)
 # Parts of names, between underscores.
 CODE = names(
