@@ -14,6 +14,7 @@ from importer.app.session import ImportSession
 from importer.config import now
 from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import this_machine
+from importer.engines.vllm import has_gpu
 from importer.errors import EngineError, ServiceError
 from importer.memory import devices
 from importer.memory.devices import Device
@@ -248,8 +249,8 @@ class Runner:
     # What this process can do
 
     def _engines(self) -> tuple[str, ...]:
-        installed = (name for name in (*ENGINES, *CHOSEN) if _installed(name))
-        return tuple(installed) if self.settings.validate else ()
+        served = (name for name in (*ENGINES, *CHOSEN) if _serves(name))
+        return tuple(served) if self.settings.validate else ()
 
     def _memory(self, own: Device) -> int | None:
         return devices.size(self.settings.memory) if self.settings.memory else own.memory
@@ -259,9 +260,11 @@ def _exited(one: Executor) -> bool:
     return has_exited(one.place, one.pid, one.born)
 
 
-def _installed(name: str) -> bool:
+def _serves(name: str) -> bool:
+    """Return whether the engine is installed, and this machine has the card that its server needs."""
     try:
-        return install.find(get(name)) is not None
+        engine = get(name)
+        return (has_gpu() or not engine.needs_card) and install.find(engine) is not None
     except EngineError:
         return False
 
