@@ -109,6 +109,7 @@ class _Check:
 
     def all(self, argument: Argument, value: Any) -> Iterator[Fault]:
         path = (self._name,)
+        value = [value] if argument.many and not isinstance(value, list) else value  # as behind a flag
         found = [*self._of(argument.kind, path, value), *_range(argument, path, value)]
         yield from found
         if not found:

@@ -123,6 +123,10 @@ def flag(option: field_paths.Option) -> tuple[str, Any]:
     name = option.key.removeprefix("--").replace("-", "_")
     if name.startswith("no_") and option.value is None:
         return name.removeprefix("no_"), False
+    opposite = name.replace("disable_", "enable_", 1)
+    registry = load("vllm")
+    if registry is not None and registry.get(name) is None and registry.get(opposite) is not None:
+        return opposite, option.value is not None and option.typed is False
     return name, _value(option)
 
 

@@ -71,7 +71,7 @@ def test_further_names_variables_and_lists_reach_vllm_in_every_form() -> None:
     assert "env VLLM_USE_V2_MODEL_RUNNER=1 'NCCL_DEBUG=a b' vllm serve" in text("vllm-command", document)
     assert "NCCL_DEBUG=a b" in text("compose", document)
     assert "VLLM_USE_V2_MODEL_RUNNER" in text("kserve", document)
-    assert "  - other\n" in text("vllm-config", document)
+    assert "\n- other\n" in text("vllm-config", document)
     lost = " ".join(map(render, export("localai", document).lost))
     assert "VLLM_USE_V2_MODEL_RUNNER" in lost
 
