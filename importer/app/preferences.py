@@ -10,14 +10,17 @@ from enum import StrEnum
 from typing import Any
 
 from importer import config
-from importer.config_file import check, field_paths, schema
+from importer.config_file import argument_conflicts, check, field_paths, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.diff import ABSENT, same
 from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
 from importer.errors import DocumentError, Setting, UsageError
+from importer.memory import experts
+from importer.memory.config_keys import Keys
 from importer.reasons import Reason
+from importer.signals.architecture import text_config
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
@@ -247,8 +250,14 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
             )
 
 
-def check_document(data: Mapping[str, Any], preferences: Preferences) -> None:
-    """Raise UsageError("bad-value") for a setting that does not match the document's schema."""
+def check_document(data: Mapping[str, Any], preferences: Preferences, config: Mapping[str, Any]) -> None:
+    """Raise UsageError("bad-value") for a setting that the schema, the engine or the model's ``config`` has
+    something against.
+    """
+    known = text_config(config)
+    has_experts = experts.count(Keys.of(known)) > 0 if known else None
+    for path, reason in argument_conflicts.of_model(preferences.values, has_experts):
+        raise UsageError("bad-value", setting=Setting.SET, problem=schema.at(path, reason))
     if preferences.values:
         try:
             schema.check("document", data, "the document")

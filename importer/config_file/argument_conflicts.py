@@ -117,8 +117,12 @@ RULES: Mapping[str, tuple[Callable[[Values, Values, Values], Iterator[Conflict]]
 }
 
 
+def _asked(values: Values, key: str) -> bool:
+    return values.get(f"engine_args.{key}") is True or _map(values.get("engine_args")).get(key) is True
+
+
 def of_model(values: Values, experts: bool | None) -> Iterator[Conflict]:
     """Yield the conflicts of settings, by dotted paths, with a model; ``experts`` is whether it has some."""
     for key in ("enable_expert_parallel", "enable_eplb"):
-        if experts is False and values.get(f"engine_args.{key}") is True:
+        if experts is False and _asked(values, key):
             yield ("engine_args", key), Reason(ArgumentConflict.NO_EXPERTS)
