@@ -34,6 +34,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "Loss": {
         "added": "{values} is added: what the engine does by itself, in place of LocalAI's own values.",
+        "environment": "env.{key} is left out: set the variable for LocalAI's process.",
         "argument-of-server": "engine_args.{key} is left out: it is the server's, "
         "and LocalAI runs the engine alone.",
         "arguments": "engine_args ({keys}): LocalAI's {backend} backend reads none.",
