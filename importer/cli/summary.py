@@ -12,7 +12,8 @@ from importer.config_file.build import source
 from importer.config_file.field_paths import REMARKS, SAMPLING, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
-from importer.memory.choose import Choice, gib
+from importer.memory.choose import Choice
+from importer.memory.plan_settings import gib
 
 WIDTH = 80  # columns
 ROWS = 17  # of a table; with what stands around it an ordinary import has 25 lines
@@ -64,6 +65,8 @@ def _value(value: Any) -> str:
 
 def _fit(choice: Choice) -> str:
     """Return the device, and the share of its memory that the model needs."""
+    if choice.device is None:
+        return choice.message
     if choice.fit is None or choice.placed is None:
         return f"unknown on {choice.device.label}"
     cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""

@@ -46,7 +46,7 @@ class Device:
     ``native``   number formats in hardware, of ``fp32``, ``fp16``, ``bf16``, ``fp8``, ``nvfp4``.
     ``source``   the source of the figures.
     ``node``     devices in one machine; more of them are several machines.
-    ``bandwidth``  bytes a second of one device's memory, ``link`` of its links to the others; ``None``: unknown.
+    ``bandwidth``  bytes a second of its memory, ``link`` of its links to the others, where they are known.
     ``engine``   what serves it in place of the released engine; ``None``: nothing else is required.
     """
 

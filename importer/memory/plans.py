@@ -15,32 +15,35 @@ TYPICAL = 8192  # tokens of a sequence, where a number of sequences is requested
 
 
 class PlanReason(StrEnum):
-    """Reasons of a plan: for its layout, for its settings, and for its costs."""
+    """Reasons of a plan: for its layout and its settings, and what they cost."""
 
-    COPIES = "copies"
-    EXPERTS = "experts"
-    EXPERTS_WHOLE = "experts-whole"
-    REPLICAS = "replicas"
-    STAGES = "stages"
-    TENSOR = "tensor"
-    KEYS_COPIED = "keys-copied"
-    LATENT_COPIED = "latent-copied"
-    FP8_CACHE = "fp8-cache"
-    SEQUENCES = "sequences"
-    FEWER_SEQUENCES = "fewer-sequences"
-    SHORTER = "shorter"
-    BATCH_LATENCY = "batch-latency"
-    BATCH_THROUGHPUT = "batch-throughput"
-    MORE_CARDS = "more-cards"
-    IDLE = "idle"
-    STEP = "step"
-    BEYOND = "beyond"
-    OTHER_ENGINE = "other-engine"
-    SISTERS = "sisters"
     GOAL_LATENCY = "goal-latency"
     GOAL_THROUGHPUT = "goal-throughput"
     GOAL_CONTEXT = "goal-context"
-    GOAL_NONE = "goal-none"
+    TENSOR = "tensor"
+    STAGES = "stages"
+    COPIES = "copies"
+    EXPERTS = "experts"
+    EXPERTS_WHOLE = "experts-whole"
+    SERVERS = "servers"
+    SHARE = "share"
+    LARGER_SHARE = "larger-share"
+    CACHE = "cache"
+    FP8_CACHE = "fp8-cache"
+    SLOTS = "slots"
+    BATCHED_LESS = "batched-less"
+    BATCHED_MORE = "batched-more"
+    SEQUENCES = "sequences"
+    ASKED = "asked"
+    BEYOND = "beyond"
+    FEWER = "fewer"
+    IDLE = "idle"
+    KEYS_COPIED = "keys-copied"
+    LATENT_COPIED = "latent-copied"
+    SUMS = "sums"
+    BUBBLES = "bubbles"
+    ROUNDED = "rounded"
+    OTHER_ENGINE = "other-engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,9 @@ class Aim:
     def __bool__(self) -> bool:
         """Return whether anything is requested."""
         return (self.goal, self.concurrency, self.context) != (None, None, None)
+
+
+NO_AIM = Aim()
 
 
 @dataclass(frozen=True, slots=True)
