@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC, offered
 from importer.chat_template.override import TemplateOverride
@@ -171,7 +171,8 @@ def machine_for(name: str | None) -> Machine:
     device = machine.this_machine("vllm") if is_here(name) else named(str(name))
     major, _, minor = (device.capability or "").partition(".")
     capability = int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None
-    kind = "rocm" if device.kind in ("xpu", "tpu", "npu") else device.kind  # neither is NVIDIA's
+    kinds = {"cuda": "cuda", "metal": "metal", "cpu": "cpu"}  # cards of other makers count as AMD's
+    kind = cast("Literal['cpu', 'cuda', 'rocm', 'metal']", kinds.get(device.kind, "rocm"))
     return Machine(kind, capability, machine.NAME if is_here(name) else str(name))
 
 
