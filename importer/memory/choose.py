@@ -135,13 +135,14 @@ class Choice:
         }
         if self.weights is not None:
             data["weights"] = self.weights.to_json()
+        if self.fit is not None:
+            data["estimate"] = self.fit.to_json()
         if self.placed is not None and self.fit is not None:
             data |= {
                 "cards": self.placed.split.cards,
                 "budget": self.placed.budget,
                 "spare": self.placed.spare,
                 "binding": self.placed.longest.binding,
-                "estimate": self.fit.to_json(),
             }
         if self.pool is not None:
             data["pool"] = dict(self.pool)
@@ -278,8 +279,8 @@ def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
 
 
 def _on_context(case: LoadCase, why: Reason) -> Evidence:
-    """Return the warning at the context, that stays as it was."""
-    value = case.context if case.request.get(CONTEXT) is None else case.request.get(CONTEXT)
+    """Return the warning at the context, that stays as it was; beside the user's own it decides nothing."""
+    value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT) or case.context
     return Evidence(Rule.FITS, CONTEXT, value, Source.FIT, why)
 
 

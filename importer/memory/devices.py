@@ -103,7 +103,7 @@ def named(text: str) -> Device:
     device = next((d for n, d in known().items() if n.replace("-", "") == name), None)
     if device is None:
         near = ", ".join(_near(name)) or "none"
-        raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
+        raise UsageError("unknown-device", name=text, near=near)
     if not 0 < count <= MOST:
         problem = Reason(DeviceReason.COUNT, most=MOST)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
@@ -205,11 +205,3 @@ def _near(name: str) -> list[str]:
     """Return suggestions: names that contain ``name``, else similar names."""
     held = [n for n in known() if name and name in n.replace("-", "")]
     return held[:8] or get_close_matches(name, known(), 4, 0.55)
-
-
-def _families() -> list[str]:
-    """Return all names, the sizes of a chip in one: ``m3-max-36g…128g``."""
-    return [
-        f"{name}-{row['sizes'][0]}g…{row['sizes'][-1]}g" if "sizes" in row else name
-        for name, row in raw()["devices"].items()
-    ]
