@@ -23,7 +23,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.plan_settings import asked, described, gib, settings
+from importer.memory.plan_settings import asked, described, gib, settings, sisters
 from importer.memory.planner import SHORTEST, Candidate, deploy, larger
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
@@ -299,7 +299,10 @@ def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Place
     over = fit.total.likely + placed.spare - placed.budget
     holds = tuple(device.label for device in others)
     ways = [Reason(FitReason.WOULD_HOLD, devices=holds, tokens=case.context)] if holds else []
-    ways += [] if case.shape.quantisation else [Reason(FitReason.QUANTISED_IS_SMALLER)]
+    if (named := sisters(case)) is not None:
+        ways.append(Reason(PlanReason.SISTERS, names=named))
+    elif not case.shape.quantisation:
+        ways.append(Reason(FitReason.QUANTISED_IS_SMALLER))
     reason = Reason(
         FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=narrow.cards > 1,
         over=gib(max(over, 0)), budget=gib(placed.budget), ways=tuple(ways),
