@@ -13,6 +13,14 @@ from gen_defaults.place import Place, load
 
 NAME = "vllm-recipes"
 BASELINE = "single_node_tp"  # the strategy of a recipe that names none
+# Profiles by the architecture of their cards: recipes name either.
+ARCHITECTURES = {
+    "arch:sm90": ("h100", "h200"),
+    "arch:sm100": ("b200", "gb200"),
+    "arch:sm103": ("b300", "gb300", "dgx_station_gb300"),
+    "arch:gfx942": ("mi300x", "mi325x"),
+    "arch:gfx950": ("mi350x", "mi355x"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,8 @@ class Book:
 
 def _allowed(profile: Profile, variant: Mapping[str, Any]) -> bool:
     """Return whether a variant's precision and list of hardware leave this profile; FP4 needs Blackwell."""
-    only = variant.get("supported_hardware")
+    listed = variant.get("supported_hardware") or ()
+    only = {name for entry in listed for name in ARCHITECTURES.get(entry, (entry,))}
     if only and profile.name not in only:
         return False
     needed = variant.get("precision_hardware")

@@ -19,6 +19,7 @@ from gen_defaults.place import load
 from gen_defaults.recipe_book import NAME
 from gen_defaults.sources.outside import from_yaml
 from gen_defaults.sources.request import SourceAnswer, SourceRequest, named, rendered
+from importer.exports.recipe_hardware import FILE
 
 PACKAGE = "vllm"
 FOLDER = "recipes/"  # of the sdist
@@ -44,7 +45,14 @@ def read(request: SourceRequest) -> SourceAnswer:
     lists = {"recipes": _recipes(texts, place), **_vocabulary(texts, place, before)}
     if not lists["recipes"]:
         raise IndexFailure(f"{place} has no recipes under {MODELS}")
-    return SourceAnswer({path: rendered({"source": head, "vocabulary": vocabulary}, lists)})
+    nodes = {name: {"cards": row.get("gpu_count", 1)} for name, row in lists["hardware"].items()}
+    table = request.place.root / "importer" / "data" / FILE
+    return SourceAnswer(
+        {
+            path: rendered({"source": head, "vocabulary": vocabulary}, lists),
+            table: rendered({"source": vocabulary}, {"hardware": nodes}),
+        }
+    )
 
 
 def _of_sdist(path: str) -> bool:
