@@ -1,4 +1,7 @@
-"""Measure the budgets: ``python -m benchmarks [NAME…]`` prints one table; ratios are of one run."""
+"""Measure the budgets: ``python -m benchmarks [NAME…]`` prints one table; ratios are of one run.
+
+``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import argparse
 import sys
 from types import ModuleType
 
-from benchmarks import fit, hostile, markdown, process, proof, service, traffic, validation
+from benchmarks import fit, hostile, markdown, process, proof, recipes, service, traffic, validation
 from benchmarks.row import HEADING
 
 # A group is a module with ``rows()``, and with a ``HEADING`` where its columns are its own.
@@ -24,6 +27,8 @@ GROUPS: dict[str, ModuleType] = {
 
 def main() -> int:
     """0; a row over its budget is marked, never failed: machines differ."""
+    if sys.argv[1:2] == ["recipes"]:
+        return recipes.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(GROUPS)} (default: all)")
     names = parser.parse_args().names or [*GROUPS]

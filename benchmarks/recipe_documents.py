@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from importer.errors import ImporterError
 from importer.exports import get
 from importer.exports.base import ExportRefused, Options
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 
 BACKEND = "vllm"
 
@@ -33,6 +34,20 @@ class Command:
     flags: Mapping[str, Any]
     env: Mapping[str, str]
     plan: Plan
+
+    @property
+    def replicas(self) -> int:
+        """Return the number of servers beside each other."""
+        plans = getattr(self.plan.fit, "plans", ())
+        return int(plans[0].split.replicas) if plans else 1
+
+    @property
+    def layout_reason(self) -> str:
+        """Return why the cards are used so."""
+        plans = getattr(self.plan.fit, "plans", ())
+        if plans and plans[0].why:
+            return "; ".join(render(reason) for reason in plans[0].why)
+        return self.plan.fit.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +81,19 @@ class Documents:
                 yield path.name.replace("__", "/", 1)
 
     def command(
-        self, model: str, device: str | None, values: Mapping[str, Any], template: str | None = None
+        self,
+        model: str,
+        device: str | None,
+        values: Mapping[str, Any],
+        template: str | None = None,
+        goal: str | None = None,
     ) -> Command | Refused:
-        """Return the exported command of a model with these settings, fitted to the device.
+        """Return the exported command of a model with these settings, fitted to the device for the goal.
 
         ``template``  the text of a chat template in place of the model's own.
         """
         try:
-            plan = self._plan(model, device, values, template)
+            plan = self._plan(model, device, values, template, goal)
             kept = None if template is None else ChatTemplate(Path(FILE), template)
             exported = get("vllm-command").export(plan.built.data, plan.receipt(), Options(template=kept))
         except ImporterError as error:
@@ -83,12 +103,21 @@ class Documents:
         flags, env = read_script(next(iter(exported.files.values())))
         return Command(flags, env, plan)
 
-    def _plan(self, model: str, device: str | None, values: Mapping[str, Any], template: str | None) -> Plan:
+    def _plan(
+        self,
+        model: str,
+        device: str | None,
+        values: Mapping[str, Any],
+        template: str | None = None,
+        goal: str | None = None,
+    ) -> Plan:
         """Return the plan of a document. Raises ImporterError."""
         override = None if template is None else TemplateOverride(FILE, FILE, template)
         request = ImportRequest(
             model, preferences=of_values(values, BACKEND), device=device, offline=True, template=override
         )
+        if goal is not None and "goal" in ImportRequest.__dataclass_fields__:
+            request = replace(request, goal=goal)
         decided = decide_snapshot(self.snapshot(model), request, self._session)
         return build_plan(decided, Names(Store(self._store)))
 
