@@ -22,6 +22,7 @@ RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameter
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
 DEVICE = "device"  # the name under which a device and its memory are unset
 FRONTEND = "frontend"  # of vLLM, likewise
+AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 
@@ -51,7 +52,7 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         if not equals or not key:
             raise _refused(Setting.SET, assignment, PreferenceReason.FORM, given=assignment)
         values[_key(key.strip(), Setting.SET)] = _value(key, text)
-    dropped = {key if key in (DEVICE, FRONTEND) else _key(key.strip(), Setting.UNSET) for key in unset}
+    dropped = {key if key in (DEVICE, FRONTEND, *AIMS) else _key(key.strip(), Setting.UNSET) for key in unset}
     if both := sorted(dropped & values.keys()):
         raise _refused(Setting.UNSET, both[0], PreferenceReason.SET_TOO, key=both[0])
     if values.get("backend") == "auto":

@@ -29,7 +29,15 @@ FOLLOWING = {
     "backend": (("importer", "engine", "name"),),
     "model": (("importer", "model_id"), ("parameters", "model"), ("description",)),
 }
-REMEMBERED = ("reference", "preferences", "device", "memory")  # an import goes on with these by itself
+REMEMBERED = (
+    "reference",
+    "preferences",
+    "device",
+    "memory",
+    "goal",
+    "concurrency",
+    "context",
+)  # an import goes on with these by itself
 
 
 def recheck(arguments: argparse.Namespace) -> int:

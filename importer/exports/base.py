@@ -216,6 +216,8 @@ def _fitted(receipt: Receipt | None) -> Reason | None:
     if receipt is None or receipt.fit is None:
         return None
     device = receipt.fit["device"]
+    if device is None:
+        return None
     return Reason(ExportComment.FITTED, device=device["name"], kind=device["kind"])
 
 

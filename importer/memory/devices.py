@@ -18,8 +18,10 @@ from typing import Any, Literal
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 
-Kind = Literal["cuda", "rocm", "metal", "cpu"]
+Kind = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "npu"]
+CARDS = ("cuda", "rocm", "xpu", "tpu", "npu")
 GIB = 2**30
+GB = 10**9
 MOST = 128  # of one kind
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?", re.IGNORECASE | re.ASCII)
 # Number formats of NVIDIA's cards, and the least compute capability for each.
@@ -43,6 +45,9 @@ class Device:
     ``share``    the part of it that an engine may fill.
     ``native``   number formats in hardware, of ``fp32``, ``fp16``, ``bf16``, ``fp8``, ``nvfp4``.
     ``source``   the source of the figures.
+    ``node``     devices in one machine; more of them are several machines.
+    ``bandwidth``  bytes a second of its memory, ``link`` of its links to the others, where they are known.
+    ``engine``   what serves it in place of the released engine; ``None``: nothing else is required.
     """
 
     name: str
@@ -53,6 +58,10 @@ class Device:
     source: str
     count: int = 1
     capability: str | None = None
+    node: int = 8
+    bandwidth: int | None = None
+    link: int | None = None
+    engine: str | None = None
 
     @property
     def label(self) -> str:
@@ -62,7 +71,7 @@ class Device:
     @property
     def is_card(self) -> bool:
         """Return whether vLLM reserves a share of its memory (``gpu_memory_utilization``)."""
-        return self.kind in {"cuda", "rocm"}
+        return self.kind in CARDS
 
     def with_memory(self, memory: int) -> Device:
         """Return the device with ``memory`` bytes each."""
@@ -79,6 +88,8 @@ class Device:
             "share": self.share,
             "capability": self.capability,
             "source": self.source,
+            "node": self.node,
+            "engine": self.engine,
         }
 
 
@@ -88,10 +99,11 @@ def named(text: str) -> Device:
     Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
     name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
+    name = _aliases().get(name, name)
     device = next((d for n, d in known().items() if n.replace("-", "") == name), None)
     if device is None:
         near = ", ".join(_near(name)) or "none"
-        raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
+        raise UsageError("unknown-device", name=text, near=near)
     if not 0 < count <= MOST:
         problem = Reason(DeviceReason.COUNT, most=MOST)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
@@ -103,7 +115,7 @@ def named(text: str) -> Device:
 
 def _split(text: str) -> tuple[str, int]:
     """Return name and number; ``mi300x`` is a name, though it ends with an ``x``."""
-    names = {n.replace("-", "") for n in known()}
+    names = {n.replace("-", "") for n in known()} | _aliases().keys()
     before, after = re.fullmatch(r"(\d{1,4})x(.+)", text), re.fullmatch(r"(.+)x(\d{1,4})", text)
     if text not in names and before:
         return before[2], int(before[1])
@@ -146,9 +158,24 @@ def known() -> Mapping[str, Device]:
             memory = None if gib is None else int(gib * GIB)
             share = row.get("share") or _share(row["kind"], gib or 0)
             devices[full] = Device(
-                full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability")
-            )
+                full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability"),
+                row.get("node", 1), _bytes(row, "bandwidth"), _bytes(row, "link"),
+                raw()["kinds"][row["kind"]].get("engine"),
+            )  # fmt: skip
     return devices
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    """Return further names of devices, without hyphens, each with the name in the table."""
+    rows = raw()["devices"].items()
+    return {
+        other.replace("-", ""): name.replace("-", "") for name, row in rows for other in row.get("also", ())
+    }
+
+
+def _bytes(row: Mapping[str, Any], key: str) -> int | None:
+    return int(row[key] * GB) if key in row else None
 
 
 @cache
@@ -178,11 +205,3 @@ def _near(name: str) -> list[str]:
     """Return suggestions: names that contain ``name``, else similar names."""
     held = [n for n in known() if name and name in n.replace("-", "")]
     return held[:8] or get_close_matches(name, known(), 4, 0.55)
-
-
-def _families() -> list[str]:
-    """Return all names, the sizes of a chip in one: ``m3-max-36g…128g``."""
-    return [
-        f"{name}-{row['sizes'][0]}g…{row['sizes'][-1]}g" if "sizes" in row else name
-        for name, row in raw()["devices"].items()
-    ]

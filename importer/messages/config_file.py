@@ -81,6 +81,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "none-near": "No setting has a similar name.",
     },
     "TargetReason": {
+        "only-on-apple": "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
         "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
         "template-unknown": "how {backend} is started with another chat template is not known",
         "frontend-of-vllm": "only vLLM has several frontends, and the document is for {backend}",

@@ -15,6 +15,7 @@ ALL = (
     "preview",
     "keys",
     "about",
+    "devices",
     "operation",
     "pages",
     "gallery",
