@@ -15,6 +15,7 @@ from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
+from importer.config_file import check as engine_check
 from importer.config_file.diff import KeyPath
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError
@@ -74,9 +75,11 @@ def faults(name: str, data: object) -> Iterator[SchemaFault]:
             yield from (SchemaFault((*path, k), _unknown(k, known)) for k in odd)
         else:
             yield SchemaFault(path, _short(error.message))
+    if name == "document" and isinstance(data, Mapping):
+        yield from (SchemaFault(path, reason) for path, reason in engine_check.faults(data))
 
 
-def check(name: str, data: object, path: object) -> None:
+def check(name: str, data: Any, path: object) -> None:
     """Validate ``data``; raises DocumentError("invalid") naming the key."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
@@ -86,6 +89,9 @@ def check(name: str, data: object, path: object) -> None:
         raise DocumentError(
             "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
         )
+    found = next(engine_check.faults(data), None) if name == "document" else None
+    if found is not None:
+        raise DocumentError("invalid", path=path, problem=at(*found))
 
 
 def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:

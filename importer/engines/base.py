@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from importer.config_file import derived_parser, field_paths, template_file
+from importer.config_file import derived_parser, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
@@ -133,24 +133,18 @@ class Unstartable(StrEnum):
 
     CODE_IN_MODEL_FILE = "code-in-model-file"
     FLAG_FOR_VLLM = "flag-for-vllm"
-    FLAG_NOT_ALLOWED = "flag-not-allowed"
     LAYERS_OR_PARTS = "layers-or-parts"
     MODEL_IS_OPTION = "model-is-option"
     MODEL_UNPRINTABLE = "model-unprintable"
     NOT_A_FILE = "not-a-file"
     NOT_A_NAME = "not-a-name"
     NOT_A_NUMBER = "not-a-number"
-    NOT_A_SWITCH = "not-a-switch"
     NOT_A_VERSION = "not-a-version"
     NOT_IN_CONFIG_FILE = "not-in-config-file"
-    NOT_ONE_OF = "not-one-of"
     NOT_RANKS = "not-ranks"
-    NO_ARGUMENT = "no-argument"
-    NO_OPTION = "no-option"
     NO_RUST_FRONTEND = "no-rust-frontend"
     NO_TEMPLATE = "no-template"
     NO_TOKENIZER_CONFIG = "no-tokenizer-config"
-    SPECULATION = "speculation"
     TEMPLATE_TOO_LONG = "template-too-long"
     VARIABLE_LOST = "variable-lost"
 
@@ -253,21 +247,6 @@ def stopwords(document: Document) -> dict[str, Any]:
     """Return the stop words in the form of a request, where there are any."""
     words = [w for w in document.get("stopwords") or () if isinstance(w, str) and w]
     return {"stopwords": words} if words else {}
-
-
-def numeric_options(document: Document, known: tuple[str, ...], server: str) -> Iterator[str]:
-    """Yield ``engine_args`` as options of a server with numeric values; raises DocumentError("invalid").
-
-    Flags among ``options`` are for vLLM alone.
-    """
-    flag = next((o.key for o in field_paths.of(document) if o.key.startswith("--")), None)
-    if flag is not None:
-        raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server=server))
-    for key, value in (document.get("engine_args") or {}).items():
-        if key not in known:
-            raise invalid(document, Reason(Unstartable.NO_OPTION, key=key, server=server, known=known))
-        yield "--" + key.replace("_", "-")
-        yield number(document, f"engine_args.{key}", value)
 
 
 def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Any]:

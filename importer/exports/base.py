@@ -55,6 +55,7 @@ class Loss(StrEnum):
     ARGUMENTS = "arguments"
     COMMIT = "commit"
     CONTEXT_AS_MAXIMUM = "context-as-maximum"
+    ENVIRONMENT = "environment"
     FLAG = "flag"
     GREEDY = "greedy"
     KEY = "key"
@@ -307,6 +308,13 @@ def yaml_text(data: Any, comments: Iterable[Reason]) -> str:
 def _dump(data: Any, *, allow_unicode: bool) -> str:
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=2**31)
     return text
+
+
+def with_variables(variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
+    """Return a command with its variables; ``env`` sets those that a shell's assignment has to quote."""
+    chosen = [f"{name}={value}" for name, value in variables.items()]
+    plain = all(shlex.quote(value) == value for value in variables.values())
+    return [*([] if plain else ["env"]), *chosen, *words]
 
 
 def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:

@@ -38,6 +38,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "without-template": "Serve it another way, or import the model again without the template.",
     },
     "Loss": {
+        "environment": "env.{key} is left out: set the variable for LocalAI's process.",
         "argument-of-server": "engine_args.{key} is left out: it is the server's, "
         "and LocalAI runs the engine alone.",
         "arguments": "engine_args ({keys}): LocalAI's {backend} backend reads none.",
