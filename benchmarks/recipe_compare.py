@@ -13,6 +13,7 @@ from benchmarks.recipe_settings import IMPLIED, OURS, same, values_of
 from gen_defaults.recipe_book import Book, Profile
 from gen_defaults.recipe_commands import Deployment
 from importer.exports.recipe_hardware import SEVERAL
+from importer.exports.vllm_recipe import precision
 
 TENSOR, DATA, PIPELINE = "tensor-parallel-size", "data-parallel-size", "pipeline-parallel-size"
 SIZES = (TENSOR, DATA, PIPELINE, "enable-expert-parallel")
@@ -26,6 +27,9 @@ OF_NODES = (
     "data-parallel-size-local",
     "data-parallel-address",
 )
+SIXTEEN = ("bf16", "fp16", "fp32", "")
+BITS = {"fp8": 8, "mxfp8": 8, "int8": 8, "nvfp4": 4, "fp4": 4, "mxfp4": 4, "int4": 4}
+OTHER = "the files at hand are of other weights than this variant"
 GOALS = {"latency": "latency", "throughput": "throughput"}  # of a strategy's orientation; others name none
 
 
@@ -137,6 +141,10 @@ def _judged(deployment: Deployment, command: Command | Refused) -> Iterator[Judg
         yield Judged(deployment, "context", "no document", str(flags.get(CONTEXT)), "", command.message)
         return
     fit = command.plan.fit
+    if _is_other(deployment, command):
+        for what, value in (("layout", str(theirs)), ("context", str(flags.get(CONTEXT)))):
+            yield Judged(deployment, what, "other files", value, "", f"{deployment.precision}: {OTHER}")
+        return
     if fit.verdict == "unknown":
         yield Judged(deployment, "layout", "unknown", str(theirs), "", fit.message)
         yield Judged(deployment, "context", "unknown", str(flags.get(CONTEXT)), "", fit.message)
@@ -153,6 +161,15 @@ def _judged(deployment: Deployment, command: Command | Refused) -> Iterator[Judg
     if fit.verdict == "too-large":
         verdict = "less"
     yield Judged(deployment, "context", verdict, str(their_length), str(our_length), fit.message)
+
+
+def _is_other(deployment: Deployment, command: Command) -> bool:
+    """Return whether the files at hand have another precision than the recipe's variant."""
+    block = command.plan.built.data["importer"]
+    ours = "" if block.get("quantization") is None else precision(command.plan.built.data)
+    theirs = "" if deployment.precision in SIXTEEN else deployment.precision
+    known = ours in BITS and theirs in BITS
+    return bool(ours) != bool(theirs) or (known and BITS[ours] != BITS[theirs])
 
 
 def _of_layouts(theirs: Layout, ours: Layout, verdict: str) -> str:

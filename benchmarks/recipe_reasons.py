@@ -25,8 +25,8 @@ BY_REASON = {
     OPT_IN: ("speculative-config",),
     LOAD: (
         "max-num-seqs", "max-num-batched-tokens", "max-cudagraph-capture-size", "stream-interval",
-        "watermark", "long-prefill-token-threshold", "prefill-schedule-interval", "max-num-active-seqs", "cpu-offload-gb",
-        "api-server-count", "gpu-memory-utilization",
+        "watermark", "long-prefill-token-threshold", "prefill-schedule-interval", "max-num-active-seqs",
+        "cpu-offload-gb", "api-server-count", "gpu-memory-utilization",
     ),
     MEDIA: (
         "mm-encoder-tp-mode", "mm-processor-cache-gb", "mm-processor-cache-type", "media-io-kwargs",
@@ -45,6 +45,15 @@ BY_REASON = {
     ),
 }  # fmt: skip
 KINDS = {name: reason for reason, names in BY_REASON.items() for name in names}
+SHOWN = "the model's own template shows the tools"
+SHIPPED = "the model's own template hides the tools; --template FILE writes this one"
+
+
+def _of_template(command: Command) -> str:
+    """Return why the template of a recipe is not the document's."""
+    decision = command.plan.decisions.get("way_in")
+    tools = decision.value.get("tools") if decision is not None and isinstance(decision.value, dict) else None
+    return SHOWN if tools == "shown" else SHIPPED
 
 
 def reason_for(name: str, theirs: Any, ours: Any, command: Command) -> str:
@@ -54,6 +63,8 @@ def reason_for(name: str, theirs: Any, ours: Any, command: Command) -> str:
     if decision is not None and decision.why:
         stated = f"{key} is {decision.value!r} by itself" if same(decision.value, theirs) else ""
         return "; ".join(filter(None, (stated, render(decision.why[-1]))))
+    if name == "chat-template":
+        return _of_template(command)
     if name.isupper() or name != name.lower():
         return VARIABLE
     if ours is not None and name in ("override-generation-config", "generation-config"):

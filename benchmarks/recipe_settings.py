@@ -23,9 +23,15 @@ PLACES = {
     "enforce-eager": "enforce_eager",
     "dtype": "dtype",
     "load-format": "load_format",
+    "quantization": "quantization",
 }
 IMPLIED = ("enable-auto-tool-choice",)  # a tool parser implies it
-OURS = ("host", "port", "served-model-name", "revision", "tokenizer-revision", "code-revision")
+OURS = (
+    "host", "port", "served-model-name", "revision", "tokenizer-revision", "code-revision", "node-rank",
+    "headless",
+)  # fmt: skip
+DRAFTER = "speculative-config"  # may name a second repository, whose commit a document requires
+PIN = "0" * 40
 # Other names of one flag, as vLLM's parser has them.
 ALIASES = {
     "spec-method": ("speculative-config", "method"),
@@ -95,7 +101,8 @@ def settings(values: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any
     """Return flags and variables as settings of a document."""
     found: dict[str, Any] = {}
     for name, value in values.items():
-        found |= setting(name, value)
+        pinned = name == DRAFTER and isinstance(value, Mapping) and "model" in value
+        found |= setting(name, {"revision": PIN, **value} if pinned else value)
     return found | {
         f"env.{name}": str(value_of(value) if value.startswith("$") else value) for name, value in env.items()
     }

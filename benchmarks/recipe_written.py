@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.recipe_compare import device_of
 from benchmarks.recipe_documents import Command, Documents, Refused
 from benchmarks.recipe_settings import IMPLIED, OURS, same, setting, settings, values_of
 from gen_defaults.recipe_commands import Deployment
@@ -62,7 +63,8 @@ def _command(
 ) -> Command | Refused:
     template = STAND_IN if TEMPLATE in values else None
     wanted = settings({k: v for k, v in values.items() if k != TEMPLATE}, env)
-    return documents.command(deployment.model, None, wanted, template)
+    device = device_of(deployment.profile, deployment.nodes)
+    return documents.command(deployment.model, device, wanted, template)
 
 
 def _lost(

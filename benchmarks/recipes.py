@@ -35,6 +35,7 @@ def main(arguments: list[str]) -> int:
             ]
         else:
             found = [*deployments(book, models)]
+        found = [one for one in found if one.role != "worker"]  # the head's document, with another rank
         if not found:
             sys.stderr.write(f"recipes: {options.folder} has no files of a model with a recipe\n")
             return 1

@@ -114,10 +114,14 @@ class Book:
 
 
 def _allowed(profile: Profile, variant: Mapping[str, Any]) -> bool:
-    """Return whether a variant's precision and list of hardware leave this profile; FP4 needs Blackwell."""
+    """Return whether a variant runs here: its list of hardware, its precision (FP4 needs Blackwell),
+    and its memory where no further node can be added.
+    """
     listed = variant.get("supported_hardware") or ()
     only = {name for entry in listed for name in ARCHITECTURES.get(entry, (entry,))}
     if only and profile.name not in only:
+        return False
+    if not profile.scalable and float(variant.get("vram_minimum_gb") or 0) > profile.gb * profile.count:
         return False
     needed = variant.get("precision_hardware")
     if needed is None and variant.get("precision") in {"nvfp4", "fp4"}:

@@ -25,6 +25,7 @@ class Deployment:
     """One official deployment: the words behind ``vllm serve MODEL`` and the variables before it.
 
     ``role``  the head or a worker of several nodes, the prefill or the decode pool; empty for one node.
+    ``precision``  of the variant's weights.
     """
 
     recipe: str
@@ -36,6 +37,7 @@ class Deployment:
     role: str
     flags: Flags
     env: Mapping[str, str]
+    precision: str = ""
 
     @property
     def name(self) -> str:
@@ -116,9 +118,8 @@ def _of(
     for role in roles:
         setting = _Setting(recipe, names[1], variant, profile, strategy, plan, nodes, role, features)
         flags = flagged(setting.words())
-        yield Deployment(
-            names[0], names[1], names[2], profile, strategy, nodes, role, flags, setting.variables()
-        )
+        env, precision = setting.variables(), str(variant.get("precision", ""))
+        yield Deployment(*names, profile, strategy, nodes, role, flags, env, precision)
 
 
 @dataclass(frozen=True, slots=True)
