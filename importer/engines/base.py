@@ -203,6 +203,10 @@ class Engine(Protocol):
         it.
         """
 
+    @property
+    def needs_card(self) -> bool:
+        """Return whether its server runs on cards only; its parsers may be installed without one."""
+
     def plan(self) -> Plan:
         """Return the pip commands for its environment on this machine, in order, versions pinned."""
 

@@ -124,6 +124,7 @@ class Mlx:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = True
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         ("completions", "logprobs", "usage", "penalties", "cached", "switches")

@@ -58,6 +58,7 @@ class MlxVlm:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "limit", "messages", "images"))
 

@@ -69,6 +69,7 @@ class SGLang:
     readiness: Readiness = READINESS
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = True
+    needs_card: bool = True
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         (

@@ -84,6 +84,7 @@ class Vllm(ABC):
     deaths: tuple[Death, ...] = DEATHS
     offers: frozenset[str] = frozenset(OFFERS)
     takes_template: bool = True
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
 
     @abstractmethod
@@ -217,6 +218,7 @@ class VllmCuda(Vllm):
 
     name: str = "vllm-cuda"
     distributions: tuple[str, ...] = ("vllm",)
+    needs_card: bool = True
 
     def plan(self) -> Plan:
         """Return one install: the release brings the torch that it was built with.

@@ -76,6 +76,7 @@ class VllmMlx:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(("completions", "usage", "messages", "switches", "images"))
 
