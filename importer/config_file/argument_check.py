@@ -28,6 +28,7 @@ WORDS = {
 COMPARED: Mapping[str, tuple[str, Callable[[float, float], bool]]] = {
     "ge": (">=", operator.ge), "gt": (">", operator.gt), "le": ("<=", operator.le), "lt": ("<", operator.lt),
 }  # fmt: skip
+SCHEMA_TYPES = {"bool": "boolean", "int": "integer", "size": "integer", "float": "number", "str": "string"}
 Fault = tuple[tuple[str, ...], Reason]  # a path below ``engine_args``, and what is wrong there
 
 
@@ -75,6 +76,17 @@ def faults(engine: str, version: str | None, values: Mapping[str, Any]) -> Itera
             yield from _Check(registry, argument.name).all(argument, value)
 
 
+def kind_name(kind: Kind) -> str:
+    """Return the type in the words of JSON Schema, for lists of keys."""
+    if isinstance(kind, str):
+        return SCHEMA_TYPES.get(kind, "any")
+    if "one_of" in kind:
+        return " ".join(map(str, kind["one_of"]))
+    if "any_of" in kind:
+        return " or ".join(dict.fromkeys(kind_name(one) for one in kind["any_of"] if one != "code"))
+    return "array" if "list" in kind else "object"
+
+
 def unknown(registry: ArgumentRegistry, name: str) -> Reason:
     """Return the reason for a name that the version lacks, with near ones."""
     plain = name.replace("-", "_").lower()
@@ -97,6 +109,7 @@ class _Check:
 
     def all(self, argument: Argument, value: Any) -> Iterator[Fault]:
         path = (self._name,)
+        value = [value] if argument.many and not isinstance(value, list) else value  # as behind a flag
         found = [*self._of(argument.kind, path, value), *_range(argument, path, value)]
         yield from found
         if not found:

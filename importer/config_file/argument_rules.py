@@ -54,7 +54,7 @@ OWN_CLASSES: Mapping[str, re.Pattern[str]] = {
 # The values of an argument that may hold more: the name of a class, or of a folder.
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "vllm.generation_config": ("auto", "vllm"),
-    "vllm.distributed_executor_backend": ("mp", "ray", "uni", "external_launcher"),
+    "vllm.distributed_executor_backend": ("mp", "ray", "uni"),
     "sglang.speculative_algorithm": ("EAGLE", "NEXTN", "NGRAM"),  # others need a second model, or a file
     "vllm.compilation_config.backend": ("", "eager", "inductor"),
 }

@@ -44,10 +44,12 @@ _HARDWARE = tuple(
 )
 PREFIXES = (
     *_HARDWARE, "SGLANG_", "SGL_", "TORCH_", "TORCHINDUCTOR_", "CUTE_", "FLASH_ATTENTION_", "B12X_",
-    "AMDGCN_", "GPU_", "HCCL_", "ASCEND_", "INKLING_", "LMCACHE_", "MOONCAKE_", "NIXL_", "NVSHMEM_", "XLA_",
+    "AMDGCN_", "GPU_", "HCCL_", "ASCEND_", "INKLING_", "LMCACHE_", "MC_", "MOONCAKE_", "NIXL_", "NVSHMEM_",
+    "XLA_",
 )  # fmt: skip
-WHOLE = ("PYTHONHASHSEED", "PYTHONNOUSERSITE")
+WHOLE = ("PYTHONHASHSEED", "PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "TASK_QUEUE_ENABLE")
 INTERFACES = re.compile(r"(?:^|_)(?:IFNAME|IF_NAME|IF_INCLUDE|IF_EXCLUDE)$", re.IGNORECASE)
+ALLOCATION = re.compile(r"^PYTORCH(?:_[A-Z]+)?_ALLOC_CONF$")  # a list of options
 # Parts of names, between underscores.
 CODE = names(
     "PLUGIN PLUGINS MODULE MODULES CLASS HOOK HOOKS PRELOAD LIB LIBS LIBRARY LIBRARIES TOOL TOOLS INJECTION "
@@ -57,8 +59,9 @@ FILES = names(
     "PATH PATHS FILE FILES FILENAME DIR DIRS DIRECTORY FOLDER ROOT HOME SOCKET CONFIG CONF LOGFILE DUMP"
 )
 PLACES = names("URL URLS URI URIS ENDPOINT ENDPOINTS WEBHOOK PROXY REGISTRY MIRROR MODELSCOPE")
-INSECURE = names("INSECURE PICKLE UNSAFE TRUST DEV UPDATING")
-WEIGHTS_ONLY = re.compile(r"WEIGHTS_ONLY")  # torch reads a checkpoint as code with it
+INSECURE = names("INSECURE PICKLE UNSAFE TRUST UPDATING")
+# A checkpoint read as code; routes for developers.
+UNPROTECTED = re.compile(r"WEIGHTS_ONLY|DEV_MODE")
 # The command of importer, or a key of the document, sets them.
 OWN = frozenset(("VLLM_USE_RUST_FRONTEND", "VLLM_NO_USAGE_STATS", "VLLM_TARGET_DEVICE", "VLLM_API_KEY"))
 LOADS_CODE = ("OMPI_", "FI_", "LMCACHE_CONFIG", "RAY_")  # of these only names of interfaces
@@ -101,7 +104,7 @@ def _name(name: str, own: frozenset[str]) -> Reason | None:
     parts = {*name.upper().split("_")}
     if name in OWN:
         return Reason(VariableReason.LAUNCHER)
-    if INTERFACES.search(name) or name in WHOLE:
+    if INTERFACES.search(name) or ALLOCATION.search(name) or name in WHOLE:
         return None
     if not name.startswith(PREFIXES) or name.startswith(LOADS_CODE):
         near = get_close_matches(name.upper(), own, 3, 0.85)
@@ -114,7 +117,7 @@ def _name(name: str, own: frozenset[str]) -> Reason | None:
             return Reason(kind)
     if SECRET.search(name):
         return Reason(VariableReason.SECRET)
-    if WEIGHTS_ONLY.search(name):
+    if UNPROTECTED.search(name):
         return Reason(VariableReason.INSECURE)
     return _misspelt(name, own)
 

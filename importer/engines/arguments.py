@@ -66,6 +66,7 @@ def grouped(words: list[str]) -> Iterator[Words]:
 
 
 def _words(argument: Argument, value: Any) -> Iterator[Words]:
+    value = [value] if argument.many and not isinstance(value, list) else value
     flag = argument.flag or f"--{argument.name.replace('_', '-')}"
     if isinstance(value, bool):
         chosen = argument.flag if value else argument.off

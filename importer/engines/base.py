@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from importer.config_file import derived_parser, template_file
+from importer.config_file import check, derived_parser, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
@@ -72,7 +71,6 @@ def _without_template(file: Path) -> str | None:
 
 Document = Mapping[str, Any]
 Pip = tuple[str, ...]
-WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +270,7 @@ def number(document: Document, key: str, value: object) -> str:
 
 def word(document: Document, key: str, value: object) -> str:
     """Return a name as an argument; raises DocumentError("invalid") for a text that could be more."""
-    if not isinstance(value, str) or not WORD.fullmatch(value):
+    if not isinstance(value, str) or not check.WORD.fullmatch(value):
         raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=key, value=value))
     return value
 

@@ -40,7 +40,8 @@ def extra(document: Document) -> Iterator[str]:
 
 def names(document: Document) -> list[str]:
     """Return the words with the names of the served model: that of the document is the first."""
-    further = [n for n in (document.get("engine_args") or {}).get(NAMES) or () if n != document["name"]]
+    told = (document.get("engine_args") or {}).get(NAMES) or ()
+    further = [n for n in ([told] if isinstance(told, str) else told) if n != document["name"]]
     flag = f"--{NAMES.replace('_', '-')}"
     return [flag, document["name"], *further] if further else [f"{flag}={document['name']}"]
 

@@ -28,8 +28,8 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         return service
     data: dict[str, Any] = {"model-path": service.origin.model}
     for flag, values in grouped(service.words):
-        one = argument_value(values[0]) if len(values) == 1 else values
-        data[flag.removeprefix("--")] = one if values else True
+        read = [argument_value(text) for text in values]
+        data[flag.removeprefix("--")] = True if not read else read[0] if len(read) == 1 else read
     name = f"{service.origin.name}.sglang.yaml"
     words = with_variables(service.variables, ["sglang", "serve", "--config", name])
     command = Reason(ExportComment.COMMAND, command=shlex.join(words))

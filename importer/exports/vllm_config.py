@@ -29,7 +29,8 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     data: dict[str, Any] = {"model": service.origin.model}
     for flag, values in grouped(service.words):
         key = flag.removeprefix("--")
-        data[key] = True if not values else argument_value(values[0]) if len(values) == 1 else values
+        read = [argument_value(text) for text in values]
+        data[key] = True if not read else read[0] if len(read) == 1 else read
         # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
         if any(text.startswith("-") and "." in text for text in values):
             raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=key, value=values))

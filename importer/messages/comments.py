@@ -80,7 +80,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "sampling": _mode,
         "model-type": "config.json",
     },
-    "DraftReason": {"drafted": "config.json"},
+    "DraftReason": {"offered": "config.json"},
     "InputReason": {
         "key": "{file}",
         "file": "listed files",

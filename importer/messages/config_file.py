@@ -140,6 +140,11 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "secret": "{key} is a secret, so no document sets it",
         "trusted-clients": "{key} trusts what clients send, so no document sets it",
     },
+    "ValueReason": {
+        "no-model": "it begins like an option, or holds characters that cannot be seen",
+        "not-a-name": "{value!r} is not a name",
+        "variable-lost": "mlx-vlm has an option for no variable of the chat template but {only}",
+    },
     "VariableReason": {
         "no-name": "it is not the name of an environment variable",
         "no-value": "its value is not a short text, a number, true or false",

@@ -190,7 +190,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "own heads",
         "not-on-processors": "config.json says {quote}, and {engine} does not draft on processors",
         "not-held": "config.json says {quote}, but {how}, so nothing is drafted",
-        "drafted": "config.json says {quote}, and {how}; one token a step is safe, more may be faster",
+        "offered": "off: config.json says {quote}, and {how}. {offer} drafts a token a step, for faster single "
+        "answers; vLLM then refuses every request with min_p or logit_bias",
         "file-holds": "the weights hold them ({file})",
         "tensor-holds": "the weights hold them ({tensor})",
         "no-tensor": "none of the {count} tensors in {file} is of such heads",
