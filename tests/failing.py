@@ -240,7 +240,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-option": typed("acme/base", "--colour", "red"),
     "bad-value": typed("acme/base", "--set", "kind=colour"),
     "unknown-setting": typed("acme/base", "--set", "colour=red"),
-    "unknown-device": typed("acme/base", "--device", "h100"),
+    "unknown-device": typed("acme/base", "--device", "h10"),
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
     "unknown-format": exporting("vlm-config"),
     "unknown-probe": lambda desk: ("validate", document(desk), "--probe", "tool-cal"),

@@ -18,7 +18,7 @@ FACTS = (
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-REMARKS = ("code", "prompts", "way_in")
+REMARKS = ("code", "prompts", "way_in", "sisters")
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (

@@ -50,7 +50,7 @@ def fitted_device(options: Options, receipt: Receipt | None) -> Device:
 
 def fitted_comments(receipt: Receipt | None, chosen: Device) -> list[Reason]:
     """Return a warning where the fit is for another kind of device."""
-    if not _kind(receipt) or KINDS.get(_kind(receipt), "gpu") == chosen:
+    if not _kind(receipt) or KINDS.get(_kind(receipt)) == chosen:
         return []
     kind = "NVIDIA cards" if chosen == "gpu" else "processors"
     return [Reason(ExportComment.FITTED_TO_OTHER, meant=kind)]

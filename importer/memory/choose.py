@@ -23,7 +23,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.plan_settings import asked, described, gib, settings
+from importer.memory.plan_settings import asked, described, gib, settings, sisters
 from importer.memory.planner import SHORTEST, Candidate, deploy, larger
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
@@ -260,9 +260,10 @@ def _on_more(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Ev
     best = plans[0]
     fit = best.case.fit(case.context, best.split)
     more = best.case.device
-    why = warning(Reason(FitReason.MORE_CARDS, problem=_overflow(case)[0], more=more.label))
+    others = case.would_hold()
+    why = warning(Reason(FitReason.MORE_CARDS, problem=_overflow(case, others)[0], more=more.label))
     facts = (*dtype_facts, *settings(best), _on_context(case, why))
-    holds = tuple(dict.fromkeys((more, *case.would_hold())))
+    holds = tuple(dict.fromkeys((more, *others)))
     return Choice(
         case.device, "too-large", why, facts, case.context, case.weights, best.placed, fit,
         best.case.pool(fit), holds, described(plans, case.context), case.aim,
@@ -270,11 +271,12 @@ def _on_more(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Ev
 
 
 def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
-    problem, placed, fit = _overflow(case)
+    holds = case.would_hold()
+    problem, placed, fit = _overflow(case, holds)
     facts = (*dtype_facts, _on_context(case, warning(problem)))
     return Choice(
         case.device, "too-large", warning(problem), facts, case.context, case.weights, placed, fit,
-        holds=case.would_hold(), aim=case.aim,
+        holds=holds, aim=case.aim,
     )  # fmt: skip
 
 
@@ -284,17 +286,23 @@ def _on_context(case: LoadCase, why: Reason) -> Evidence:
     return Evidence(Rule.FITS, CONTEXT, value, Source.FIT, why)
 
 
-def _overflow(case: LoadCase) -> tuple[Reason, Placed, Fit]:
-    """Return why the model does not fit, on the layout with the least of it on one card."""
+def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Placed, Fit]:
+    """Return why the model does not fit, on the layout with the least of it on one card.
+
+    ``others`` are devices that hold it.
+    """
     narrow = min(
         case.splits(), key=lambda s: case.fit(min(SHORTEST, case.context), s).total.likely + s.pipeline
     )
     placed = case.placed(narrow, case.shares()[0])
     fit, whole = (case.fit(n, narrow) for n in (min(SHORTEST, case.context), case.context))
     over = fit.total.likely + placed.spare - placed.budget
-    holds = tuple(device.label for device in case.would_hold())
+    holds = tuple(device.label for device in others)
     ways = [Reason(FitReason.WOULD_HOLD, devices=holds, tokens=case.context)] if holds else []
-    ways += [] if case.shape.quantisation else [Reason(FitReason.QUANTISED_IS_SMALLER)]
+    if (named := sisters(case)) is not None:
+        ways.append(Reason(PlanReason.SISTERS, names=named))
+    elif not case.shape.quantisation:
+        ways.append(Reason(FitReason.QUANTISED_IS_SMALLER))
     reason = Reason(
         FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=narrow.cards > 1,
         over=gib(max(over, 0)), budget=gib(placed.budget), ways=tuple(ways),

@@ -19,6 +19,7 @@ from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 
 Kind = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "npu"]
+HERE = "this machine"  # the source of its own figures
 CARDS = ("cuda", "rocm", "xpu", "tpu", "npu")
 GIB = 2**30
 GB = 10**9
@@ -65,8 +66,9 @@ class Device:
 
     @property
     def label(self) -> str:
-        """Return the name for ``--device``, such as ``8xh100-80g``; processors have no count."""
-        return self.name if self.count == 1 or self.kind == "cpu" else f"{self.count}x{self.name}"
+        """Return the name for ``--device``, such as ``8xh100-80g``; this machine's nodes have no count."""
+        whole = self.count == 1 or (self.kind == "cpu" and self.source == HERE)
+        return self.name if whole else f"{self.count}x{self.name}"
 
     @property
     def is_card(self) -> bool:
@@ -98,6 +100,8 @@ def named(text: str) -> Device:
 
     Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
+    after = re.fullmatch(r"(.+)[\s_-](\d{1,4})x", text.lower())  # rtx_4090_2x
+    text = f"{after[2]}x{after[1]}" if after else text
     name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
     name = _aliases().get(name, name)
     device = next((d for n, d in known().items() if n.replace("-", "") == name), None)
@@ -107,7 +111,8 @@ def named(text: str) -> Device:
     if not 0 < count <= MOST:
         problem = Reason(DeviceReason.COUNT, most=MOST)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
-    if count > 1 and not device.is_card:
+    nodes = device.node if device.kind == "cpu" else 1  # memory nodes of a machine
+    if count > nodes and not device.is_card:
         problem = Reason(DeviceReason.WHOLE_MACHINE, device=device.name)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
     return replace(device, count=count)
@@ -145,7 +150,7 @@ def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: s
     """Return a device outside the table: one of this machine."""
     share = _share(kind, memory / GIB)
     native = _native({"kind": kind, "capability": capability})
-    return Device(name, kind, memory, share, native, "this machine", count, capability)
+    return Device(name, kind, memory, share, native, HERE, count, capability)
 
 
 @cache

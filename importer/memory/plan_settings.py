@@ -20,6 +20,7 @@ from importer.memory.parallelism import (
     SHARE,
     SLOTS,
     TENSOR,
+    LoadCase,
     cache_bytes,
 )
 from importer.memory.planner import Candidate
@@ -87,8 +88,15 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
         yield from (why for _, _, why in _layout(plan))
     if plan.is_fp8:
         yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
-    held = _held(plan)
-    yield held
+    yield _held(plan)
+    if (named := sisters(case)) is not None:
+        yield Reason(PlanReason.SISTERS, names=named)
+
+
+def sisters(case: LoadCase) -> tuple[str, ...] | None:
+    """Return the quantised repositories of the model that the card names; ``None`` without any."""
+    named = case.request.get("sisters")
+    return tuple(map(str, named)) if isinstance(named, list) and named else None
 
 
 def _held(plan: Candidate) -> Reason:

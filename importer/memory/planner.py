@@ -97,7 +97,11 @@ def larger(case: LoadCase) -> tuple[Candidate, ...] | None:
     if not case.device.is_card or case.backend != "vllm":
         return None
     count = case.device.count * 2
+    least = case.weights.amount.low / max((case.device.memory or 1) * case.device.share, 1)
     while count <= MOST:
+        if count < least:  # no estimate is required
+            count *= 2
+            continue
         plans = deploy(replace(case, device=replace(case.device, count=count)))
         if plans[0].whole:
             return plans

@@ -43,6 +43,7 @@ class PlanReason(StrEnum):
     SUMS = "sums"
     BUBBLES = "bubbles"
     ROUNDED = "rounded"
+    SISTERS = "sisters"
     OTHER_ENGINE = "other-engine"
 
 

@@ -139,6 +139,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "FitReason": {
         "holds": "fits the device",
         "too-large": "does not fit",
+        "more-cards": "does not fit",
         "no-bfloat16": "device lacks BF16",
         "no-bfloat16-overflows": "device lacks BF16",
         "halved": "half of {stored}",
@@ -150,7 +151,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "experts-whole": "whole experts",
         "stages": "layers in stages",
         "copies": "{copies} copies",
-        "experts": "experts on {cards} cards",
+        "experts": "experts dealt out",
         "share": "usual share",
         "larger-share": "longer context",
         "cache": "{count} sequences",
@@ -160,7 +161,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "batched-more": "goal throughput",
         "asked": "as requested",
         "beyond": "the model's most",
-        "fewer": "{held} of {wanted} fit",
+        "fewer": "fewer at once",
     },
     "ParserReason": {
         "base-model": "base model",

@@ -120,6 +120,7 @@ PLAN: dict[str, dict[str, Text]] = {
         "sums": _sums,
         "bubbles": "a token passes {stages} stages one after the other",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
+        "sisters": "the card names quantised repositories of it: {names:and}",
         "other-engine": "{device} is served by {engine}, not by the released {backend}",
     },
 }

@@ -241,6 +241,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "it stays off",
         "tokenizer": "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
     },
+    "SisterReason": {"named": "the card names {names:and}"},
     "CardReason": {
         "header": "the card's header says {quote}",
         "recommends": _recommended("the card recommends"),

@@ -92,6 +92,9 @@ def test_every_card_has_memory_and_capability_and_less_than_its_name_says() -> N
         ("arc_pro_b60", "arc-pro-b60", 1),
         ("xeon6", "xeon6", 1),
         ("16xh200", "h200", 16),
+        ("rtx_4090_2x", "rtx4090", 2),
+        ("rtx-pro-6000-8x", "rtx-pro-6000", 8),
+        ("4xxeon6", "xeon6", 4),
     ],
 )
 def test_names_in_every_form(text: str, name: str, count: int) -> None:
