@@ -260,7 +260,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "not-cached": typed("acme/base", "--offline"),
     "refused-host": fault(302, {"Location": "http://169.254.169.254/"}),
     "nothing-to-decide": repository(LICENSE="x"),
-    "not-chat": repository(config__json={"architectures": ["WhisperForConditionalGeneration"]}),
+    "not-chat": repository(config__json={"architectures": ["FluxTransformer2DModel"]}),
     "gguf-only": repository(model__gguf=b"GGUF"),
     "broken-json": repository(config__json='{"a": '),
     "too-large": repository(generation_config__json=b" " * 300_000),

@@ -22,6 +22,7 @@ from importer.messages import Text, render, rendered
 from importer.messages.comments import HEADS, short
 from importer.reasons import key_of
 from importer.signals.evidence import Severity
+from importer.signals.tasks import TASKS
 from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
@@ -113,7 +114,15 @@ def warnings(decision: Mapping[str, Any]) -> Iterator[str]:
 
 
 SCHEMA = 1
-USECASES = {"base": ["completion"]}
+# LocalAI's names of what a model is for, by its kind; all others chat.
+USECASES = {
+    "base": ["completion"],
+    "embedding": ["embeddings"],
+    "reranker": ["rerank"],
+    "classifier": ["score"],
+    "reward": ["score"],
+    "transcription": ["transcript"],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,9 @@ def build(
         "parameters": {"model": subject.model},
     }
     comments: dict[tuple[str | int, ...], str] = {}
-    if kind != "base":
+    if kind == "embedding":
+        data["embeddings"] = True  # LocalAI serves vectors of a model with this key alone
+    if kind not in USECASES:
         data["template"] = {"use_tokenizer_template": True}
     entries: list[str] = []
     for key in OPTIONS:
@@ -189,6 +200,8 @@ def _usecases(decisions: Decisions) -> list[str]:
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     takes = decisions["modalities"].value if "modalities" in decisions else None
     found = [*USECASES.get(str(kind), ["chat"])]
+    if kind in TASKS:
+        return found
     for usecase, needs in (("vision", {"image", "video"}), ("multimodal", {"audio"})):
         if needs & {*(takes or ())}:
             found.append(usecase)

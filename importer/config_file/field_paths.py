@@ -15,6 +15,7 @@ OPTIONS = ("tool_parser", "reasoning_parser")
 # Decisions about the model that only our own block records.
 FACTS = (
     "kind", "family", "quantization", "quantization_scheme", "modalities", "end_tokens", "sampling_modes",
+    "outputs",
 )  # fmt: skip
 
 # Decisions that only the receipt records.

@@ -168,6 +168,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "guard-model": "guard model",
         "ocr-model": "OCR model",
         "translation-model": "translation model",
+        "no-text": "no text",
+        "transcript": "transcript",
     },
     "ProofReason": {
         "read": "{engine} {version}",
