@@ -21,7 +21,7 @@ from importer.storage.database import Database, driver_message
 from importer.storage.documents import Filters
 
 LOG = logging.getLogger(__name__)
-POLL = 1.0  # seconds between two looks for deliveries
+POLL = 2.0  # seconds between two looks for deliveries
 LOOK = 10.0  # seconds between two looks at the schedule
 HOUR = 3600
 
