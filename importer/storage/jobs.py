@@ -225,6 +225,14 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
     return get(connection, job.id)
 
 
+def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, Any]) -> None:
+    """Queue the end of a job for webhooks."""
+    config = job.config or (data.get("result") or {}).get("name")
+    subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
+    problem = (data.get("error") or {}).get("kind")
+    webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
+
+
 def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -> None:
     """Add an event; its number is the next one of the root, in the order of commits."""
     if kind in ENDED:
@@ -276,14 +284,6 @@ def _root_ends(connection: Connection, job: Job) -> None:
     mine = update(tables.jobs).where(J.id == root.id, J.state.in_(OPEN))
     connection.execute(mine.values(state=worst, ended_at=now(), result=json.dumps(states)))
     note(connection, root, worst, {"result": states})
-
-
-def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, Any]) -> None:
-    """Queue the end of a job for webhooks."""
-    config = job.config or (data.get("result") or {}).get("name")
-    subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
-    problem = (data.get("error") or {}).get("kind")
-    webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
 
 
 def read(row: Mapping[str, Any] | Any) -> Job:
