@@ -127,6 +127,7 @@ ServiceKind = Literal[
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
+    "unknown-parameter", "too-many-connections",
 ]  # fmt: skip
 
 
@@ -308,6 +309,8 @@ class ServiceError(ImporterError):
         "no-such-release": _of("name", "number"),
         "withdrawn": _of("name", "number"),
         "other-backend": _of("name", "has", "backend"),
+        "unknown-parameter": _of("name", "near", data=("errors",)),
+        "too-many-connections": _of("seconds"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:

@@ -157,6 +157,7 @@ ELSEWHERE = frozenset({
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
+    "unknown-parameter", "too-many-connections",
 })  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from importer.reasons import Reason
 
 Take = Literal["mine", "theirs"]
 TAKES: tuple[Take, ...] = ("mine", "theirs")
+NO_KEYS: Mapping[str, Take] = {}
 # Values that follow from others: edits of them do not count, and the importer derives them again.
 DERIVED: tuple[KeyPath, ...] = (("importer", "client_sampling"),)
 BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
@@ -63,7 +64,8 @@ def of_conflicts(conflicts: Iterable[Conflict]) -> tuple[Attention, ...]:
 class Merge:
     """The data of three sides: ``base``, ``edited`` (take "mine") and ``imported`` (take "theirs").
 
-    At ``conflicts`` the ``data`` hold the edited values, unless ``take`` is "theirs".
+    At ``conflicts`` the ``data`` hold the edited values, unless the choice is "theirs": that of ``keys`` for
+    the path, else ``take``. ``unsettled`` are the conflicts without a choice.
     """
 
     def __init__(
@@ -72,8 +74,9 @@ class Merge:
         edited: Mapping[str, Any],
         imported: Mapping[str, Any],
         take: Take | None = None,
+        keys: Mapping[str, Take] = NO_KEYS,
     ) -> None:
-        self._take = take
+        self._take, self._keys = take, keys
         self.conflicts: list[Conflict] = []
         self.data = self._maps((), base, edited, imported)
 
@@ -85,13 +88,21 @@ class Merge:
         sides = _as_maps(path, base, edited, imported)
         if sides is None:
             self.conflicts.append(Conflict(path, base, edited, imported))
-            return imported if self._take == "theirs" else edited
+            return imported if self._choice(path) == "theirs" else edited
         merged = self._maps(path, *sides)
         if not merged and ABSENT in (edited, imported):
             return ABSENT
         if isinstance(edited, Mapping) or isinstance(imported, Mapping):
             return merged
         return _entries(merged, edited, imported) if path == (field_paths.KEY,) else list(merged.values())
+
+    @property
+    def unsettled(self) -> list[Conflict]:
+        """Return the conflicts that nothing decides."""
+        return [one for one in self.conflicts if self._choice(one.path) is None]
+
+    def _choice(self, path: KeyPath) -> Take | None:
+        return self._keys.get(dotted(path), self._take)
 
     def _maps(
         self, path: KeyPath, base: Mapping[str, Any], edited: Mapping[str, Any], imported: Mapping[str, Any]

@@ -115,6 +115,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-directories": "{reference!r} is a directory, and this server reads none from there.",
         "body-too-large": "The request's body is larger than {limit} bytes.",
         "wrong-type": "The body is {type!r}.",
+        "unknown-parameter": "Unknown query parameter {name!r}.",
+        "too-many-connections": "The server has as many connections as it takes.",
         "too-many": "There were too many requests from this caller.",
         "too-slow": "The request's body did not arrive within {limit} s.",
         "busy": "Too many previews in progress.",

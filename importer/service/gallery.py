@@ -184,10 +184,12 @@ class Gallery:
         self.database = database
         self._counts = CountCache()
 
-    def page(self, filters: Filters, limit: int, after: str = "") -> list[Summary]:
-        """Return documents by name, those behind ``after``."""
+    def page(
+        self, filters: Filters, limit: int, after: Sequence[str] = (), sort: str = "name"
+    ) -> list[Summary]:
+        """Return documents in an order, those behind ``after``."""
         with self.database.reading() as connection:
-            return documents.page(connection, filters, limit, after)
+            return documents.page(connection, filters, limit, after, sort)
 
     def count(self, filters: Filters) -> int:
         """Return how many documents a list has in all."""

@@ -94,6 +94,14 @@ jobs = Table(
     *(Column(name, Integer) for name in ("place", "attempt", "events", "claims")),
 )
 
+# When a caller or a list had its last turn in the queue, by a clock that counts claims.
+turns = Table(
+    "turns",
+    METADATA,
+    *(Column(name, Text, primary_key=True) for name in ("kind", "lane", "flow")),
+    Column("number", BigInteger),
+)
+
 # Results of finished steps as JSON, until the job ends.
 steps = Table(
     "steps",

@@ -21,16 +21,24 @@ from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import Edit, edit
 from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.api.problems import problems
-from importer.service.api.request_models import Spoken, Text, json_object, merged
-from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
+from importer.service.api.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
+from importer.service.api.request_models import Spoken, json_object, merged
+from importer.service.api.response_models import (
+    Decisions,
+    Document,
+    DocumentPage,
+    Export,
+    History,
+    config_json,
+)
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import State, losses
+from importer.service.publication_state import losses
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
 from importer.storage import published
-from importer.storage.documents import Filters, Summary
+from importer.storage.documents import Summary
 
-router = APIRouter(prefix="/v1/configs", tags=["configs"])
+router = APIRouter(prefix="/v1/configs", tags=["documents"])
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 JSON = ("application/json",)
 PATCHES = ("application/merge-patch+json", "application/json")
@@ -55,38 +63,39 @@ EDITED = problems(
 PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
 
 
-@router.get("", response_model=Configs, responses=problems(), summary="Documents by name")
-def listed(
+@router.get("", response_model=DocumentPage, responses=problems(), summary="Documents by name")
+def list_(
     at: AtDesk,
     who: Reader,
+    filters: DocumentFilters,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[str, Query(max_length=200)] = "",
-    state: Annotated[list[State] | None, Query()] = None,
-    family: Annotated[str | None, Query(max_length=200)] = None,
-    backend: Annotated[str | None, Query(max_length=200)] = None,
-    q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
+    cursor: Annotated[str, Query(max_length=MAX_CURSOR)] = "",
+    sort: Annotated[Sort, Query(description="the order; with `-` the last first")] = "name",
 ) -> Response:
-    """List documents by name. Pages continue with `cursor`; `total` counts all documents of the filters."""
+    """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
     del who
-    filters = Filters(state or (), family, backend, q)
-    summaries = at.gallery.page(filters, limit + 1, cursor)
+    summaries = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
     more = len(summaries) > limit
     return json_answer(
         {
             "items": [config_json(one) for one in summaries[:limit]],
             "total": at.gallery.count(filters),
-            "next": summaries[limit - 1].name if more else None,
+            "next": _cursor(sort, summaries[limit - 1]) if more else None,
         }
     )
 
 
+def _cursor(sort: Sort, last: Summary) -> str:
+    return cursor_of(sort, getattr(last, sort.removeprefix("-")), last.name)
+
+
 @router.get(
     "/{name}",
-    response_model=Whole,
+    response_model=Document,
     responses={304: {"description": "It is still that version"}, **problems("no-such-document")},
     summary="One document",
 )
-def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
+def get_(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
     """Return its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
     del who
     summary, version = at.gallery.get(name)
@@ -98,12 +107,12 @@ def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Respons
 
 @router.put(
     "/{name}",
-    response_model=Whole,
+    response_model=Document,
     responses=EDITED,
     openapi_extra=PUT_BODY,
     summary="Replace a document",
 )
-async def put(
+async def replace(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
     """Replace the text with YAML, or the data with JSON; comments stay where they can."""
@@ -117,12 +126,12 @@ async def put(
 
 @router.patch(
     "/{name}",
-    response_model=Whole,
+    response_model=Document,
     responses=EDITED,
     openapi_extra=PATCH_BODY,
     summary="Change values of a document",
 )
-async def patch(
+async def update(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
     """Apply a JSON merge patch (RFC 7396) to the data; comments and layout stay."""
@@ -145,7 +154,7 @@ async def patch(
     responses=problems("no-such-document", "precondition-failed", "precondition-required"),
     summary="Take a document away",
 )
-def remove(
+def delete(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
 ) -> Response:
     """Delete a document: its name is free, and its versions stay in the history.

@@ -45,7 +45,7 @@ class Withdrawal(BaseModel):
     why: str | None
 
 
-class ReleaseOf(BaseModel):
+class ReleaseSummary(BaseModel):
     """A release: what was released by whom, and whether the gallery serves it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
@@ -68,7 +68,7 @@ class ReleaseOf(BaseModel):
     )
 
 
-class WholeRelease(ReleaseOf):
+class ReleaseDocument(ReleaseSummary):
     """A release with its text and the data in it."""
 
     model_config = ConfigDict(
@@ -79,29 +79,31 @@ class WholeRelease(ReleaseOf):
     data: dict[str, Any]
 
 
-class Releases(BaseModel):
+class ReleasePage(BaseModel):
     """A page of releases, the newest first; ``served`` is the number of the one in the gallery."""
 
-    items: list[ReleaseOf]
+    items: list[ReleaseSummary]
     served: int | None
     total: int
     next: str | None = Field(description="the cursor of the next page")
 
 
-class Released(BaseModel):
+class ReleaseResult(BaseModel):
     """A change of what the gallery serves: the release, and the document after it."""
 
-    release: ReleaseOf
+    release: ReleaseSummary
     config: Config
 
 
-SERVED: dict[int | str, dict[str, Any]] = {200: {"model": Released, "description": "It is served already"}}
+SERVED: dict[int | str, dict[str, Any]] = {
+    200: {"model": ReleaseResult, "description": "It is served already"}
+}
 
 
 @router.post(
     "",
     status_code=201,
-    response_model=Released,
+    response_model=ReleaseResult,
     responses=SERVED
     | problems(
         "no-such-document", "changed", "precondition-failed", "digest-required", "not-ready-to-release",
@@ -109,7 +111,7 @@ SERVED: dict[int | str, dict[str, Any]] = {200: {"model": Released, "description
     ),
     summary="Release the working copy",
 )  # fmt: skip
-def make(
+def promote_(
     name: str, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
     body: ReleaseRequest | None = None, match: IfMatch = None,
 ) -> Response:  # fmt: skip
@@ -133,8 +135,8 @@ def make(
         return once.answer(change.connection, data, 201 if new else 200, headers)
 
 
-@router.get("", response_model=Releases, responses=problems("no-such-document"), summary="All releases")
-def listed(
+@router.get("", response_model=ReleasePage, responses=problems("no-such-document"), summary="All releases")
+def list_(
     name: str,
     at: AtDesk,
     who: Reader,
@@ -162,9 +164,9 @@ def listed(
 
 
 @router.get(
-    "/{number}", response_model=WholeRelease, responses=problems("no-such-release"), summary="One release"
+    "/{number}", response_model=ReleaseDocument, responses=problems("no-such-release"), summary="One release"
 )
-def one(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
+def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
     """Return a release with the text that was released, and what it changed."""
     del who
     with at.database.reading() as connection:
@@ -191,11 +193,11 @@ def receipt(name: str, number: Number, at: AtDesk, who: Reader) -> Response:
 
 @router.post(
     "/{number}/withdraw",
-    response_model=Released,
+    response_model=ReleaseResult,
     responses=problems("no-such-document", "no-such-release", "withdrawn", "key-reused"),
     summary="Withdraw a release",
 )
-def take_back(
+def withdraw_(
     name: str, number: Number, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
     body: Note | None = None,
 ) -> Response:  # fmt: skip
@@ -211,11 +213,11 @@ def take_back(
 
 @router.post(
     "/{number}/rollback",
-    response_model=Released,
+    response_model=ReleaseResult,
     responses=problems("no-such-document", "no-such-release", "withdrawn", "key-reused"),
     summary="Serve an earlier release again",
 )
-def back(
+def rollback(
     name: str, number: Number, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
     body: Note | None = None,
 ) -> Response:  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
 from importer.app import preferences
@@ -158,6 +158,9 @@ Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Key = Annotated[Text, AfterValidator(_settable)]
 Template = Annotated[str, Field(pattern=r"^(pythonic|json|own-calls|none|repository:[\w.-]{1,64})$")]
+Choices = dict[Text, Literal["mine", "theirs"]]
+# Any value passes: a line that is no reference is refused by itself, and the other lines are imported.
+Line = Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": REFERENCE})]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
 # Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {
@@ -181,8 +184,11 @@ class Import(Body):
     reference: Annotated[str, Field(min_length=1, max_length=REFERENCE)] | None = Field(
         default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"
     )
-    references: list[Annotated[str, Field(min_length=1, max_length=REFERENCE)]] | None = Field(
+    references: list[Line] | None = Field(
         default=None, min_length=1, description="many references, imported as one job with a job for each"
+    )
+    atomic: bool = Field(
+        default=False, description="refuse the whole list where one line is refused, and begin nothing"
     )
     revision: Text | None = Field(default=None, description="branch, tag or commit (default: main)")
     name: Text | None = Field(default=None, description="the document's name (default: from the repository)")
@@ -211,14 +217,21 @@ class Import(Body):
     take: Literal["mine", "theirs"] | None = Field(
         default=None, description="whose value counts where an edit and this import differ"
     )
+    on_conflict: Choices = Field(
+        default={},
+        max_length=KEYS,
+        description="the same for single keys, before `take`: paths of `conflicts`",
+    )
     note: Spoken | None = Field(default=None, description="why, for the history")
 
     @model_validator(mode="after")
     def _one(self) -> Import:
         if (self.reference is None) == (self.references is None):
             raise ValueError("give either reference or references")
-        if self.references is not None and (self.name or self.template):
-            raise ValueError("name and template are for one reference, not for a list")
+        if self.references is not None and (self.name or self.template or self.on_conflict):
+            raise ValueError("name, template and on_conflict are for one reference, not for a list")
+        if self.atomic and self.references is None:
+            raise ValueError("atomic is for a list of references")
         return self
 
 
@@ -282,6 +295,7 @@ class Retry(Body):
 
     backend: Text | None = None
     take: Literal["mine", "theirs"] | None = None
+    on_conflict: Choices | None = None
 
 
 def request_of(body: Import, settings: Settings) -> ImportRequest:

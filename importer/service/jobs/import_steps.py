@@ -73,7 +73,7 @@ class ImportSteps:
             names = Variants(change.checkout, decided.target.backend)
             planned = build_plan(decided, names)
             names.check(change.checkout.find(planned.name), planned.model)
-            settled = merge_plan(planned, change.checkout, body.take)
+            settled = merge_plan(planned, change.checkout, body.take, body.on_conflict)
             write(settled, change.checkout)
             saved = change.save(planned.name)
             result = {

@@ -19,11 +19,16 @@ async function one({ route, signal, again }) {
     el("h1", { tabindex: -1 }, what),
     follow(job, signal, ended, job.kind === "imports" ? again : null),
     result,
+    job.refused ? refused(job.refused) : null,
     job.kind === "imports" ? await children(job, signal) : null,
     section("What was asked for", facts({ ...Object.fromEntries(Object.entries(job.request).map(([k, v]) => [k, shown(v)])),
       by: job.by, at: moment(job.created_at), device: job.device, list: job.parent && link(job.parent, ["jobs", job.parent]) })),
   ];
 }
+
+// The lines of a list that have no job.
+const refused = (lines) => section("Refused lines", table("Refused lines", ["line", "reference", "problem"],
+  lines.map((one) => [one.line, one.reference, one.error.detail])));
 
 function outcome(job) {
   if (job.kind === "recheck" && job.state === "succeeded") return el("p", { class: "buttons" }, link("See what was found", ["upkeep"], {}, { class: "button main" }));
