@@ -104,13 +104,13 @@ HubKind = Literal[
     "network", "bad-answer", "not-cached", "refused-host",
 ]  # fmt: skip
 RepositoryKind = Literal[
-    "nothing-to-decide", "not-chat", "gguf-only", "broken-json", "too-large", "not-text", "unreadable",
-    "too-costly", "bad-weights",
+    "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "broken-json", "too-large", "not-text",
+    "unreadable", "too-costly", "bad-weights",
 ]  # fmt: skip
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt",
+    "newer-receipt", "other-backend",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -126,7 +126,7 @@ ServiceKind = Literal[
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
-    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
+    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
     "unknown-parameter", "too-many-connections",
 ]  # fmt: skip
 
@@ -149,7 +149,7 @@ class UsageError(ImporterError):
         "unknown-model": _of("url", "name", "known"),
         "unknown-report": _of("name", "known"),
         "no-such-directory": _of("path"),
-        "unknown-device": _of("name", "near", "known"),
+        "unknown-device": _of("name", "near"),
     }
 
     def __init__(self, kind: UsageKind, /, **details: object) -> None:
@@ -187,6 +187,7 @@ class RepositoryError(ImporterError):
         "nothing-to-decide": _of("repo", "problem"),
         "not-chat": _of("repo", "what", "next"),
         "gguf-only": _of("repo", "next"),
+        "gguf-file": _of("file", "repo", "next"),
         "broken-json": _of("file", "repo", "problem"),
         "too-large": _of("file", "repo", "limit"),
         "not-text": _of("file", "repo"),
@@ -218,6 +219,7 @@ class DocumentError(ImporterError):
         "chat-template": _of("path", "problem"),
         "never-validated": _of("name"),
         "no-receipt": _of("path", "problem"),
+        "other-backend": _of("name", "has", "backend"),
         "newer-receipt": _of("path", "schema", "known"),
     }
 
@@ -308,7 +310,6 @@ class ServiceError(ImporterError):
         "not-ready-to-release": _of("name", "state", "why"),
         "no-such-release": _of("name", "number"),
         "withdrawn": _of("name", "number"),
-        "other-backend": _of("name", "has", "backend"),
         "unknown-parameter": _of("name", "near", data=("errors",)),
         "too-many-connections": _of("seconds"),
     }

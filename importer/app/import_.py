@@ -25,12 +25,13 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
-from importer.hub.content import content_digest
+from importer.hub.content import content_digest, content_files
 from importer.hub.local import AllowedFolders
 from importer.messages import render
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
+from importer.signals.architecture import config_of
 from importer.version import __version__
 
 
@@ -95,6 +96,7 @@ class Plan(Decided):
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
             content=content_digest(self.snapshot),
+            content_files=content_files(self.snapshot, self.target.backend),
             warnings=[warning.to_json() for warning in self.warnings],
         )
 
@@ -127,18 +129,27 @@ def resolve_and_decide(
     progress("resolving")
     snapshot = resolve(parse(request.reference, request.revision), places, offline=request.offline)
     if names is not None:
-        request = request.after(names.known(snapshot, request.name))
+        request = request.after(names.known(snapshot, request.name, request.backend))
     return decide_snapshot(snapshot, request, bench, progress)
 
 
-def build_plan(decided: Decided, names: Names) -> Plan:
-    """Return the document under its name; raises UsageError for an invalid name or value."""
+def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
+    """Return the document under its name, which is another one for each backend of a model.
+
+    ``own`` plans a present document anew, for whichever backend. Raises UsageError for an invalid name or
+    value, DocumentError("other-backend") for the name of the model's document for another backend.
+    """
     from importer.engines import get
 
     request, snapshot, target, decisions = (
         decided.request, decided.snapshot, decided.target, decided.decisions,
     )  # fmt: skip
-    name = check(request.name) if request.name is not None else names.give(snapshot)
+    if request.name is None:
+        name = names.give(snapshot, target.backend)
+    else:
+        name = check(request.name)
+        if not own:
+            names.check(name, decided.model, target.backend)
     subject = DocumentSubject(
         name=name,
         reference=decided.reference,
@@ -159,7 +170,7 @@ def build_plan(decided: Decided, names: Names) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    check_document(built.data, request.preferences)
+    check_document(built.data, request.preferences, config_of(decided.snapshot))
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 

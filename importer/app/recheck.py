@@ -192,7 +192,8 @@ def _plan(
     """Plan under the document's own name; a directory is resolved as the receipt has it."""
     request_here = request if receipt.directory is None else replace(request, reference=receipt.directory)
     decided = resolve_and_decide(request_here, bench, places)
-    return build_plan(replace(decided, request=replace(request, name=receipt.name)), Names(store))
+    named = replace(decided, request=replace(request, name=receipt.name))
+    return build_plan(named, Names(store), own=True)
 
 
 def _conflicts(planned: Plan, store: Store) -> tuple[Conflict, ...]:

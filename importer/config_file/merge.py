@@ -197,14 +197,15 @@ def write(
     base_remarks, old_remarks, new_remarks = (
         {} if text is None else remarks(text) for text in (base, edited, imported)
     )
-    values, planned = dict(_labelled(data)), dict(_labelled(read(imported, path)))
+    values, planned = dict(labelled(data)), dict(labelled(read(imported, path)))
     notes: dict[KeyPath, str | None] = {}
     own: dict[KeyPath, str] = {}
     for place in {**old_remarks, **new_remarks}:
         old, new = old_remarks.get(place), new_remarks.get(place)
         if old is None and place in base_remarks:
             continue  # the person took it away
-        if old is None or old in (base_remarks.get(place), new, earlier.get(place)):
+        ours = old in (base_remarks.get(place), new, earlier.get(place))
+        if old is None or ours or build.is_edit(old):
             note = _note(place, old, new, values, planned)
             if note is not None and note != new:
                 own[place] = note
@@ -237,7 +238,7 @@ def _note(
     imported = planned.get(place, ABSENT)
     if same(values[place], imported):
         return new
-    return None if old is None else build.edited(None if imported is ABSENT else shown(imported))
+    return None if old is None else build.still_edited(old, None if imported is ABSENT else shown(imported))
 
 
 def remarks(text: str) -> dict[KeyPath, str]:
@@ -245,7 +246,7 @@ def remarks(text: str) -> dict[KeyPath, str]:
     return {path: comment.text.lstrip("#").strip() for path, comment in Layout(text).remarks().items()}
 
 
-def _labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+def labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield every value with its path; entries of lists under their labels, as comments are found."""
     yield path, data
     entries: Iterable[tuple[KeyPath, Any]] = ()
@@ -254,4 +255,4 @@ def _labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     elif isinstance(data, list):
         entries = zip(labels(path, data), data, strict=True)
     for step, value in entries:
-        yield from _labelled(value, (*path, *step))
+        yield from labelled(value, (*path, *step))

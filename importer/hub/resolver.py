@@ -12,6 +12,7 @@ from importer.hub.cache import CachedSnapshot
 from importer.hub.listing import Listing
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
+from importer.hub.single_file import check_file
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
@@ -23,6 +24,12 @@ def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = Fal
     """
     if reference.directory is not None:
         return local.resolve(reference.text, places.folder(reference.directory))
+    snapshot = _resolved(reference, offline=offline)
+    check_file(reference, snapshot)
+    return snapshot
+
+
+def _resolved(reference: Reference, *, offline: bool) -> Snapshot:
     repo, revision = str(reference.repo), reference.revision
     if revision is not None and COMMIT.fullmatch(revision.lower()):
         revision = revision.lower()

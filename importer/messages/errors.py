@@ -40,7 +40,8 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "RepositoryError": {
         "nothing-to-decide": "{repo} offers nothing to decide from: {problem}.",
-        "not-chat": "{repo} is {what}, not a model that chats or completes.",
+        "gguf-file": "{file} of {repo} is a GGUF file, which none of the engines here serve.",
+        "not-chat": "{repo} is {what}. None of the engines here serve such a model.",
         "gguf-only": "{repo} holds only GGUF files, which none of the engines here serve.",
         "broken-json": "{file} in {repo} is not valid JSON: {problem}.",
         "too-large": "{file} in {repo} is larger than the {limit} this importer reads.",
@@ -64,6 +65,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chat-template": "{path} names a chat template that cannot be used: {problem}.",
         "never-validated": "{name} as it is now was never run, so there is nothing to report.",
         "no-receipt": "{path} has no readable receipt beside it: {problem}.",
+        "other-backend": "{name} is the document for {has}, and this import is for {backend}.",
         "newer-receipt": "{path} is of a newer importer: its schema is {schema}, and this one reads up to {known}.",
     },
     "EngineError": {
@@ -130,7 +132,6 @@ TEXTS: dict[str, dict[str, Text]] = {
         "digest-required": "A review or a release of {name} needs the digest of the content that was seen.",
         "not-ready-to-release": "{name} cannot be released, it is {state}: {why}.",
         "no-such-release": "{name} has no release {number}.",
-        "other-backend": "{name} is the document for {has}, and this import is for {backend}.",
         "withdrawn": "The release {number} of {name} is withdrawn.",
     },
     "SandboxError": {
@@ -164,6 +165,7 @@ STEPS: dict[str, Text] = {
     "nothing-to-decide": "Check that this is a model repository with a config or a chat template.",
     "not-chat": "{next}",
     "gguf-only": "{next}",
+    "gguf-file": "{next}",
     "broken-json": "Tell the repository's owner, or fix the file.",
     "too-large": "No real {file} is that large; check the repository.",
     "not-text": "Check the repository.",

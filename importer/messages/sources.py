@@ -90,6 +90,11 @@ HUB: dict[str, dict[str, Text]] = {
         "unsaid": "it does not say which part it is",
         "other": "it is another part than was asked for",
     },
+    "FileRemedy": {
+        "beside": "Import {repo} itself: it has safetensors weights, too.",
+        "made-from": "Import {repo}, the repository that it was made from.",
+        "original": "Import the repository with the original safetensors weights; the card does not name it.",
+    },
     "ReferenceReason": {
         "empty": "it is empty",
         "long": "it is longer than {limit} characters",
@@ -118,6 +123,7 @@ PLACES: dict[str, dict[str, Text]] = {
         "code": "Running code that comes with a model ({subject})",
         "folder": "Reading the folder {subject}",
         "hosts": "Starting processes on the hosts in {subject}",
+        "drafter": "Drafting with the second model {subject}",
     },
 }
 

@@ -128,6 +128,12 @@ def history(connection: Connection, name: str) -> list[Version]:
     return _read(connection, _versions(name))
 
 
+def makers(connection: Connection, name: str) -> list[tuple[str, str, str]]:
+    """Return data, person and time of every version, the newest first."""
+    query = select(V.data, V.by, V.at).where(V.name == name).order_by(V.number.desc())
+    return [(row.data, row.by, row.at) for row in connection.execute(query)]
+
+
 def version(connection: Connection, name: str, number: int) -> Version | None:
     """Return one version, if there is one of this number."""
     return next(iter(_read(connection, _versions(name).where(V.number == number))), None)

@@ -8,11 +8,13 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
+from importer.config import now
 from importer.config_file.carry_over import carried
 from importer.config_file.diff import differences
+from importer.config_file.edit_comments import patched
+from importer.config_file.effective import Editor
 from importer.config_file.review import change_json, page
-from importer.config_file.yaml_edit.edit import rewrite
-from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
@@ -32,7 +34,7 @@ from importer.service.api.response_models import (
     config_json,
 )
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import losses
+from importer.service.reviewed import losses_of, values_of
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
 from importer.storage import published
@@ -118,8 +120,8 @@ async def replace(
     """Replace the text with YAML, or the data with JSON; comments stay where they can."""
     kind, body = _type(request, (*YAML, *JSON)), await request.body()
 
-    def text(old: str) -> str:
-        return _text(body) if kind in YAML else rewrite(old, json_object(body), path=f"{name}.yaml")
+    def text(old: StoredDocument) -> str:
+        return _text(body) if kind in YAML else patched(old, json_object(body), Editor(who.name, now()))
 
     return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 
@@ -138,12 +140,8 @@ async def update(
     _type(request, PATCHES)
     body = await request.body()
 
-    def text(old: str) -> str:
-        try:
-            data = parse_yaml(old)
-        except UnreadableYaml as error:
-            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
-        return rewrite(old, merged(data, json_object(body)), path=f"{name}.yaml")
+    def text(old: StoredDocument) -> str:
+        return patched(old, merged(old.data, json_object(body)), Editor(who.name, now()))
 
     return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 
@@ -171,12 +169,14 @@ def delete(
 
 
 @router.get(
-    "/{name}/decisions", response_model=Decisions, responses=problems("no-such-document", "no-receipt"),
+    "/{name}/decisions", response_model=Decisions, response_model_exclude_unset=True,
+    responses=problems("no-such-document", "no-receipt"),
     summary="What was decided and why",
 )  # fmt: skip
 def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return each decision with its status, its reasons and what it overruled; the evidence; fit and
-    proof.
+    """Return each decision with its reasons and what it overruled; evidence, fit, proof; and `values`.
+
+    `values` has each key as it is now: who edited it, what vendor, table and engine offer, what is served.
     """
     del who
     stored = at.gallery.get(name)[1].stored
@@ -185,6 +185,7 @@ def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
         "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
         "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
         "edited": shown["edited"], "differences": shown["differences"],
+        "values": values_of(at.gallery, stored), "losses": losses_of(stored),
     }  # fmt: skip
 
 
@@ -278,9 +279,9 @@ def _edit(
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
-    found = losses(stored)
-    lost = None if found is None else [render(loss) for loss in found]
-    whole = {"text": version.text, "data": stored.data, "carried": carried(stored), "lost": lost}
+    whole = {
+        "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
+    }  # fmt: skip
     return config_json(summary) | whole | {"warnings": [*warnings]}
 
 

@@ -13,6 +13,7 @@ from importer.app.import_ import Plan, build_plan, merge_plan
 from importer.config_file.build import to_json, to_text
 from importer.config_file.diff import Change
 from importer.config_file.merge import of_conflicts
+from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import evidence_json
 from importer.config_file.review import change_json
 from importer.config_file.store import Store
@@ -28,7 +29,6 @@ from importer.service.api.response_models import Job, Preview, job_json
 from importer.service.idempotency import AskedOnce, Idempotency
 from importer.service.security.auth import Importer, act
 from importer.service.security.grants import Caller
-from importer.service.variants import Variants
 from importer.storage import audit, jobs
 from importer.storage.audit import AuditContext
 
@@ -162,10 +162,7 @@ def _preview(body: Import, at: Desk, who: Caller) -> dict[str, Any]:
     studied = look(body, at, who)
     decided = finalize(studied, prove_studied(studied, at.runner.bench))
     with at.gallery.checkout() as folder:
-        names = Variants(folder, decided.target.backend)
-        planned = build_plan(decided, names)
-        names.check(folder.find(planned.name), planned.model)
-        return _shown(planned, folder, body)
+        return _shown(build_plan(decided, Names(folder)), folder, body)
 
 
 def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import MOST, IfMatch, etag, seen
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Note, ReleaseRequest
-from importer.service.api.response_models import Config, config_json
+from importer.service.api.response_models import Config, LossOf, config_json
 from importer.service.idempotency import AskedOnce
 from importer.service.releases import need, need_history, promote, roll_back, withdraw
 from importer.service.security.auth import Publisher, Reader, act
@@ -33,7 +33,7 @@ EXAMPLE: JsonDict = {
     "model": "Qwen/Qwen3-8B", "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm",
     "by": "ann", "at": "2026-11-21T13:09:00+00:00", "why": "a day in staging",
     "withdrawn": {"by": "ann", "at": "2026-11-22T09:00:00+00:00", "why": "answers are cut off"},
-    "lost": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
+    "losses": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ class ReleaseSummary(BaseModel):
     at: str
     why: str | None
     withdrawn: Withdrawal | None
-    lost: list[str] = Field(description="the parts of the document that LocalAI lacks")
+    losses: list[LossOf] = Field(description="what its entry drops, changes, adds or does not pin")
     changes: list[dict[str, Any]] | None = Field(
         description="from the release before; none for the first, and in the answer to a change"
     )
@@ -106,7 +106,8 @@ SERVED: dict[int | str, dict[str, Any]] = {
     response_model=ReleaseResult,
     responses=SERVED
     | problems(
-        "no-such-document", "changed", "precondition-failed", "digest-required", "not-ready-to-release",
+        "no-such-document", "invalid", "changed", "precondition-failed", "digest-required",
+        "not-ready-to-release",
         "key-reused",
     ),
     summary="Release the working copy",
@@ -214,7 +215,9 @@ def withdraw_(
 @router.post(
     "/{number}/rollback",
     response_model=ReleaseResult,
-    responses=problems("no-such-document", "no-such-release", "withdrawn", "key-reused"),
+    responses=problems(
+        "no-such-document", "no-such-release", "withdrawn", "not-ready-to-release", "key-reused"
+    ),
     summary="Serve an earlier release again",
 )
 def rollback(
@@ -244,8 +247,12 @@ def release_json(
         "revision": block.get("revision"), "backend": data.get("backend"), "by": release.by,
         "at": release.at, "why": release.why,
         "withdrawn": None if release.withdrawn_at is None else withdrawal,
-        "lost": [*release.entry.lost], "changes": before,
+        "losses": [_loss(loss) for loss in release.entry.lost], "changes": before,
     }  # fmt: skip
+
+
+def _loss(loss: Mapping[str, str] | str) -> dict[str, str | None]:
+    return {"effect": None, "kind": None, "message": loss} if isinstance(loss, str) else dict(loss)
 
 
 def _before(release: Release, last: Release | None) -> list[dict[str, Any]] | None:

@@ -17,6 +17,7 @@ from importer.chat_template.override import TemplateOverride, by_name, is_name
 from importer.config_file import name_allocator
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
+from importer.decisions.decision import Preferences
 from importer.errors import DocumentError, Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
@@ -210,6 +211,16 @@ class Import(Body):
     )
     device: Text | None = Field(default=None, description="fit the settings to this device")
     memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")
+    goal: Literal["latency", "throughput", "context"] | None = Field(
+        default=None,
+        description="lay the model out on the device for fast answers, for many, or for long ones",
+    )
+    concurrency: int | None = Field(
+        default=None, ge=1, le=100_000_000, description="sequences to hold at the same time"
+    )
+    context: int | None = Field(
+        default=None, ge=1, le=100_000_000, description="tokens of each of them, prompt and answer"
+    )
     exact_fit: bool = Field(default=False, description="read every tensor's size from the weights' headers")
     template: Template | None = Field(
         default=None, description="a chat template of ours or of the repository in place of the model's own"
@@ -311,14 +322,31 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
         reference=reference,
         revision=body.revision,
         name=body.name,
-        preferences=preferences.of_values(body.set, _backend(body, settings), body.unset),
+        preferences=_preferences(body, settings),
         engine_version=body.engine_version,
         device=device,
         memory=memory,
         exact_fit=body.exact_fit,
+        goal=body.goal,
+        concurrency=body.concurrency,
+        context=body.context,
         template=_template(body.template),
         frontend=body.frontend,
     )
+
+
+def _preferences(body: Import, settings: Settings) -> Preferences:
+    """Return the preferences; raises UsageError, whose ``errors`` point to each invalid key of ``set``."""
+    failed: list[tuple[str, UsageError]] = []
+    for key, value in body.set.items():
+        try:
+            preferences.of_values({key: value})
+        except UsageError as error:
+            failed.append((key, error))
+    if failed:
+        errors = [{"pointer": pointer(("set", key)), "detail": messages.detail(e)} for key, e in failed]
+        raise failed[0][1].but(errors=errors)
+    return preferences.of_values(body.set, _backend(body, settings), body.unset)
 
 
 def _backend(body: Import, settings: Settings) -> str | None:

@@ -209,6 +209,39 @@ class CarriedValidation(BaseModel):
     digest: str
 
 
+class LossOf(BaseModel):
+    """A part of a document that LocalAI lacks, or that its entry adds."""
+
+    effect: Literal["added", "changed", "dropped", "not-pinned"] | None = Field(
+        description="null in a release of an earlier version of importer"
+    )
+    kind: str | None
+    message: str
+
+
+class Offered(BaseModel):
+    """A value that vendor, table or engine offers, and where it stands."""
+
+    value: Any
+    source: str
+
+
+class EffectiveValue(BaseModel):
+    """One key: its value now, in the import and in the release that is served, who set it, other offers."""
+
+    key: str
+    value: Any = Field(default=None, description="left out where the document has none, like the next two")
+    imported: Any = None
+    served: Any = None
+    status: str = Field(description="of the decision, or 'edited'")
+    source: str
+    by: str | None = Field(default=None, description="the person who edited it")
+    at: str | None = None
+    vendor: Offered | None = None
+    table: Offered | None = None
+    engine_default: Offered | None = None
+
+
 class Document(Config):
     """A document: its text, and the data in it."""
 
@@ -218,8 +251,9 @@ class Document(Config):
 
     text: str
     data: dict[str, Any]
-    lost: list[str] | None = Field(
-        default=None, description="the parts that its entry in the gallery would lack; null without an entry"
+    losses: list[LossOf] | None = Field(
+        default=None,
+        description="what its entry in the gallery would drop, change, add or not pin; null without an entry",
     )
     carried: CarriedValidation | None = Field(
         default=None, description="the commit that was run, where the validation is of an earlier one"
@@ -258,6 +292,10 @@ class Decisions(BaseModel):
     warnings: list[str]
     edited: list[dict[str, Any]] | None
     differences: list[dict[str, Any]] | None
+    values: list[EffectiveValue] = Field(
+        description="each key as it is now, in the import and in the release"
+    )
+    losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
 
 
 class Preview(BaseModel):
