@@ -19,7 +19,7 @@ from importer.storage.database import Database, driver_message
 from importer.storage.documents import Filters
 
 LOG = logging.getLogger(__name__)
-POLL = 1.0  # seconds between two looks for deliveries
+POLL = 2.0  # seconds between two looks for deliveries
 LOOK = 10.0  # seconds between two looks at the schedule
 HOUR = 3600
 
@@ -41,7 +41,7 @@ class Duties:
     def __exit__(self, *_: object) -> None:
         self._ending.set()
         self._sender.close()
-        self._thread.join(POLL)  # a delivery under way is not waited for
+        self._thread.join(1.0)  # a delivery under way is not waited for
 
     def _run(self) -> None:
         while not self._ending.wait(POLL):
