@@ -149,7 +149,7 @@ class UsageError(ImporterError):
         "unknown-model": _of("url", "name", "known"),
         "unknown-report": _of("name", "known"),
         "no-such-directory": _of("path"),
-        "unknown-device": _of("name", "near", "known"),
+        "unknown-device": _of("name", "near"),
     }
 
     def __init__(self, kind: UsageKind, /, **details: object) -> None:

@@ -31,6 +31,7 @@ from importer.messages import render
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
+from importer.signals.architecture import config_of
 from importer.version import __version__
 
 
@@ -169,7 +170,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    check_document(built.data, request.preferences)
+    check_document(built.data, request.preferences, config_of(decided.snapshot))
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 

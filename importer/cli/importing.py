@@ -6,6 +6,7 @@ import argparse
 import getpass
 import sys
 from pathlib import Path
+from typing import Any
 
 from importer.app import preferences
 from importer.app.decide import ImportRequest
@@ -74,7 +75,13 @@ def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest
         exact_fit=arguments.exact_fit,
         template=override.read(arguments.template),
         frontend=arguments.frontend,
+        **aims(arguments),
     )
+
+
+def aims(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return goal, concurrency and context of the options."""
+    return {name: getattr(arguments, name) for name in preferences.AIMS}
 
 
 def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
@@ -139,6 +146,10 @@ def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
     if (arguments.device, arguments.memory) == (None, None):
         target = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
         remembered += [f"{key}={show.value(value)}" for key, value in target.items() if value is not None]
+    for key, value in aims(arguments).items():
+        earlier = getattr(settled.planned.request, key)
+        if value is None and earlier is not None:
+            remembered.append(f"{key}={show.value(earlier)}")
     if arguments.template is None and settled.planned.request.template is not None:
         word = settled.planned.request.template.word
         show.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")

@@ -31,7 +31,15 @@ FOLLOWING = {
     "model": (("importer", "model_id"), ("parameters", "model"), ("description",)),
 }
 SHOWN = 6  # files of a cause in one line
-REMEMBERED = ("reference", "preferences", "device", "memory")  # an import goes on with these by itself
+REMEMBERED = (
+    "reference",
+    "preferences",
+    "device",
+    "memory",
+    "goal",
+    "concurrency",
+    "context",
+)  # an import goes on with these by itself
 
 
 def recheck(arguments: argparse.Namespace) -> int:

@@ -131,6 +131,40 @@ def fit(record: Mapping[str, Any]) -> Table:
     return table(("GiB of one device", "low", "likely", "high", "why"), rows, title)
 
 
+def plans(record: Mapping[str, Any]) -> Table | None:
+    """Return a table of the document's plan and the next-best ones; ``record`` is a receipt's fit."""
+    listed = record.get("plans") or ()
+    if not listed:
+        return None
+    rows = [
+        (
+            layout(p),
+            f"{p['max_model_len']:,}",
+            f"{p['sequences']:,}",
+            "–" if p["step_ms"] is None else f"{p['step_ms']:.1f} ms, {p['tokens_per_second']:,}/s",
+            "\n".join(p["why"]),
+            "\n".join(p["costs"]),
+        )
+        for p in listed
+    ]
+    head = ("layout", "context", "sequences", "bound of a token, of all", "why", "costs")
+    return table(head, rows, f"plans for {listed[0]['device']}: the document's, then the next-best")
+
+
+def layout(plan: Mapping[str, Any]) -> str:
+    """Return the layout of a plan, such as ``tensor 8, experts, data 2``."""
+    words = [f"tensor {plan['tensor_parallel']}"]
+    words += [
+        f"{word} {plan[key]}"
+        for word, key in (("stages", "pipeline_parallel"), ("data", "data_parallel"), ("servers", "replicas"))
+        if plan[key] > 1
+    ]
+    words += ["experts"] if plan["expert_parallel"] else []
+    return ", ".join(
+        words + ([f"cache {plan['kv_cache_dtype']}"] if plan["kv_cache_dtype"] != "auto" else [])
+    )
+
+
 def change(changed: Mapping[str, Any]) -> str:
     """Return ``path: before → after`` for the JSON of a change."""
     from importer.config_file.diff import ABSENT, shown
@@ -163,6 +197,8 @@ def explain(
     try:
         if fitting is not None:
             out.print(fit(fitting))
+            if (ways := plans(fitting)) is not None:
+                out.print(ways)
     except damaged:
         note("The receipt's fit cannot be read.")
     try:

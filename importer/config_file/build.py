@@ -18,10 +18,12 @@ from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.frontends import FrontendReason
 from importer.errors import DocumentError, one_line
+from importer.memory.plans import PlanReason
 from importer.messages import Text, render, rendered
 from importer.messages.comments import HEADS, short
 from importer.reasons import key_of
 from importer.signals.evidence import Severity
+from importer.signals.tasks import TASKS
 from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
@@ -132,7 +134,15 @@ def warnings(decision: Mapping[str, Any]) -> Iterator[str]:
 
 
 SCHEMA = 1
-USECASES = {"base": ["completion"]}
+# LocalAI's names of what a model is for, by its kind; all others chat.
+USECASES = {
+    "base": ["completion"],
+    "embedding": ["embeddings"],
+    "reranker": ["rerank"],
+    "classifier": ["score"],
+    "reward": ["score"],
+    "transcription": ["transcript"],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +184,9 @@ def build(
         "parameters": {"model": subject.model},
     }
     comments: dict[tuple[str | int, ...], str] = {}
-    if kind != "base":
+    if kind == "embedding":
+        data["embeddings"] = True  # LocalAI serves vectors of a model with this key alone
+    if kind not in USECASES:
         data["template"] = {"use_tokenizer_template": True}
     entries: list[str] = []
     for key in OPTIONS:
@@ -187,7 +199,7 @@ def build(
     for key in _ordered(decisions):
         path = path_of(key)
         decision = decisions[key]
-        by_itself = key in UNWRITTEN and decision.status == "engine-default"
+        by_itself = key in UNWRITTEN and decision.status == "engine-default" and not is_planned(decision)
         if path is not None and decision.value is not None and not by_itself:
             put(data, path, decision.value)
             comments[_first(path, decision.value)] = comment(decision)
@@ -198,11 +210,18 @@ def build(
     return Built(data, comments)
 
 
+def is_planned(decision: Decision) -> bool:
+    """Return whether a plan for a device chose the value."""
+    return bool(decision.why) and isinstance(decision.why[0].kind, PlanReason)
+
+
 def _usecases(decisions: Decisions) -> list[str]:
     """As LocalAI names them: what sees has vision, what hears takes more than that."""
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     takes = decisions["modalities"].value if "modalities" in decisions else None
     found = [*USECASES.get(str(kind), ["chat"])]
+    if kind in TASKS:
+        return found
     for usecase, needs in (("vision", {"image", "video"}), ("multimodal", {"audio"})):
         if needs & {*(takes or ())}:
             found.append(usecase)

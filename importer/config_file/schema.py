@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from importer.config_file import check as engine_check
 from importer.config_file.diff import KeyPath
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError
@@ -20,7 +21,7 @@ from importer.reasons import Reason
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
-    "tool", "validation", "comparison", "review", "recheck",
+    "vllm-recipe", "tool", "validation", "comparison", "review", "recheck",
 )  # fmt: skip
 
 
@@ -69,9 +70,11 @@ def faults(name: str, data: object) -> Iterator[SchemaFault]:
             yield from (SchemaFault((*path, key), _unknown(key, known)) for key in odd)
         else:
             yield SchemaFault(path, _short(error.message))
+    if name == "document" and isinstance(data, Mapping):
+        yield from (SchemaFault(path, reason) for path, reason in engine_check.faults(data))
 
 
-def check(name: str, data: object, path: object) -> None:
+def check(name: str, data: Any, path: object) -> None:
     """Validate ``data``; raises DocumentError("invalid") naming the key."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
@@ -81,6 +84,9 @@ def check(name: str, data: object, path: object) -> None:
         raise DocumentError(
             "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
         )
+    found = next(engine_check.faults(data), None) if name == "document" else None
+    if found is not None:
+        raise DocumentError("invalid", path=path, problem=at(*found))
 
 
 def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:

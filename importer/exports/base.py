@@ -65,15 +65,18 @@ class Loss(StrEnum):
     ARGUMENTS = "arguments"
     COMMIT = "commit"
     CONTEXT_AS_MAXIMUM = "context-as-maximum"
+    ENVIRONMENT = "environment"
     FLAG = "flag"
     GREEDY = "greedy"
     KEY = "key"
     MAXIMUM = "maximum"
+    NO_PIN = "no-pin"
     PARSER_VERSIONS = "parser-versions"
     PENALTIES = "penalties"
     REMOTE_CODE = "remote-code"
     REPEAT_PENALTY = "repeat-penalty"
     SEED = "seed"
+    SERVED_NAME = "served-name"
     STOPS = "stops"
     TEMPLATE = "template"
     THINKING_OFF = "thinking-off"
@@ -116,6 +119,7 @@ class ExportComment(StrEnum):
     UNPINNED = "unpinned"
     UNRUN_COMPOSE = "unrun-compose"
     UNRUN_KSERVE = "unrun-kserve"
+    UNRUN_RECIPE = "unrun-recipe"
     UNRUN_SGLANG = "unrun-sglang"
     WRITTEN = "written"
 
@@ -242,6 +246,8 @@ def _fitted(receipt: Receipt | None) -> Reason | None:
     if receipt is None or receipt.fit is None:
         return None
     device = receipt.fit["device"]
+    if device is None:
+        return None
     return Reason(ExportComment.FITTED, device=device["name"], kind=device["kind"])
 
 
@@ -331,6 +337,13 @@ def yaml_text(data: Any, comments: Iterable[Reason]) -> str:
 def _dump(data: Any, *, allow_unicode: bool) -> str:
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=2**31)
     return text
+
+
+def with_variables(variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
+    """Return a command with its variables; ``env`` sets those that a shell's assignment has to quote."""
+    chosen = [f"{name}={value}" for name, value in variables.items()]
+    plain = all(shlex.quote(value) == value for value in variables.values())
+    return [*([] if plain else ["env"]), *chosen, *words]
 
 
 def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:

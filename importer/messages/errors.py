@@ -40,8 +40,8 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "RepositoryError": {
         "nothing-to-decide": "{repo} offers nothing to decide from: {problem}.",
-        "not-chat": "{repo} is {what}, not a model that chats or completes.",
         "gguf-file": "{file} of {repo} is a GGUF file, which none of the engines here serve.",
+        "not-chat": "{repo} is {what}. None of the engines here serve such a model.",
         "gguf-only": "{repo} holds only GGUF files, which none of the engines here serve.",
         "broken-json": "{file} in {repo} is not valid JSON: {problem}.",
         "too-large": "{file} in {repo} is larger than the {limit} this importer reads.",

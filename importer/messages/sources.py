@@ -123,6 +123,7 @@ PLACES: dict[str, dict[str, Text]] = {
         "code": "Running code that comes with a model ({subject})",
         "folder": "Reading the folder {subject}",
         "hosts": "Starting processes on the hosts in {subject}",
+        "drafter": "Drafting with the second model {subject}",
     },
 }
 

@@ -26,7 +26,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "unknown-probe": "Near names: {near}.",
     "unknown-model": "It serves: {known}.",
     "unknown-report": "Known: {known}.",
-    "unknown-device": "Known: {known}; several are 8xh100-80g. Or send 'memory'.",
+    "unknown-device": "GET /v1/devices lists all; several are 8xh100-80g. Or send 'memory'.",
     "not-found": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it.",
     "gated": "Ask for access on {url}, then give the server a HF_TOKEN of that account, and start it again.",
     "private": "Give the server a HF_TOKEN that may read it, and start it again.",

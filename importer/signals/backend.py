@@ -35,6 +35,9 @@ def evidence(
 
     ``platform`` is a value of ``sys.platform``. ``able`` returns the abilities of a backend's target version.
     """
+    if machine is not None and machine.is_named_card:
+        reason = Reason(BackendReason.VLLM_SERVES)
+        return [Evidence(Rule.MACHINE, "backend", "vllm", machine.name, reason)]
     apple = _apple(snapshot, able)
     native = apple if platform == "darwin" else "vllm"
     facts = []

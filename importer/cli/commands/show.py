@@ -53,6 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(show.effective(values))
     if receipt.fit is not None:
         console.print(show.fit(receipt.fit))
+        if (ways := show.plans(receipt.fit)) is not None:
+            console.print(ways)
     if receipt.validation is not None:
         console.print(
             terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)

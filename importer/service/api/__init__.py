@@ -19,6 +19,7 @@ ALL = (
     "preview",
     "keys",
     "about",
+    "devices",
     "operation",
     "pages",
     "gallery",

@@ -211,6 +211,16 @@ class Import(Body):
     )
     device: Text | None = Field(default=None, description="fit the settings to this device")
     memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")
+    goal: Literal["latency", "throughput", "context"] | None = Field(
+        default=None,
+        description="lay the model out on the device for fast answers, for many, or for long ones",
+    )
+    concurrency: int | None = Field(
+        default=None, ge=1, le=100_000_000, description="sequences to hold at the same time"
+    )
+    context: int | None = Field(
+        default=None, ge=1, le=100_000_000, description="tokens of each of them, prompt and answer"
+    )
     exact_fit: bool = Field(default=False, description="read every tensor's size from the weights' headers")
     template: Template | None = Field(
         default=None, description="a chat template of ours or of the repository in place of the model's own"
@@ -317,6 +327,9 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
         device=device,
         memory=memory,
         exact_fit=body.exact_fit,
+        goal=body.goal,
+        concurrency=body.concurrency,
+        context=body.context,
         template=_template(body.template),
         frontend=body.frontend,
     )

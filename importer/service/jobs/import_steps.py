@@ -123,7 +123,7 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     request, decided = studied.request, studied.backend
     if decided.status != "engine-default" or "backend" in request.preferences.unset:
         return
-    machine = machine_for(request.device)
+    machine = machine_for(request.for_device)
     verdicts = takers(studied.snapshot, machine, capabilities.load)
     names = [name for name in verdicts if name in settings.backends]
     if len(names) < 2:
