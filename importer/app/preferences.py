@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer import config
+from importer.app.setting_check import check_values
 from importer.config_file import argument_conflicts, check, field_paths, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.diff import ABSENT, same
@@ -27,6 +28,7 @@ DESCRIBING = ("backend", "description", "known_usecases", "template")  # no deci
 DEVICE = "device"  # the name under which a device and its memory are unset
 FRONTEND = "frontend"  # of vLLM, likewise
 OPEN = ("engine_args", "env")  # maps with keys of the engine
+AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 
@@ -47,8 +49,8 @@ class PreferenceReason(StrEnum):
 def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
     """Return preferences of ``key=value`` strings; values are YAML scalars or flow collections.
 
-    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError,
-    "unknown-setting" for a key that no document has.
+    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError:
+    "unknown-setting" for a key that no document has, "bad-value" for a value that no document has there.
     """
     values: dict[str, Any] = {} if backend is None else {"backend": backend}
     for assignment in assignments:
@@ -56,14 +58,16 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         if not equals or not key:
             raise _refused(Setting.SET, assignment, PreferenceReason.FORM, given=assignment)
         values[_key(key.strip(), Setting.SET)] = _value(key, text)
-    dropped = {key if key in (DEVICE, FRONTEND) else _key(key.strip(), Setting.UNSET) for key in unset}
+    dropped = {key if key in (DEVICE, FRONTEND, *AIMS) else _key(key.strip(), Setting.UNSET) for key in unset}
     if both := sorted(dropped & values.keys()):
         raise _refused(Setting.UNSET, both[0], PreferenceReason.SET_TOO, key=both[0])
     if values.get("backend") == "auto":
         del values["backend"]
         dropped.add("backend")
     _check_engine(values, backend)
-    return Preferences(_checked(values), frozenset(dropped))
+    checked = _checked(values)
+    check_values(checked)
+    return Preferences(checked, frozenset(dropped))
 
 
 def _check_engine(values: Mapping[str, Any], backend: str | None) -> None:

@@ -15,10 +15,11 @@ OPTIONS = ("tool_parser", "reasoning_parser")
 # Decisions about the model that only our own block records.
 FACTS = (
     "kind", "family", "quantization", "quantization_scheme", "modalities", "end_tokens", "sampling_modes",
+    "outputs",
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-REMARKS = ("code", "prompts", "way_in")
+REMARKS = ("code", "prompts", "way_in", "sisters")
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (

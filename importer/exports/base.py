@@ -48,9 +48,19 @@ class ExportRemedy(StrEnum):
     WITHOUT_TEMPLATE = "without-template"
 
 
-class Loss(StrEnum):
-    """A part of a document that a consumer lacks or changes."""
+class LossEffect(StrEnum):
+    """What a consumer makes of a part of a document."""
 
+    ADDED = "added"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+    NOT_PINNED = "not-pinned"
+
+
+class Loss(StrEnum):
+    """A part of a document that a consumer lacks or changes, or that the export adds."""
+
+    ADDED = "added"
     ARGUMENT_OF_SERVER = "argument-of-server"
     ARGUMENTS = "arguments"
     COMMIT = "commit"
@@ -60,16 +70,37 @@ class Loss(StrEnum):
     GREEDY = "greedy"
     KEY = "key"
     MAXIMUM = "maximum"
+    NO_PIN = "no-pin"
     PARSER_VERSIONS = "parser-versions"
     PENALTIES = "penalties"
     REMOTE_CODE = "remote-code"
     REPEAT_PENALTY = "repeat-penalty"
     SEED = "seed"
+    SERVED_NAME = "served-name"
     STOPS = "stops"
     TEMPLATE = "template"
     THINKING_OFF = "thinking-off"
     VALUE = "value"
     VARIABLE = "variable"
+
+
+# The effect of a loss; every other one drops a part.
+EFFECTS: Mapping[Loss, LossEffect] = {
+    Loss.ADDED: LossEffect.ADDED,
+    Loss.COMMIT: LossEffect.NOT_PINNED,
+    Loss.CONTEXT_AS_MAXIMUM: LossEffect.ADDED,
+    Loss.GREEDY: LossEffect.CHANGED,
+    Loss.MAXIMUM: LossEffect.ADDED,
+    Loss.PARSER_VERSIONS: LossEffect.CHANGED,
+    Loss.PENALTIES: LossEffect.ADDED,
+}
+
+
+def loss_json(loss: Reason) -> dict[str, str]:
+    """Return effect, kind and sentence of a loss."""
+    kind = Loss(loss.kind)
+    effect = EFFECTS.get(kind, LossEffect.DROPPED)
+    return {"effect": effect.value, "kind": kind.value, "message": render(loss)}
 
 
 class ExportComment(StrEnum):
@@ -88,6 +119,7 @@ class ExportComment(StrEnum):
     UNPINNED = "unpinned"
     UNRUN_COMPOSE = "unrun-compose"
     UNRUN_KSERVE = "unrun-kserve"
+    UNRUN_RECIPE = "unrun-recipe"
     UNRUN_SGLANG = "unrun-sglang"
     WRITTEN = "written"
 
@@ -214,6 +246,8 @@ def _fitted(receipt: Receipt | None) -> Reason | None:
     if receipt is None or receipt.fit is None:
         return None
     device = receipt.fit["device"]
+    if device is None:
+        return None
     return Reason(ExportComment.FITTED, device=device["name"], kind=device["kind"])
 
 

@@ -18,6 +18,7 @@ from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import with_flags
+from importer.errors import DocumentError
 from importer.exports.base import (
     Exported,
     ExportRefused,
@@ -86,6 +87,15 @@ def model(
     return origin, data, [*toolless, *lost, *_stops(document), *_fitting(data)]
 
 
+def losses(document: Document, receipt: Receipt | None) -> list[Reason] | None:
+    """Return what LocalAI would drop, change, add or not pin; ``None`` where there is no entry for it."""
+    try:
+        converted = model(document, receipt)
+    except DocumentError:
+        return None
+    return None if isinstance(converted, ExportRefused) else converted[2]
+
+
 def _own_template(document: Document) -> tuple[Document, list[Reason]]:
     """Return the document without a template of its own: LocalAI uses only that of the model, without
     tools.
@@ -117,9 +127,10 @@ def _copied(value: Any) -> Any:
 def _sampling(data: dict[str, Any]) -> list[Reason]:
     """Write every sampling value, none of them zero where LocalAI reads zero as unset; return the losses."""
     parameters, lost = data["parameters"], []
-    for key, value in UNSAID[data["backend"]].items():
-        if parameters.get(key) is None:
-            parameters[key] = value
+    added = {k: value for k, value in UNSAID[data["backend"]].items() if parameters.get(k) is None}
+    if added:
+        parameters |= added
+        lost.append(Reason(Loss.ADDED, values=[f"{key} {value}" for key, value in added.items()]))
     if parameters["temperature"] == 0:
         parameters["temperature"] = GREEDY
         lost.append(Reason(Loss.GREEDY, value=GREEDY))

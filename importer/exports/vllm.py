@@ -50,7 +50,7 @@ def fitted_device(options: Options, receipt: Receipt | None) -> Device:
 
 def fitted_comments(receipt: Receipt | None, chosen: Device) -> list[Reason]:
     """Return a warning where the fit is for another kind of device."""
-    if receipt is None or receipt.fit is None or KINDS.get(_kind(receipt)) == chosen:
+    if not _kind(receipt) or KINDS.get(_kind(receipt)) == chosen:
         return []
     kind = "NVIDIA cards" if chosen == "gpu" else "processors"
     return [Reason(ExportComment.FITTED_TO_OTHER, meant=kind)]
@@ -73,7 +73,8 @@ def _gib(amount: float) -> int:
 
 
 def _kind(receipt: Receipt | None) -> str:
-    return str(receipt.fit["device"].get("kind")) if receipt is not None and receipt.fit else ""
+    device = receipt.fit.get("device") if receipt is not None and receipt.fit else None
+    return str((device or {}).get("kind", ""))
 
 
 @dataclass(frozen=True, slots=True)

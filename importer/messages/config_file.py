@@ -21,7 +21,6 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "conflict": "{path}: it was {was}, the file says {mine}, this import says {theirs}",
     },
     "ReviewReason": {
-        "unknown-key": "{key}: the importer does not know this key and keeps it as it is",
         "reads-less": "{key}: in pieces it reads less: {finding}",
         "stale": "its validation does not hold: {why}",
         "probe": "probe {probe}: {outcome}: {reason}",
@@ -81,6 +80,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "none-near": "No setting has a similar name.",
     },
     "TargetReason": {
+        "only-on-apple": "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
         "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
         "template-unknown": "how {backend} is started with another chat template is not known",
         "frontend-of-vllm": "only vLLM has several frontends, and the document is for {backend}",
