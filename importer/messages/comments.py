@@ -120,6 +120,12 @@ TEXTS: dict[str, dict[str, Text]] = {
         "example": _card("card example"),
     },
     "QuantReason": {"method": "{file}", "scheme": "{file}"},
+    "TaskReason": {
+        "pools": "no text",
+        "converted": "converted",
+        "outputs": "{file}",
+        "served-by": "no text",
+    },
     "LoadReason": {
         "deprecated": "{engine} deprecation",
         "on-processors": "{engine}",

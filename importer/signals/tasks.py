@@ -15,19 +15,13 @@ from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import POOLS, TASKS, Evidence, Rule
 
-POOLS = ("embedding", "reranker", "classifier", "reward")
-TASKS = frozenset({*POOLS, "transcription"})
 RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
 OUTPUTS = "outputs"
 MODULES, LENGTH = "modules.json", "sentence_bert_config.json"
 PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token of a text
 WIDEST = 1 << 20  # values of a vector, tokens of a text
-# Ends of class names that vLLM turns into each other to find a model that it can convert.
-GENERATES = ("ForCausalLM", "ForConditionalGeneration", "ChatModel", "LMHeadModel")
-CONVERTS = ("ForTextEncoding", "EmbeddingModel", "ForSequenceClassification", "ForTokenClassification",
-            "ClassificationModel", "ForRewardModeling", "RewardModel", "Model")  # fmt: skip
 
 
 class TaskReason(StrEnum):
@@ -74,14 +68,6 @@ def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]
         convert = "embed" if kind == "embedding" else "classify"
         reason = Reason(TaskReason.CONVERTED, name=name, convert=convert)
         yield Evidence(Rule.ENGINE, CONVERT, convert, able.label, reason)
-
-
-def converts(name: str, able: Abilities) -> bool:
-    """Return whether vLLM makes a model that pools out of one that generates, under another class name."""
-    if name in able.architectures:
-        return True
-    end = next((e for e in CONVERTS if name.endswith(e)), None)
-    return end is not None and any(name.removesuffix(end) + e in able.architectures for e in GENERATES)
 
 
 def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
