@@ -123,6 +123,8 @@ TEXTS: dict[str, dict[str, Text]] = {
     "TaskReason": {
         "pools": "no text",
         "converted": "converted",
+        "no-head": "no head",
+        "yes-or-no": "yes or no",
         "outputs": "{file}",
         "served-by": "no text",
     },

@@ -15,11 +15,19 @@ from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
-from importer.signals.evidence import POOLS, TASKS, Evidence, Rule
+from importer.signals.evidence import POOLS, TASKS, Evidence, Rule, warning
 
 RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
 OUTPUTS = "outputs"
+OVERRIDES = "engine_args.hf_overrides"
 MODULES, LENGTH = "modules.json", "sentence_bert_config.json"
+# Ends of class names of models that generate: such a reranker has no trained layer for scores.
+GENERATES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
+# Generating architectures whose rerankers answer yes or no, and vLLM's class that makes a score of that.
+YES_OR_NO = {
+    "Qwen3ForCausalLM": "Qwen3ForSequenceClassification",
+    "Qwen3VLForConditionalGeneration": "Qwen3VLForSequenceClassification",
+}
 PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token of a text
 WIDEST = 1 << 20  # values of a vector, tokens of a text
 
@@ -30,6 +38,8 @@ class TaskReason(StrEnum):
     POOLS = "pools"
     CONVERTED = "converted"
     OUTPUTS = "outputs"
+    NO_HEAD = "no-head"
+    YES_OR_NO = "yes-or-no"
     SERVED_BY = "served-by"
 
 
@@ -67,7 +77,20 @@ def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]
     if name and name not in able.pooling:
         convert = "embed" if kind == "embedding" else "classify"
         reason = Reason(TaskReason.CONVERTED, name=name, convert=convert)
-        yield Evidence(Rule.ENGINE, CONVERT, convert, able.label, reason)
+        headless = kind == "reranker" and name.endswith(GENERATES)
+        scores = YES_OR_NO.get(name) if headless else None
+        unknown = Reason(TaskReason.NO_HEAD, name=name)
+        yield Evidence(
+            Rule.ENGINE, CONVERT, convert, able.label,
+            warning(unknown) if headless and scores is None else reason,
+        )  # fmt: skip
+        if scores is not None:
+            overrides = {
+                "architectures": [scores], "classifier_from_token": ["no", "yes"],
+                "is_original_qwen3_reranker": True,
+            }  # fmt: skip
+            reason = Reason(TaskReason.YES_OR_NO, name=name)
+            yield Evidence(Rule.ENGINE, OVERRIDES, overrides, able.label, reason)
 
 
 def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:

@@ -66,7 +66,6 @@ def test_files_speak_where_names_do_not(folder: Path, capsys: pytest.CaptureFixt
     assert files["families"]["qwen3"] == files["families"]["negative"] == [1, 1]
     assert files["said"]["someone/new-xml"]["tool_parser"] == "qwen3_coder"
     embedder = files["said"]["someone/embedder"]
-    assert embedder["kind"] == "embedding"
     assert embedder["tool_parser"] is embedder["reasoning_parser"] is None
     wrong = files["said"][
         "someone/new-json"

@@ -11,6 +11,7 @@ from importer.cli.messages import hint
 from importer.engines import capabilities
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.signals import context, tasks
+from importer.signals.evidence import is_warning
 from importer.signals.kind import find_kind
 
 ABLE = capabilities.load("vllm")
@@ -72,7 +73,11 @@ def test_a_generating_architecture_is_converted_and_a_pooling_one_is_not() -> No
         "engine_args.runner": "pooling", "engine_args.convert": "embed", "outputs": {"dimensions": 64},
     }  # fmt: skip
     assert values(pools, "embedding") == {"engine_args.runner": "pooling", "outputs": {"dimensions": 64}}
-    assert values(generates, "reranker")["engine_args.convert"] == "classify"
+    ranks = values(generates, "reranker")
+    assert ranks["engine_args.convert"] == "classify"
+    assert ranks["engine_args.hf_overrides"]["classifier_from_token"] == ["no", "yes"]
+    other = tasks.evidence(snapshot({"architectures": ["LlamaForCausalLM"]}), "reranker", ABLE)
+    assert [e.key for e in other if is_warning(e.reason)] == ["engine_args.convert"]
     assert values(generates, "chat") == values(generates, "transcription") == {}
 
 
