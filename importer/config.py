@@ -22,6 +22,11 @@ def home() -> Path:
     return user_data_path("importer", appauthor=False)
 
 
+def device() -> str | None:
+    """Return the device of documents whose import names none (``IMPORTER_DEVICE``); ``None``: no device."""
+    return os.environ.get("IMPORTER_DEVICE", "").strip() or None
+
+
 def flag(name: str) -> bool:
     """Return whether an environment variable is switched on, by huggingface_hub's rule."""
     return os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}

@@ -51,6 +51,11 @@ def repository(**files: object) -> Callable[[Desk], Words]:
     return case
 
 
+def gguf_file(desk: Desk) -> Words:
+    desk.hub.repos["acme/odd"] = Repo({"a.gguf": b"GGUF"}, info={"cardData": {"base_model": "acme/base"}})
+    return ("https://huggingface.co/acme/odd/blob/main/a.gguf",)
+
+
 def typed(*words: object) -> Callable[[Desk], Words]:
     return lambda _: words
 
@@ -100,6 +105,11 @@ def bad_weights(desk: Desk) -> Words:
 def exists(desk: Desk) -> Words:
     assert desk("acme/base", "--no-validate").code == 0
     return ("other/base", "--name", "base")
+
+
+def other_backend(desk: Desk) -> Words:
+    assert desk("acme/base", "--backend", "vllm", "--no-validate").code == 0
+    return ("acme/base", "--backend", "mlx", "--name", "base")
 
 
 def conflict(desk: Desk) -> Words:
@@ -240,7 +250,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-option": typed("acme/base", "--colour", "red"),
     "bad-value": typed("acme/base", "--set", "kind=colour"),
     "unknown-setting": typed("acme/base", "--set", "colour=red"),
-    "unknown-device": typed("acme/base", "--device", "h100"),
+    "unknown-device": typed("acme/base", "--device", "h10"),
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
     "unknown-format": exporting("vlm-config"),
     "unknown-probe": lambda desk: ("validate", document(desk), "--probe", "tool-cal"),
@@ -260,6 +270,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "not-cached": typed("acme/base", "--offline"),
     "refused-host": fault(302, {"Location": "http://169.254.169.254/"}),
     "nothing-to-decide": repository(LICENSE="x"),
+    "gguf-file": gguf_file,
     "not-chat": repository(config__json={"architectures": ["FluxTransformer2DModel"]}),
     "gguf-only": repository(model__gguf=b"GGUF"),
     "broken-json": repository(config__json='{"a": '),
@@ -268,6 +279,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unreadable": unreadable,
     "bad-weights": bad_weights,
     "exists": exists,
+    "other-backend": other_backend,
     "not-a-folder": not_a_folder,
     "no-such-document": typed("show", "nobody"),
     "invalid": invalid,

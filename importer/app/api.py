@@ -23,6 +23,7 @@ from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
 from importer.decisions.decision import Frontend
 from importer.hub.local import ANYWHERE
+from importer.memory.plans import Goal
 from importer.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -92,6 +93,9 @@ def import_model(
     unset: Iterable[str] = (),
     device: str | None = None,
     memory: int | None = None,
+    goal: Goal | None = None,
+    concurrency: int | None = None,
+    context: int | None = None,
     exact_fit: bool = False,
     template: str | None = None,
     offline: bool = False,
@@ -106,6 +110,9 @@ def import_model(
 
     ``reference``  a Hub id, ``hf://…``, a URL of the Hub, or a directory such as ``./model``.
     ``settings``   your own values by key, as ``--set``; they win over every evidence, at later imports, too.
+    ``device``     such as ``8xh200``; without one the document has no limits of any device.
+    ``goal``       ``latency``, ``throughput`` or ``context``: the layout of the model on the device.
+    ``concurrency``  sequences to hold at the same time, of ``context`` tokens each.
     ``memory``     bytes of the device's memory. ``engine_version``  for which parsers are named.
     ``frontend``   of vLLM 0.33 and later, ``python`` or ``rust``; by default that of the last import.
     ``approved_by``  a person's name: approves what is written. ``session``  kept warm for several imports.
@@ -116,6 +123,7 @@ def import_model(
     request = ImportRequest(
         reference, revision, name, chosen, engine_version, offline, ignore_name,
         _device(device), memory, exact_fit, override.read(template), frontend,
+        goal, concurrency, context,
     )  # fmt: skip
     store = Store(Path(folder))
     with _session(session) as warm:

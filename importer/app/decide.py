@@ -8,7 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from importer.app.preferences import DEVICE, FRONTEND, check_parsers, recalled
+from importer import config
+from importer.app.preferences import AIMS, DEVICE, FRONTEND, check_parsers, recalled
 from importer.app.session import ImportSession
 from importer.app.target import device_for
 from importer.chat_template import override
@@ -28,6 +29,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.parallelism import FitRequest
+from importer.memory.plans import Aim, Goal
 from importer.progress import Progress, silent
 from importer.proof import Proof, prompt_evidence
 from importer.reasons import Reason
@@ -47,21 +49,26 @@ def fit(
     backend: str,
     requested: FitRequest,
     *,
+    aim: Aim,
     exact: bool,
     offline: bool,
     progress: Callable[[str], None],
 ) -> Choice:
-    """Choose context, dtype and cards for the device; ``exact`` reads the headers of all weights first.
+    """Choose context, dtype and layout for the device; ``exact`` reads the headers of all weights first.
+
+    Without a device and an amount of memory the document is for no device in particular.
 
     Raises UsageError, HubError and RepositoryError.
     """
-    target_device = device_for(device, memory, backend)
+    target_device = None if device is None and memory is None else device_for(device, memory, backend)
     tensors: Mapping[str, Any] | None = None
     if exact:
         progress("reading the weights' headers")
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
-    return choose(snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested)
+    return choose(
+        snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested, aim
+    )
 
 
 _LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
@@ -90,6 +97,19 @@ class ImportRequest:
     exact_fit: bool = False
     template: TemplateOverride | None = None
     frontend: Frontend | None = None
+    goal: Goal | None = None
+    concurrency: int | None = None
+    context: int | None = None
+
+    @property
+    def aim(self) -> Aim:
+        """Return what the deployment is for."""
+        return Aim(self.goal, self.concurrency, self.context)
+
+    @property
+    def for_device(self) -> str | None:
+        """Return the device of the document: the named one, else that of the settings, if there is any."""
+        return self.device or config.device()
 
     @property
     def full_preferences(self) -> Preferences:
@@ -132,10 +152,19 @@ class ImportRequest:
             preferences=recalled(self.preferences, stored),
             template=template,
             frontend=self._frontend(stored, earlier),
+            **self._aims(earlier),
         )
         if self.device is not None or self.memory is not None or DEVICE in self.preferences.unset:
             return request
         return replace(request, device=earlier.get("device"), memory=earlier.get("memory"))
+
+    def _aims(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
+        """Return goal, concurrency and context: the requested ones, else those of the last import."""
+        mine = {name: getattr(self, name) for name in AIMS}
+        return {
+            name: earlier.get(name) if value is None and name not in self.preferences.unset else value
+            for name, value in mine.items()
+        }
 
     def _frontend(self, stored: StoredDocument | None, earlier: Mapping[str, Any]) -> Frontend | None:
         """Return the requested frontend, else the one in the file, else that of the last import."""
@@ -219,10 +248,10 @@ def study_snapshot(
     from importer.signals import tables
 
     progress("rendering the chat template")
-    machine = machine_for(request.device)
+    machine = machine_for(request.for_device)
     analysis = bench.analyse(
         Question(
-            snapshot, platform_for(request.device), machine, ignore_name=request.ignore_name,
+            snapshot, platform_for(request.for_device), machine, ignore_name=request.ignore_name,
             any_kind="kind" in request.preferences.values, override=request.template, table=tables.stand_in(),
         )
     )  # fmt: skip
@@ -233,7 +262,7 @@ def study_snapshot(
         request.engine_version,
         ask=bench.proves,
         frontend=request.frontend,
-        kind=None if request.device is None else machine.kind,
+        kind=None if request.for_device is None else machine.kind,
     )
     target = bound.target if request.template is None else with_template(bound.target, request.template)
     target = for_model(target, snapshot)
@@ -302,8 +331,8 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     first_decisions = decide(evidence, preferences, target, thinking, setting)
     values = {key: decision.value for key, decision in first_decisions.items()}
     choice = fit(
-        snapshot, request.device, request.memory, target.backend,
-        FitRequest(values, preferences.values.keys()),
+        snapshot, request.for_device, request.memory, target.backend,
+        FitRequest(values, preferences.values.keys()), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip
     evidence += choice.evidence

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC, offered
 from importer.chat_template.override import TemplateOverride
@@ -21,6 +22,8 @@ from importer.reasons import Reason
 from importer.signals.architecture import model_types
 from importer.signals.engine_capabilities import Machine
 
+HERE = "this-machine"  # the name of this machine for --device
+APPLE = ("mlx", "mlx-vlm", "vllm-mlx")
 HARMONY = "gpt_oss"  # vllm-rs 0.33: ``chat/src/backend/hf.rs``
 
 
@@ -28,6 +31,7 @@ class TargetReason(StrEnum):
     """Why a document cannot be written for an engine."""
 
     NOT_ON_APPLE = "not-on-apple"
+    ONLY_ON_APPLE = "only-on-apple"
     TEMPLATE_UNKNOWN = "template-unknown"
     CALLS_UNREAD = "calls-unread"
     FRONTEND_OF_VLLM = "frontend-of-vllm"
@@ -136,34 +140,45 @@ def _of_frontend(backend: str, registry: registries.Registry, frontend: Frontend
 def device_for(name: str | None, memory: int | None, backend: str) -> Device:
     """Return the named device, else what this machine has for the backend; with ``memory`` bytes where given.
 
-    Raises UsageError("unknown-device") and UsageError("bad-value").
+    Raises UsageError("unknown-device"), and UsageError("bad-value") for a device that the backend cannot use.
     """
-    device = machine.this_machine(backend) if name is None else named(name)
+    device = machine.this_machine(backend) if is_here(name) else named(str(name))
+    problem = None
     if backend == "vllm" and device.kind == "metal":
         problem = Reason(TargetReason.NOT_ON_APPLE)
+    if backend in APPLE and device.is_card:
+        problem = Reason(TargetReason.ONLY_ON_APPLE, backend=backend)
+    if problem is not None:
         raise UsageError("bad-value", setting=Setting.DEVICE, value=name, problem=problem)
     if memory is not None:
         return device.with_memory(memory)
     return device if device.memory is not None else machine.this_machine(backend, cards=False)
 
 
+def is_here(name: str | None) -> bool:
+    """Return whether the name is that of this machine; no name is."""
+    return name is None or re.sub(r"[\s_-]+", "", name.lower()) == HERE.replace("-", "")
+
+
 def parse_device(name: str | None, memory: str | None) -> tuple[str | None, int | None]:
     """Return a device's full name and its memory in bytes of texts such as ``48GiB``; raises UsageError."""
-    label = None if name is None else named(name).label
+    label = None if name is None else HERE if is_here(name) else named(name).label
     return label, None if memory is None else size(memory)
 
 
 def machine_for(name: str | None) -> Machine:
     """Return the named device, else what vLLM would run on here, as readers of evidence need it."""
-    device = machine.this_machine("vllm") if name is None else named(name)
+    device = machine.this_machine("vllm") if is_here(name) else named(str(name))
     major, _, minor = (device.capability or "").partition(".")
     capability = int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None
-    return Machine(device.kind, capability, name or machine.NAME)
+    kinds = {"cuda": "cuda", "metal": "metal", "cpu": "cpu"}  # cards of other makers count as AMD's
+    kind = cast("Literal['cpu', 'cuda', 'rocm', 'metal']", kinds.get(device.kind, "rocm"))
+    return Machine(kind, capability, machine.NAME if is_here(name) else str(name))
 
 
 def platform_for(name: str | None) -> str:
     """Return the operating system of a named device, as ``sys.platform``; else this machine's."""
-    kind = "cpu" if name is None else named(name).kind
+    kind = "cpu" if is_here(name) else named(str(name)).kind
     return sys.platform if kind == "cpu" else "darwin" if kind == "metal" else "linux"
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
+from importer.app.run_settings import for_run
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError
@@ -69,7 +70,9 @@ def weights_of(
         raise EngineError("weights-not-local", repo=snapshot.model_id, size=amount)
     return fetch_weights(
         snapshot,
-        lambda done, total: progress(Step(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB", done, total)),
+        lambda done, total: progress(
+            Step(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB", done, total, "bytes")
+        ),
     )
 
 
@@ -85,9 +88,11 @@ def inspect(
     """Return the doctor's case of a document on an engine; only weights on this disk are looked for."""
     from importer.engines.doctor.case import of_engine
 
-    fit = stored.receipt.fit if stored.receipt is not None else None
     here = weights or _weights_on_disk(stored, places)
-    return of_engine(engine_name, document=stored.data, fit=fit, weights=here, port=port, ask=ask)
+    fit = stored.receipt.fit if stored.receipt is not None else None
+    run = None if here is None else for_run(stored, engine_name, here)
+    document, fit = (stored.data, fit) if run is None else (run.applied(stored.data), run.fit)
+    return of_engine(engine_name, document=document, fit=fit, weights=here, port=port, ask=ask)
 
 
 def ready(
@@ -149,7 +154,10 @@ def run_on(
     frontend = frontend_of(stored.data)
     block["engine"] = {"name": backend, "version": installed.version}
     block["engine"] |= {} if frontend is None or backend != "vllm" else {"frontend": frontend}
-    document = {**stored.data, "backend": backend, "importer": block}
+    run = for_run(stored, engine.name, weights)
+    fit = None if run is None else run.fit
+    document = {**(stored.data if run is None else run.applied(stored.data))}
+    document |= {"backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
     with (
@@ -177,12 +185,13 @@ def run_on(
             proof=proof,
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
             memory=lambda: served.memory,
-            fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
+            fit=lambda: _fit_error(fit, document, served.log) or _resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
             files=files_of(stored, weights),
         ).to_json()
-    return report | {"fit": _fit_error(stored, served.log)}
+    recorded = {} if run is None else {"run": run.to_json()}
+    return report | {"fit": _fit_error(fit, document, served.log), **recorded}
 
 
 def validate_document(
@@ -345,18 +354,16 @@ def _first(
     return tuple(sorted(verdicts, key=lambda verdict: verdict.parser != chosen))
 
 
-def _fit_error(stored: StoredDocument, log: Path) -> dict[str, Any]:
-    """Return the predicted memory beside the log's; empty where the receipt or the log has none."""
+def _fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: Path) -> dict[str, Any]:
+    """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
     from importer.engines import reported
     from importer.memory.estimate_types import compare
 
-    if stored.receipt is None or stored.receipt.fit is None:
+    if fit is None:
         return {}
     measured = reported.read_memory(log)
-    explicit = (stored.data.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
-    return compare(
-        stored.receipt.fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens
-    )
+    explicit = (document.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
+    return compare(fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens)
 
 
 def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
@@ -375,11 +382,11 @@ def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | N
         return None
 
 
-def _resident(stored: StoredDocument, held: int | None) -> dict[str, Any]:
+def _resident(fit: Mapping[str, Any] | None, held: int | None) -> dict[str, Any]:
     """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
     from importer.memory.estimate_types import resident
 
-    return resident(stored.receipt.fit or {}, held) if stored.receipt is not None else {}
+    return resident(fit or {}, held)
 
 
 def _snapshot(stored: StoredDocument, places: AllowedFolders, *, offline: bool = False) -> Snapshot:

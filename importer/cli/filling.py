@@ -10,7 +10,7 @@ from importer.app.decide import ImportRequest
 from importer.app.fill import Filling, plan, write
 from importer.app.session import ImportSession
 from importer.cli import show
-from importer.cli.importing import device
+from importer.cli.importing import aims, device
 from importer.hub.local import ANYWHERE
 
 
@@ -25,6 +25,7 @@ def run(arguments: argparse.Namespace) -> None:
         offline=arguments.offline,
         device=name,
         memory=memory,
+        **aims(arguments),
     )
     with show.progress(arguments.file) as progress, ImportSession() as bench:
         filling = plan(path, request, bench, ANYWHERE, progress)

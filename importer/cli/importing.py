@@ -6,6 +6,7 @@ import argparse
 import getpass
 import sys
 from pathlib import Path
+from typing import Any
 
 from importer.app import preferences
 from importer.app.decide import ImportRequest
@@ -35,8 +36,12 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         get(arguments.validate)  # an unknown engine is an error before anything is done
     ahead.load()
     with show.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
-        planned = plan(request, Names(store), bench, ANYWHERE, progress)
+        planned = plan(request, names := Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
+    first = names.first(planned.snapshot, planned.name)
+    if first is not None and request.name is None:
+        show.note(messages.VARIANT.format(first=first.name, has=first.backend,
+                                          name=planned.name, backend=planned.target.backend))  # fmt: skip
     settled = _settled(arguments, planned, store)
     planned = settled.plan
     for warning in settled.warnings:
@@ -70,7 +75,13 @@ def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest
         exact_fit=arguments.exact_fit,
         template=override.read(arguments.template),
         frontend=arguments.frontend,
+        **aims(arguments),
     )
+
+
+def aims(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return goal, concurrency and context of the options."""
+    return {name: getattr(arguments, name) for name in preferences.AIMS}
 
 
 def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
@@ -135,6 +146,10 @@ def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
     if (arguments.device, arguments.memory) == (None, None):
         target = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
         remembered += [f"{key}={show.value(value)}" for key, value in target.items() if value is not None]
+    for key, value in aims(arguments).items():
+        earlier = getattr(settled.planned.request, key)
+        if value is None and earlier is not None:
+            remembered.append(f"{key}={show.value(earlier)}")
     if arguments.template is None and settled.planned.request.template is not None:
         word = settled.planned.request.template.word
         show.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")

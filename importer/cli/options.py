@@ -9,6 +9,7 @@ from typing import Any
 from importer.cli import messages, streams
 
 FOLDER = "models"  # the documents' folder where none is named
+MOST = 100_000_000  # sequences, or tokens of one
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
 
 
@@ -50,9 +51,17 @@ def fitting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",
         metavar="NAME",
-        help="fit the settings to this device instead of this machine; 'importer devices' lists all",
+        help="fit the settings to this device, 8xNAME for eight; 'importer devices' lists all "
+        "(default: IMPORTER_DEVICE, else no limits of any device)",
     )
     parser.add_argument("--memory", metavar="SIZE", help="with so much memory, such as 48GiB (of each card)")
+    parser.add_argument(
+        "--goal",
+        choices=("latency", "throughput", "context"),
+        help="lay the model out for fast answers, for many, or for long ones",
+    )
+    parser.add_argument("--concurrency", metavar="N", type=count, help="hold N sequences at the same time")
+    parser.add_argument("--context", metavar="N", type=count, help="of N tokens each, prompt and answer")
 
 
 def engine_version(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +93,13 @@ def explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="print every reason, the evidence, the fit and the proof"
     )
+
+
+def count(text: str) -> int:
+    """Return a whole number above zero, for argparse."""
+    if not (text.isdecimal() and text.isascii() and 0 < int(text[:10]) <= MOST):
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MOST:,}")
+    return int(text)
 
 
 def port(text: str) -> int:

@@ -8,11 +8,13 @@ from typing import Any
 from importer.app.import_ import Plan
 from importer.cli import messages, show
 from importer.config_file.attention import Attention
-from importer.config_file.build import source
+from importer.config_file.build import is_planned, source
 from importer.config_file.field_paths import REMARKS, SAMPLING, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
-from importer.memory.choose import Choice, gib
+from importer.memory.choose import Choice
+from importer.memory.parallelism import cache_bytes
+from importer.memory.plan_settings import gib
 
 WIDTH = 80  # columns
 ROWS = 17  # of a table; with what stands around it an ordinary import has 25 lines
@@ -48,7 +50,7 @@ def cut(text: str, width: int) -> str:
 def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:
     for key in dict.fromkeys((*FIRST, *decisions)):
         decision = decisions.get(key)
-        if decision is None or key in HIDDEN:
+        if decision is None or (key in HIDDEN and not is_planned(decision)):
             continue
         if decision.value is not None:
             yield key, _value(decision.value), source(decision)
@@ -62,8 +64,20 @@ def _value(value: Any) -> str:
     return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)
 
 
+def _sizes(choice: Choice) -> str:
+    """Return the sizes of a document that is for no device in particular."""
+    if choice.fit is None:
+        return "unknown"
+    cache = cache_bytes(choice.fit)
+    weights = choice.fit.term("weights")
+    loaded = gib(0 if weights is None else weights.amount.likely)
+    return f"no limits; weights {loaded}, cache {gib(cache)} for {choice.fit.load.context:,} tokens"
+
+
 def _fit(choice: Choice) -> str:
     """Return the device, and the share of its memory that the model needs."""
+    if choice.device is None:
+        return _sizes(choice)
     if choice.fit is None or choice.placed is None:
         return f"unknown on {choice.device.label}"
     cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""

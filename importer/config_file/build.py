@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.frontends import FrontendReason
 from importer.errors import DocumentError, one_line
+from importer.memory.plans import PlanReason
 from importer.messages import Text, render, rendered
 from importer.messages.comments import HEADS, short
 from importer.reasons import key_of
@@ -25,6 +27,8 @@ from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
 USER = "set by user"
+NAME = 36  # characters of a person's name in a comment
+EDIT = re.compile(r"edited (?P<who>in this file|by .{1,37}, \d{4}-\d\d-\d\d)(; imported: .*)?")
 
 
 def source(decision: Decision) -> str:
@@ -51,10 +55,27 @@ def heads(warnings: Iterable[Attention]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def edited(imported: str | None) -> str:
+def edited(imported: str | None, who: str = "in this file") -> str:
     """Return the comment at a value that a person wrote, with what the import has where that is short."""
-    text = "edited in this file" if imported is None else f"edited in this file; imported: {imported}"
-    return text if len(text) <= LONGEST else edited(None)
+    text = f"edited {who}" if imported is None else f"edited {who}; imported: {imported}"
+    return text if len(text) <= LONGEST or imported is None else edited(None, who)
+
+
+def edited_by(by: str, at: str, imported: str | None = None) -> str:
+    """Return the same with the person's name and the day of the edit; ``at`` is its time."""
+    name = one_line(by)
+    return edited(imported, f"by {name if len(name) <= NAME else name[:NAME] + '…'}, {at[:10]}")
+
+
+def is_edit(comment: str) -> bool:
+    """Return whether a comment is one of ``edited`` or ``edited_by``."""
+    return EDIT.fullmatch(comment) is not None
+
+
+def still_edited(comment: str | None, imported: str | None) -> str:
+    """Return the comment at a value that stays a person's, with the name in the present one."""
+    found = None if comment is None else EDIT.fullmatch(comment)
+    return edited(imported) if found is None else edited(imported, found["who"])
 
 
 def _short(decision: Decision) -> str | None:
@@ -177,7 +198,7 @@ def build(
     for key in _ordered(decisions):
         path = path_of(key)
         decision = decisions[key]
-        by_itself = key in UNWRITTEN and decision.status == "engine-default"
+        by_itself = key in UNWRITTEN and decision.status == "engine-default" and not is_planned(decision)
         if path is not None and decision.value is not None and not by_itself:
             put(data, path, decision.value)
             comments[_first(path, decision.value)] = comment(decision)
@@ -186,6 +207,11 @@ def build(
         data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
     data["importer"] = _block(subject, decisions, engine, findings)
     return Built(data, comments)
+
+
+def is_planned(decision: Decision) -> bool:
+    """Return whether a plan for a device chose the value."""
+    return bool(decision.why) and isinstance(decision.why[0].kind, PlanReason)
 
 
 def _usecases(decisions: Decisions) -> list[str]:

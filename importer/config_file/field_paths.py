@@ -19,7 +19,7 @@ FACTS = (
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-REMARKS = ("code", "prompts", "way_in")
+REMARKS = ("code", "prompts", "way_in", "sisters")
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (
@@ -30,7 +30,7 @@ UNWRITTEN = (
 TOP_LEVEL = (
     "name", "description", "backend", "known_usecases", "parameters", "template", "options", "context_size",
     "max_model_len", "dtype", "quantization", "load_format", "gpu_memory_utilization", "trust_remote_code",
-    "enforce_eager", "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt", "engine_args",
+    "enforce_eager", "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt", "engine_args", "env",
     "chat_template_kwargs", "stopwords", "system_prompt", "reasoning", "reasoning_effort", "function",
     "artifacts", "draft_model", "n_draft", "lora_adapter", "type", "mmproj", "embeddings", "threads", "f16",
     "importer",

@@ -4,34 +4,28 @@ The rules, in this order:
 
 1. The user's values are inputs and stay.
 2. ``dtype`` is the checkpoint's, unless the device does not support it or vLLM rejects it.
-3. The fewest cards that hold the model with its whole context are used: tensor parallelism as far as heads
-   and blocks divide, pipeline stages for the rest.
-4. vLLM fills its default share of a card, and a larger share only where the context would be too short.
-5. The vendor's context stays where it fits; else the longest context that fits. Where not even a short one
-   fits, nothing changes, and the reasons name the missing bytes and devices that would hold the model.
+3. The layout on all cards is the best plan of ``planner`` for what is asked; ``plan_settings`` writes it.
+4. The vendor's context stays where it fits, if need be with a larger share of the cards or with keys in 8
+   bits; else the longest context that fits.
+5. Where not even a short one fits, the document is for the fewest cards of the kind that hold the model,
+   with a warning. Where there are none, the warning names the missing bytes and other devices.
+6. Without a device a document has no limit of any machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
 from importer.hub.snapshot import Snapshot
-from importer.memory.devices import GIB, Device
+from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
-from importer.memory.parallelism import (
-    CACHE,
-    ON_CARDS,
-    PIPELINE,
-    SHARE,
-    TENSOR,
-    FitRequest,
-    LoadCase,
-    Placed,
-    cache_bytes,
-)
+from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
+from importer.memory.plan_settings import asked, described, gib, settings, sisters
+from importer.memory.planner import SHORTEST, Candidate, deploy, larger
+from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.messages import render
@@ -39,13 +33,9 @@ from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, model_types
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
-Verdict = Literal["fits", "shortened", "too-large", "unknown"]
+Verdict = Literal["fits", "shortened", "too-large", "unknown", "neutral"]
 CONTEXT = "max_model_len"
-SHORTEST = 1024  # tokens; a shorter context is of no use
 STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
-SEQUENCES = 8  # that a processor's KV space holds at most
-CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
-MIB = 2**20
 # Model types that vLLM rejects in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
 OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
@@ -59,13 +49,6 @@ class AmountReason(StrEnum):
     CACHE = "cache"
     REST = "rest"
     WEIGHTS = "weights"
-
-
-def gib(size: float) -> str:
-    """Return bytes as text, such as ``15.3 GiB``; less than half a GiB in MiB, less than a MiB in KiB."""
-    if size >= GIB / 2:
-        return f"{size / GIB:.1f} GiB"
-    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
 
 
 def usable(device: Device, placed: Placed) -> Reason:
@@ -98,13 +81,10 @@ class FitReason(StrEnum):
     HOLDS = "holds"
     WOULD_HOLD_ALL = "would-hold-all"
     TOO_LARGE = "too-large"
+    NEUTRAL = "neutral"
+    MORE_CARDS = "more-cards"
     WOULD_HOLD = "would-hold"
     QUANTISED_IS_SMALLER = "quantised-is-smaller"
-    TENSOR_SPLIT = "tensor-split"
-    PIPELINE_SPLIT = "pipeline-split"
-    SHARE = "share"
-    LARGER_SHARE = "larger-share"
-    CACHE = "cache"
     NO_BFLOAT16 = "no-bfloat16"
     NO_BFLOAT16_OVERFLOWS = "no-bfloat16-overflows"
     HALVED = "halved"
@@ -122,9 +102,11 @@ class Choice:
     ``fit``        the estimate with these settings, or with the shortest context for a too large model.
     ``pool``       of vLLM's cache: bytes of a ``block``, and ``blocks`` of one full sequence.
     ``holds``      named devices that would hold the model with the whole context.
+    ``plans``      the best plan and the next-best ones; none where nothing is known or no device is named.
+    ``device``     ``None`` where no device was named: the document has no limits.
     """
 
-    device: Device
+    device: Device | None
     verdict: Verdict
     reason: Reason
     evidence: tuple[Evidence, ...] = ()
@@ -134,6 +116,8 @@ class Choice:
     fit: Fit | None = None
     pool: Mapping[str, int] | None = None
     holds: tuple[Device, ...] = ()
+    plans: tuple[Plan, ...] = ()
+    aim: Aim = NO_AIM
 
     @property
     def message(self) -> str:
@@ -143,7 +127,7 @@ class Choice:
     def to_json(self) -> dict[str, Any]:
         """Return the choice as receipts hold it."""
         data: dict[str, Any] = {
-            "device": self.device.to_json(),
+            "device": None if self.device is None else self.device.to_json(),
             "verdict": self.verdict,
             "message": self.message,
             "wanted": self.requested,
@@ -151,18 +135,23 @@ class Choice:
         }
         if self.weights is not None:
             data["weights"] = self.weights.to_json()
+        if self.fit is not None:
+            data["estimate"] = self.fit.to_json()
         if self.placed is not None and self.fit is not None:
             data |= {
                 "cards": self.placed.split.cards,
                 "budget": self.placed.budget,
                 "spare": self.placed.spare,
                 "binding": self.placed.longest.binding,
-                "estimate": self.fit.to_json(),
             }
         if self.pool is not None:
             data["pool"] = dict(self.pool)
         if self.holds:
             data["would_hold"] = [device.label for device in self.holds]
+        if self.plans:
+            data["plans"] = [plan.to_json() for plan in self.plans]
+        if self.aim:
+            data["aim"] = asdict(self.aim)
         return data
 
 
@@ -170,131 +159,159 @@ def choose(
     snapshot: Snapshot,
     shape: Shape | Unknown,
     weights: Weights | Unknown,
-    device: Device,
+    device: Device | None,
     backend: str,
     request: FitRequest,
+    aim: Aim | None = None,
 ) -> Choice:
-    """Return the choice for a repository on ``device``; the device's memory must be known."""
-    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, request)
+    """Return the choice for a repository on ``device``, whose memory must be known; ``None``: on no device.
+
+    ``aim`` is the goal, the number of sequences and their length.
+    """
+    aim = aim or NO_AIM
+    named = device or reference(backend)
+    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, named, backend, request)
     facts = () if dtype is None else (dtype,)
     if isinstance(shape, Unknown):
-        return Choice(device, "unknown", _unknown(device, shape.reason))
+        return Choice(device, "unknown", _unknown(device, shape.reason), aim=aim)
     if isinstance(weights, Unknown):
-        return Choice(device, "unknown", _unknown(device, weights.reason), facts)
-    context = request.count(CONTEXT) or shape.context
-    if context is None:
-        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), facts)
+        return Choice(device, "unknown", _unknown(device, weights.reason), facts, aim=aim)
+    most = request.count(CONTEXT) or shape.context
+    wanted = most if aim.context is None or request.is_fixed(CONTEXT) else aim.context
+    if wanted is None:
+        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), facts, aim=aim)
+    context = min(wanted, most or wanted)
     dtype_name = request.get("dtype") if dtype is None else dtype.value
     case = LoadCase(
-        config_of(snapshot), shape, weights, device, backend, request, context, str(dtype_name or "auto")
+        config_of(snapshot), shape, weights, named, backend, request, context, str(dtype_name or "auto"), aim
     )
-    placed = case.best()
-    if placed.longest.context >= context:
-        return _fits(case, placed, facts)
-    length = _rounded(placed.longest.context)
-    return (
-        _shortened(case, placed, length, facts)
-        if length >= min(SHORTEST, context)
-        else _too_large(case, facts)
+    if wanted > context:
+        why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)
+        facts = (*facts, Evidence(Rule.FIT, CONTEXT, context, Source.FIT, warning(why)))
+    if device is None:
+        return _neutral(case, facts)
+    if device.engine is not None and backend == "vllm":
+        why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
+        facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
+    plans = deploy(case)
+    if plans[0].whole:
+        return _fits(case, plans, facts)
+    if _rounded(plans[0].context) >= min(SHORTEST, context):
+        return _shortened(case, plans, facts)
+    more = larger(case)
+    return _too_large(case, facts) if more is None else _on_more(case, more, facts)
+
+
+def reference(backend: str) -> Device:
+    """Return the kind of device that sizes refer to where none is named: without limits, in all formats."""
+    kind: Kind = "cuda" if backend in ON_CARDS else "metal"
+    return Device("", kind, None, 1.0, frozenset({"fp32", "fp16", "bf16", "fp8", "nvfp4"}), "no device")
+
+
+def _neutral(case: LoadCase, facts: tuple[Evidence, ...]) -> Choice:
+    """Return the sizes without a limit, and the named devices that hold the whole context."""
+    fit = case.fit(case.context, Split())
+    holds = case.would_hold()
+    devices = tuple(device.label for device in holds)
+    reason = Reason(FitReason.NEUTRAL, parts=parts(fit), devices=devices, tokens=case.context)
+    if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
+        facts = (*facts, Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked(case.context)))
+    if (slots := case.slots(Split())) is not None and not case.request.is_fixed(SLOTS):
+        why = Reason(PlanReason.SLOTS, count=slots, copies=1)
+        facts = (*facts, Evidence(Rule.FIT, SLOTS, slots, Source.FIT, why))
+    return Choice(
+        None, "neutral", reason, facts, case.context, case.weights, fit=fit, holds=holds, aim=case.aim
     )
 
 
-def _fits(case: LoadCase, placed: Placed, dtype_facts: tuple[Evidence, ...]) -> Choice:
-    fit = case.fit(case.context, placed.split)
-    reason = _holds(case, placed, fit, case.context)
-    facts = [*dtype_facts, *_settings(case, placed, fit)]
-    if not case.request.is_fixed(CONTEXT) and case.request.get(CONTEXT) is not None:
+def _fits(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evidence, ...]) -> Choice:
+    best = plans[0]
+    fit = best.case.fit(case.context, best.split)
+    reason = _holds(case, best.placed, fit, case.context)
+    facts = [*dtype_facts, *settings(best)]
+    if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
+        facts.append(Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked(case.context)))
+    elif not case.request.is_fixed(CONTEXT) and case.request.get(CONTEXT) is not None:
         facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, reason))
-    pool = case.pool(fit)
-    return Choice(case.device, "fits", reason, tuple(facts), case.context, case.weights, placed, fit, pool)
+    return Choice(
+        case.device, "fits", reason, tuple(facts), case.context, case.weights, best.placed, fit,
+        case.pool(fit), plans=described(plans, case.context), aim=case.aim,
+    )  # fmt: skip
 
 
-def _shortened(case: LoadCase, placed: Placed, length: int, dtype_facts: tuple[Evidence, ...]) -> Choice:
-    fit = case.fit(length, placed.split)
-    reason = _holds(case, placed, fit, length)
-    facts = [
-        *dtype_facts,
-        *_settings(case, placed, fit),
-        Evidence(Rule.FIT, CONTEXT, length, Source.FIT, reason),
-    ]
+def _shortened(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evidence, ...]) -> Choice:
+    best = plans[0]
+    length = _rounded(best.context)
+    fit = best.case.fit(length, best.split)
+    reason = _holds(case, best.placed, fit, length)
+    shorter = warning(reason) if case.aim.context is not None else reason  # less than requested
+    facts = [*dtype_facts, *settings(best), Evidence(Rule.FIT, CONTEXT, length, Source.FIT, shorter)]
     holds = case.would_hold()
     devices = tuple(device.label for device in holds)
     all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=reason, devices=devices, tokens=case.context)
     return Choice(
         case.device, "shortened", all_of_it if holds else reason, tuple(facts), case.context, case.weights,
-        placed, fit, case.pool(fit), holds,
+        best.placed, fit, case.pool(fit), holds, described(plans, length), case.aim,
+    )  # fmt: skip
+
+
+def _on_more(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evidence, ...]) -> Choice:
+    """Return the choice for more cards of the kind: the document has their plan, and a warning."""
+    best = plans[0]
+    fit = best.case.fit(case.context, best.split)
+    more = best.case.device
+    others = case.would_hold()
+    why = warning(Reason(FitReason.MORE_CARDS, problem=_overflow(case, others)[0], more=more.label))
+    facts = (*dtype_facts, *settings(best), _on_context(case, why))
+    holds = tuple(dict.fromkeys((more, *others)))
+    return Choice(
+        case.device, "too-large", why, facts, case.context, case.weights, best.placed, fit,
+        best.case.pool(fit), holds, described(plans, case.context), case.aim,
     )  # fmt: skip
 
 
 def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
-    placed = case.widest()
-    fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
-    over = fit.total.likely + placed.spare - placed.budget
     holds = case.would_hold()
-    devices = tuple(device.label for device in holds)
-    ways = [Reason(FitReason.WOULD_HOLD, devices=devices, tokens=case.context)] if holds else []
-    ways += [] if case.shape.quantisation else [Reason(FitReason.QUANTISED_IS_SMALLER)]
-    reason = warning(
-        Reason(
-            FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=placed.split.cards > 1,
-            over=gib(over), budget=gib(placed.budget), ways=tuple(ways),
-        )
-    )  # fmt: skip
-    value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT)
-    is_named = case.request.get(CONTEXT) is not None  # without a named context none is written
-    facts = (*dtype_facts, *([Evidence(Rule.FITS, CONTEXT, value, Source.FIT, reason)] if is_named else ()))
+    problem, placed, fit = _overflow(case, holds)
+    facts = (*dtype_facts, _on_context(case, warning(problem)))
     return Choice(
-        case.device, "too-large", reason, facts, case.context, case.weights, placed, fit, holds=holds
+        case.device, "too-large", warning(problem), facts, case.context, case.weights, placed, fit,
+        holds=holds, aim=case.aim,
+    )  # fmt: skip
+
+
+def _on_context(case: LoadCase, why: Reason) -> Evidence:
+    """Return the warning at the context, that stays as it was; beside the user's own it decides nothing."""
+    value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT) or case.context
+    return Evidence(Rule.FITS, CONTEXT, value, Source.FIT, why)
+
+
+def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Placed, Fit]:
+    """Return why the model does not fit, on the layout with the least of it on one card.
+
+    ``others`` are devices that hold it.
+    """
+    narrow = min(
+        case.splits(), key=lambda s: case.fit(min(SHORTEST, case.context), s).total.likely + s.pipeline
     )
+    placed = case.placed(narrow, case.shares()[0])
+    fit, whole = (case.fit(n, narrow) for n in (min(SHORTEST, case.context), case.context))
+    over = fit.total.likely + placed.spare - placed.budget
+    holds = tuple(device.label for device in others)
+    ways = [Reason(FitReason.WOULD_HOLD, devices=holds, tokens=case.context)] if holds else []
+    if (named := sisters(case)) is not None:
+        ways.append(Reason(PlanReason.SISTERS, names=named))
+    elif not case.shape.quantisation:
+        ways.append(Reason(FitReason.QUANTISED_IS_SMALLER))
+    reason = Reason(
+        FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=narrow.cards > 1,
+        over=gib(max(over, 0)), budget=gib(placed.budget), ways=tuple(ways),
+    )  # fmt: skip
+    return reason, placed, fit
 
 
 def _holds(case: LoadCase, placed: Placed, fit: Fit, tokens: int) -> Reason:
     return Reason(FitReason.HOLDS, usable=usable(case.device, placed), tokens=tokens, parts=parts(fit))
-
-
-def _settings(case: LoadCase, placed: Placed, fit: Fit) -> list[Evidence]:
-    """Return the settings of cards and memory that the user has not fixed.
-
-    SGLang chooses its own share of a card; engines on MLX have no such settings.
-    """
-    made = _cards(case, placed, fit) if case.backend in ON_CARDS else ()
-    if case.backend == "sglang":
-        made = (e for e in made if e.key == TENSOR)
-    return [e for e in made if not case.request.is_fixed(e.key)]
-
-
-def _cards(case: LoadCase, placed: Placed, fit: Fit) -> Iterator[Evidence]:
-    """Yield the number of cards and the share of each, or the cache's bytes of a processor's memory."""
-    split, device = placed.split, case.device
-    of = device.count if device.count > split.cards else None
-    if split.tensor > 1:
-        why = Reason(
-            FitReason.TENSOR_SPLIT, cards=split.cards, of=of, device=device.name, heads=case.shape.heads
-        )
-        yield Evidence(Rule.FIT, TENSOR, split.tensor, Source.FIT, why)
-    if split.pipeline > 1:
-        why = Reason(FitReason.PIPELINE_SPLIT, cards=split.cards, of=of, device=device.name)
-        yield Evidence(Rule.FIT, PIPELINE, split.pipeline, Source.FIT, why)
-    if device.is_card:
-        kind = FitReason.LARGER_SHARE if placed.share > device.share else FitReason.SHARE
-        why = Reason(
-            kind, budget=gib(placed.budget), memory=gib(device.memory or 0), device=device.name,
-            usual=device.share,
-        )  # fmt: skip
-        yield Evidence(Rule.FIT, SHARE, placed.share, Source.FIT, why)
-    else:
-        yield _cpu_cache(case, placed, fit)
-
-
-def _cpu_cache(case: LoadCase, placed: Placed, fit: Fit) -> Evidence:
-    """Return the size of the cache on processors: vLLM's default needs nearly all memory to be free."""
-    one = cache_bytes(fit)
-    room = max(one, placed.budget - placed.spare - fit.total.likely + one)
-    size = min(room, SEQUENCES * one, max(one, (case.device.memory or 0) // CPU_PART))
-    size = -(-size // MIB) * MIB
-    count = size // one if one else 0
-    reason = Reason(FitReason.CACHE, count=max(1, count), tokens=fit.load.context)
-    return Evidence(Rule.FIT, CACHE, size, Source.FIT, reason)
 
 
 def _dtype(
@@ -327,5 +344,5 @@ def _rounded(context: int) -> int:
     return context // step * step
 
 
-def _unknown(device: Device, why: Reason) -> Reason:
-    return Reason(FitReason.NOT_KNOWN, device=device.label, why=why)
+def _unknown(device: Device | None, why: Reason) -> Reason:
+    return Reason(FitReason.NOT_KNOWN, device="a device" if device is None else device.label, why=why)

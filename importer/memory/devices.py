@@ -18,8 +18,11 @@ from typing import Any, Literal
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 
-Kind = Literal["cuda", "rocm", "metal", "cpu"]
+Kind = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "npu"]
+HERE = "this machine"  # the source of its own figures
+CARDS = ("cuda", "rocm", "xpu", "tpu", "npu")
 GIB = 2**30
+GB = 10**9
 MOST = 128  # of one kind
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?", re.IGNORECASE | re.ASCII)
 # Number formats of NVIDIA's cards, and the least compute capability for each.
@@ -43,6 +46,9 @@ class Device:
     ``share``    the part of it that an engine may fill.
     ``native``   number formats in hardware, of ``fp32``, ``fp16``, ``bf16``, ``fp8``, ``nvfp4``.
     ``source``   the source of the figures.
+    ``node``     devices in one machine; more of them are several machines.
+    ``bandwidth``  bytes a second of its memory, ``link`` of its links to the others, where they are known.
+    ``engine``   what serves it in place of the released engine; ``None``: nothing else is required.
     """
 
     name: str
@@ -53,16 +59,21 @@ class Device:
     source: str
     count: int = 1
     capability: str | None = None
+    node: int = 8
+    bandwidth: int | None = None
+    link: int | None = None
+    engine: str | None = None
 
     @property
     def label(self) -> str:
-        """Return the name for ``--device``, such as ``8xh100-80g``; processors have no count."""
-        return self.name if self.count == 1 or self.kind == "cpu" else f"{self.count}x{self.name}"
+        """Return the name for ``--device``, such as ``8xh100-80g``; this machine's nodes have no count."""
+        whole = self.count == 1 or (self.kind == "cpu" and self.source == HERE)
+        return self.name if whole else f"{self.count}x{self.name}"
 
     @property
     def is_card(self) -> bool:
         """Return whether vLLM reserves a share of its memory (``gpu_memory_utilization``)."""
-        return self.kind in {"cuda", "rocm"}
+        return self.kind in CARDS
 
     def with_memory(self, memory: int) -> Device:
         """Return the device with ``memory`` bytes each."""
@@ -79,6 +90,8 @@ class Device:
             "share": self.share,
             "capability": self.capability,
             "source": self.source,
+            "node": self.node,
+            "engine": self.engine,
         }
 
 
@@ -87,15 +100,19 @@ def named(text: str) -> Device:
 
     Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
+    after = re.fullmatch(r"(.+)[\s_-](\d{1,4})x", text.lower())  # rtx_4090_2x
+    text = f"{after[2]}x{after[1]}" if after else text
     name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
+    name = _aliases().get(name, name)
     device = next((d for n, d in known().items() if n.replace("-", "") == name), None)
     if device is None:
         near = ", ".join(_near(name)) or "none"
-        raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
+        raise UsageError("unknown-device", name=text, near=near)
     if not 0 < count <= MOST:
         problem = Reason(DeviceReason.COUNT, most=MOST)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
-    if count > 1 and not device.is_card:
+    nodes = device.node if device.kind == "cpu" else 1  # memory nodes of a machine
+    if count > nodes and not device.is_card:
         problem = Reason(DeviceReason.WHOLE_MACHINE, device=device.name)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
     return replace(device, count=count)
@@ -103,7 +120,7 @@ def named(text: str) -> Device:
 
 def _split(text: str) -> tuple[str, int]:
     """Return name and number; ``mi300x`` is a name, though it ends with an ``x``."""
-    names = {n.replace("-", "") for n in known()}
+    names = {n.replace("-", "") for n in known()} | _aliases().keys()
     before, after = re.fullmatch(r"(\d{1,4})x(.+)", text), re.fullmatch(r"(.+)x(\d{1,4})", text)
     if text not in names and before:
         return before[2], int(before[1])
@@ -133,7 +150,7 @@ def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: s
     """Return a device outside the table: one of this machine."""
     share = _share(kind, memory / GIB)
     native = _native({"kind": kind, "capability": capability})
-    return Device(name, kind, memory, share, native, "this machine", count, capability)
+    return Device(name, kind, memory, share, native, HERE, count, capability)
 
 
 @cache
@@ -146,9 +163,24 @@ def known() -> Mapping[str, Device]:
             memory = None if gib is None else int(gib * GIB)
             share = row.get("share") or _share(row["kind"], gib or 0)
             devices[full] = Device(
-                full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability")
-            )
+                full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability"),
+                row.get("node", 1), _bytes(row, "bandwidth"), _bytes(row, "link"),
+                raw()["kinds"][row["kind"]].get("engine"),
+            )  # fmt: skip
     return devices
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    """Return further names of devices, without hyphens, each with the name in the table."""
+    rows = raw()["devices"].items()
+    return {
+        other.replace("-", ""): name.replace("-", "") for name, row in rows for other in row.get("also", ())
+    }
+
+
+def _bytes(row: Mapping[str, Any], key: str) -> int | None:
+    return int(row[key] * GB) if key in row else None
 
 
 @cache
@@ -178,11 +210,3 @@ def _near(name: str) -> list[str]:
     """Return suggestions: names that contain ``name``, else similar names."""
     held = [n for n in known() if name and name in n.replace("-", "")]
     return held[:8] or get_close_matches(name, known(), 4, 0.55)
-
-
-def _families() -> list[str]:
-    """Return all names, the sizes of a chip in one: ``m3-max-36g…128g``."""
-    return [
-        f"{name}-{row['sizes'][0]}g…{row['sizes'][-1]}g" if "sizes" in row else name
-        for name, row in raw()["devices"].items()
-    ]

@@ -169,8 +169,8 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     for factor in shares:
         share *= factor
     devices = load.tensor_parallel * load.pipeline_parallel
-    if devices > 1:
-        notes.append(Reason(TermReason.SHARE, share=shares[0], devices=devices))
+    if max(devices, load.expert_parallel) > 1:
+        notes.append(Reason(TermReason.SHARE, share=shares[0], devices=max(devices, load.expert_parallel)))
     copies = _unfolded(shape, load) if paged and load.device != "cpu" else 0
     if copies:
         notes.append(Reason(TermReason.PROJECTION_TWICE))
@@ -210,8 +210,12 @@ def _share(shape: Shape, load: Load, plain: int) -> float:
 
 def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> int:
     """Return the bytes of these parameters on one of the devices that share them."""
-    devices = max(load.tensor_parallel, 1)
-    return sum(ceil(sizes((p,), shape.scheme, plain) / min(devices, p.most or devices)) for p in parts)
+    devices, wide = max(load.tensor_parallel, 1), max(load.tensor_parallel, load.expert_parallel, 1)
+    return sum(
+        ceil(sizes((p,), shape.scheme, plain) / min(n, p.most or n))
+        for p in parts
+        for n in (wide if p.role == "experts" else devices,)
+    )
 
 
 def _unfolded(shape: Shape, load: Load) -> int:
@@ -304,6 +308,7 @@ def _logits(shape: Shape, load: Load, paged: bool) -> Term:
 
 def _overhead(load: Load) -> Term:
     base = OVERHEAD[load.device]
-    if load.tensor_parallel * load.pipeline_parallel > 1 and load.device in {"cuda", "rocm"}:
+    devices = max(load.tensor_parallel * load.pipeline_parallel, load.expert_parallel)
+    if devices > 1 and load.device in {"cuda", "rocm"}:
         return Term("overhead", Amount.sum((base, TALKING)), Reason(TermReason.ENGINE_AND_BUFFERS))
     return Term("overhead", base, Reason(TermReason.ENGINE))

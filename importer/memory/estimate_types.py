@@ -120,6 +120,7 @@ class Load:
     ``slots``      sequences that may run at once (``max_num_seqs``); states and logits are kept for each.
     ``batched_tokens``  tokens of one step (``max_num_batched_tokens``).
     ``dtype``, ``kv_dtype``, ``state_dtype``  in the engine's words; ``auto`` is its default.
+    ``expert_parallel``  devices over which whole experts are dealt out; 1 leaves them to ``tensor_parallel``.
     ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
     ``device``     kind of device; ``memory`` bytes of one device, they decide vLLM's defaults.
@@ -138,6 +139,7 @@ class Load:
     state_dtype: str = "auto"
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
+    expert_parallel: int = 1
     rotating: int | None = None
     drafts: int = 0
     device: Device = "cuda"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from importer.hub.snapshot import whole
 from importer.memory import pages, sparse
 from importer.memory.devices import Device, known
 from importer.memory.estimate import estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
+from importer.memory.experts import EXPERT_WIDE
 from importer.memory.layers import Attention, Cross, State
+from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.signals.architecture import text_config
@@ -26,35 +28,72 @@ MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
 USUAL, FULLER_SHARE = 0.9, 0.95
 ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
+DATA, EXPERTS = "engine_args.data_parallel_size", "engine_args.enable_expert_parallel"
+LAYOUT = (TENSOR, PIPELINE, DATA, EXPERTS)
+KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
+BATCHED = "engine_args.max_num_batched_tokens"
+FP8 = "fp8"
+BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
 CACHES = {"kv cache", "states"}
+MOST_SLOTS = 1024  # sequences, where one takes no memory
 SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """``tensor`` cards for each stage, ``pipeline`` stages."""
+def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: str) -> list[Split]:
+    """Return the layouts of a model over all devices: within one machine, and over several machines.
 
-    tensor: int = 1
-    pipeline: int = 1
+    Tensor parallelism and copies stay within a machine; stages or whole servers take the others.
+    """
+    if backend not in ON_CARDS:
+        return [Split()]
+    if device.kind == "cpu":
+        counts = dict.fromkeys([*(2**n for n in range(device.count.bit_length())), device.count])
+        return [Split(n) for n in counts if n <= device.count and divides(config, shape, n)]
+    inside = max(n for n in _divisors(device.count) if n <= max(device.node, 1))
+    machines = device.count // inside
+    made = dict.fromkeys(
+        split for tensor in _divisors(inside) for split in _layouts(config, shape, tensor, inside // tensor)
+    )
+    found = [replace(split, replicas=split.replicas * machines) for split in made]
+    if machines > 1:
+        found += [
+            replace(split, pipeline=split.pipeline * machines)
+            for split in made
+            if split.copies == 1 and split.pipeline * machines <= len(shape.layers)
+        ]
+    if backend == "sglang":  # it is written with tensor parallelism alone
+        found = [s for s in found if s.pipeline == 1 and s.data == 1 and not s.experts]
+    return found
 
-    @property
-    def cards(self) -> int:
-        """Return the number of cards."""
-        return self.tensor * self.pipeline
+
+def _layouts(config: Mapping[str, Any], shape: Shape, tensor: int, rest: int) -> Iterator[Split]:
+    """Yield the layouts with this tensor parallelism, and ``rest`` devices beside each group."""
+    routed = has_experts(shape)
+    if divides(config, shape, tensor):
+        for stages in _divisors(rest):
+            if stages > len(shape.layers):
+                continue
+            copies = rest // stages
+            if not routed or copies == 1:
+                yield Split(tensor, stages, copies)
+            else:  # vLLM deals the experts of copies in one server out over all of them
+                yield Split(tensor, stages, copies, experts=True)
+                yield Split(tensor, stages, replicas=copies)
+    elif routed and divides(config, shape, tensor, experts=True):
+        yield Split(tensor, 1, rest, experts=True)
 
 
-def splits(config: Mapping[str, Any], shape: Shape, cards: int) -> Iterator[Split]:
-    """Yield splits from one card to all, in doubling numbers, as wide as heads and blocks divide."""
-    numbers = dict.fromkeys([*(2**n for n in range(cards.bit_length())), cards])
-    for number in numbers:
-        if number <= cards:
-            wide = max(n for n in range(1, number + 1) if number % n == 0 and divides(config, shape, n))
-            if number // wide <= len(shape.layers):
-                yield Split(wide, number // wide)
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
 
 
-def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
-    """Return whether vLLM can spread every layer over ``number`` cards.
+def has_experts(shape: Shape) -> bool:
+    """Return whether any layer has experts."""
+    return any(part.role == "experts" for block in shape.blocks for part in block.parts)
+
+
+def divides(config: Mapping[str, Any], shape: Shape, number: int, *, experts: bool = False) -> bool:
+    """Return whether vLLM can spread every layer over ``number`` cards; ``experts`` stay whole.
 
     The number must divide the heads, and those of keys and values too, unless each card has a copy of one.
     The same holds for the scale blocks of quantised weights (vLLM's ``validate_fp8_block_shape``).
@@ -67,8 +106,16 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
         if isinstance(cached, State) and not cached.divides(number):
             return False
     block = _block(config)
-    widths = [w for key in WIDTHS if (w := whole(text_config(config).get(key), 1))]
+    keys = [key for key in WIDTHS if not (experts and key in _expert_keys(config, shape))]
+    widths = [w for key in keys if (w := whole(text_config(config).get(key), 1))]
     return block is None or all(w % (number * block) == 0 for w in widths if w % block == 0)
+
+
+def _expert_keys(config: Mapping[str, Any], shape: Shape) -> tuple[str, ...]:
+    """Return the keys with the width of one expert: the general ones, too, where no layer is dense."""
+    dense = any(part.role == "mlp" for block in shape.blocks for part in block.parts)
+    named = any(text_config(config).get(key) for key in EXPERT_WIDE)
+    return EXPERT_WIDE if dense or named else WIDTHS
 
 
 def _block(config: Mapping[str, Any]) -> int | None:
@@ -142,31 +189,50 @@ class LoadCase:
     request: FitRequest
     context: int
     dtype: str = "auto"
-    _fits: dict[tuple[int, Split], Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
+    aim: Aim = NO_AIM
+    _fits: dict[tuple[int, Split, int], Fit] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
-    def best(self) -> Placed:
-        """Return the first placement with the whole context, else the one with the longest.
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of each of the sequences that are to be held at the same time."""
+        return self.context if self.aim.context else min(TYPICAL, self.context)
 
-        Fewer cards come first, and the default share of all cards before a larger one.
-        """
-        ways: list[Placed] = []
-        for share in self._shares():
-            for split in self._splits():
-                ways.append(self._placed(split, share))
-                if ways[-1].longest.context >= self.context:
-                    return ways[-1]
-        return max(ways, key=lambda way: way.longest.context)  # of equal ones the first
+    def fit(self, context: int, split: Split, sequences: int = 1) -> Fit:
+        """Return the estimate at this context, with so many sequences in each copy."""
+        key = (context, split, sequences)
+        if key not in self._fits:
+            load = replace(self.load(context, split), sequences=sequences)
+            self._fits[key] = estimate(self.shape, self.weights, load, self.backend)
+        return self._fits[key]
 
-    def widest(self) -> Placed:
-        """Return the placement on all cards with the default share of each."""
-        return self._placed(list(self._splits())[-1], self._shares()[0])
+    def held(self, tokens: int, split: Split, share: float) -> int:
+        """Return how many sequences of ``tokens`` all copies hold together."""
+        one, two = self.fit(tokens, split), self.fit(tokens, split, 2)
+        each = cache_bytes(two) - cache_bytes(one)
+        free = self._room(share, one) - one.total.likely
+        if free < 0:
+            return 0
+        return (1 + (free // each if each > 0 else MOST_SLOTS)) * split.copies
 
-    def fit(self, context: int, split: Split) -> Fit:
-        """Return the estimate at this context."""
-        if (context, split) not in self._fits:
-            load = self.load(context, split)
-            self._fits[context, split] = estimate(self.shape, self.weights, load, self.backend)
-        return self._fits[context, split]
+    def batched(self) -> int | None:
+        """Return the tokens of one step that suit the goal; ``None`` leaves vLLM's own number."""
+        if self.backend != "vllm" or not self.device.is_card:
+            return None
+        usual = pages.batched_default(
+            Load(self.context, device=_like(self.device), memory=self.device.memory)
+        )
+        if self.aim.goal == "throughput":
+            most = BATCHED_THROUGHPUT if usual > BATCHED_LATENCY else 2 * usual
+            return most if most > usual else None
+        waits = (self.aim.concurrency or 1) > 1 and not self.shape.tower  # a picture may need the larger step
+        return BATCHED_LATENCY if self.aim.goal == "latency" and waits and usual > BATCHED_LATENCY else None
+
+    def slots(self, split: Split) -> int | None:
+        """Return the sequences that one copy has to run at the same time; ``None`` without a request."""
+        wanted = self.aim.concurrency if self.backend == "vllm" else None
+        return None if wanted is None else -(-wanted // split.copies)
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
@@ -174,16 +240,17 @@ class LoadCase:
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
         return Load(
             context=context,
-            slots=self.request.count("engine_args.max_num_seqs"),
-            batched_tokens=self.request.count("engine_args.max_num_batched_tokens"),
+            slots=self.request.count(SLOTS) or self.slots(split),
+            batched_tokens=self.request.count(BATCHED) or self.batched(),
             block_size=self.request.count("engine_args.block_size"),
             dtype=self.dtype,
-            kv_dtype=str(self.request.get("engine_args.kv_cache_dtype") or "auto"),
+            kv_dtype=str(self.request.get(KV_DTYPE) or "auto"),
             tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline,
+            expert_parallel=split.tensor * split.data if split.experts else 1,
             rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
-            device=self.device.kind,
+            device=_like(self.device),
             memory=self.device.memory,
             capability=sparse.compute(self.device.capability),
             prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
@@ -200,11 +267,9 @@ class LoadCase:
     def would_hold(self) -> tuple[Device, ...]:
         """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
         kinds = {"cuda", "rocm"} if self.backend in ON_CARDS else {"metal"}
-        free = FitRequest(
-            {k: v for k, v in self.request.values.items() if k not in {TENSOR, PIPELINE, SHARE}}
-        )
+        free = FitRequest({k: v for k, v in self.request.values.items() if k not in {*LAYOUT, SHARE}})
         able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
-        several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.share >= USUAL]
+        several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.node >= n]
         several.sort(key=lambda d: ((d.memory or 0) * d.count, d.count))
         holds = cache(lambda device: replace(self, device=device, request=free).holds_all())
         small = next(filter(holds, several), None)
@@ -215,27 +280,29 @@ class LoadCase:
         """Return whether all cards together, each with its default share, hold the whole context."""
         if self.weights.amount.low > self._budget(self.device.share) * self.device.count:
             return False  # no estimate is required
-        split = list(self._splits())[-1]
-        whole = self.fit(self.context, split)
-        return split.cards == self.device.count and whole.total.likely <= self._room(self.device.share, whole)
+        widest = [s for s in self.splits() if s.copies == 1]
+        for split in sorted(widest, key=lambda s: s.pipeline)[:1]:
+            whole = self.fit(self.context, split)
+            return whole.total.likely <= self._room(self.device.share, whole)
+        return False
 
-    def _placed(self, split: Split, share: float) -> Placed:
+    def placed(self, split: Split, share: float) -> Placed:
+        """Return the placement with this layout and this share of each card."""
         whole = self.fit(self.context, split)
         room = self._room(share, whole)
         context = longest(self.shape, self.weights, whole.load, self.backend, room)
         return Placed(split, share, self._budget(share), spare(whole), context)
 
-    def _splits(self) -> Iterator[Split]:
-        tensor, pipeline = self.request.count(TENSOR), self.request.count(PIPELINE)
-        if self.backend not in ON_CARDS:
-            yield Split()
-        elif self.request.is_fixed(TENSOR) or self.request.is_fixed(PIPELINE):
-            yield Split(tensor or 1, pipeline or 1)
-        else:
-            made = splits(self.config, self.shape, self.device.count)
-            yield from (split for split in made if self.backend == "vllm" or split.pipeline == 1)
+    def splits(self) -> list[Split]:
+        """Return the layouts that the request leaves open."""
+        tensor, pipeline, data = (self.request.count(key) for key in (TENSOR, PIPELINE, DATA))
+        if self.backend in ON_CARDS and any(self.request.is_fixed(key) for key in LAYOUT):
+            experts = self.request.get(EXPERTS) is True
+            return [Split(tensor or 1, pipeline or 1, data or 1, experts)]
+        return layouts(self.config, self.shape, self.device, self.backend)
 
-    def _shares(self) -> tuple[float, ...]:
+    def shares(self) -> tuple[float, ...]:
+        """Return the shares of a card to try, the default one first."""
         fixed = self.request.get(SHARE) if self.backend == "vllm" else None
         if isinstance(fixed, int | float) and not isinstance(fixed, bool) and 0 < fixed <= 1:
             return (float(fixed),)
@@ -250,6 +317,11 @@ class LoadCase:
         room = self._budget(share) - spare(fit)
         space = self.request.count(CACHE) if self.backend == "vllm" else None
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
+
+
+def _like(device: Device) -> Literal["cuda", "rocm", "metal", "cpu"]:
+    """Return the kind with the same rules of memory; cards that no engine was read for count as AMD's."""
+    return device.kind if device.kind in {"cuda", "metal", "cpu"} else "rocm"
 
 
 def spare(fit: Fit) -> int:

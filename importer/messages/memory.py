@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,12 +24,38 @@ def _several(what: str) -> Text:
     return says
 
 
-def _split(why: str) -> Text:
-    def says(fields: Mapping[str, Any]) -> str:
-        of = "" if fields["of"] is None else f" of {fields['of']}"
-        return f"{fields['cards']}{of} {fields['device']} together hold the model; {why.format_map(fields)}"
+def _neutral(fields: Mapping[str, Any]) -> str:
+    holds = f"; {_or(fields['devices'])} hold {fields['tokens']:,} tokens" if fields["devices"] else ""
+    return f"for no device in particular: {', '.join(fields['parts'])}{holds}"
 
-    return says
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
+def _stages(fields: Mapping[str, Any]) -> str:
+    where = "one or more for each machine" if fields["machines"] else "no layout without stages holds it"
+    return f"{fields['stages']} stages of layers, {fields['cards']} x {fields['device']} for each: {where}"
+
+
+def _copies(fields: Mapping[str, Any]) -> str:
+    each = "one card holds" if fields["each"] == 1 else f"{fields['each']} cards hold"
+    return f"{each} the model; {fields['copies']} copies share the requests"
+
+
+def _experts(fields: Mapping[str, Any]) -> str:
+    copies = f"; attention is copied {fields['copies']} times" if fields["copies"] > 1 else ""
+    return f"whole experts are dealt out over {fields['cards']} cards{copies}"
+
+
+def _slots(fields: Mapping[str, Any]) -> str:
+    each = f" in each of {fields['copies']} copies" if fields["copies"] > 1 else ""
+    return f"{fields['count']} sequences at the same time{each}, as requested"
+
+
+def _sums(fields: Mapping[str, Any]) -> str:
+    over = "their links" if fields["linked"] else "PCIe: this slows each token"
+    return f"{fields['cards']} cards add up twice in each layer, over {over}"
 
 
 FIT: dict[str, dict[str, Text]] = {
@@ -47,12 +73,8 @@ FIT: dict[str, dict[str, Text]] = {
         "too-large": _too_large,
         "would-hold": "{devices:or} would hold {tokens:,} tokens",
         "quantised-is-smaller": "a repository with quantised weights takes less",
-        "tensor-split": _split("{heads} heads divide by it"),
-        "pipeline-split": _split("no wider split divides the layers"),
-        "share": "{budget} of the {memory} of {device}",
-        "larger-share": "{budget} of the {memory} of {device}; with the usual {usual} the context would be "
-        "shorter",
-        "cache": "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory",
+        "neutral": _neutral,
+        "more-cards": "{problem}; the document is for {more}",
         "no-bfloat16": "{device} does not calculate in bfloat16; warning: float16 ends at 65,504",
         "no-bfloat16-overflows": "{device} does not calculate in bfloat16, and float16 overflows with this "
         "model",
@@ -65,6 +87,43 @@ FIT: dict[str, dict[str, Text]] = {
     },
 }
 
+
+PLAN: dict[str, dict[str, Text]] = {
+    "PlanReason": {
+        "goal-latency": "goal latency: the least time for a token",
+        "goal-throughput": "goal throughput: the most tokens a second of all sequences",
+        "goal-context": "goal context: the longest sequences, then the most of them",
+        "tensor": "{cards} x {device} share each layer; {heads} heads divide by it",
+        "experts-whole": "{cards} x {device} share attention and keep experts whole, since the blocks of "
+        "their scales do not divide",
+        "stages": _stages,
+        "copies": _copies,
+        "experts": _experts,
+        "servers": "{servers} servers of {cards} cards: start the document once for each, with a balancer "
+        "before them",
+        "share": "{budget} of the {memory} of {device}",
+        "larger-share": "{budget} of the {memory} of {device}; with the usual {usual} the context would be "
+        "shorter",
+        "cache": "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory",
+        "fp8-cache": "keys and values in 8 bits, in which {device} calculates: half the memory for each token",
+        "slots": _slots,
+        "batched-less": "{tokens:,} tokens of prompts in one step, so that running answers wait less",
+        "batched-more": "{tokens:,} tokens of prompts in one step, so that more prompts are read at once",
+        "sequences": "it holds {count:,} sequences of {tokens:,} tokens at the same time",
+        "asked": "{tokens:,} tokens were requested",
+        "beyond": "{wanted:,} tokens were requested; the model has {most:,}",
+        "fewer": "it holds {held:,} of the {wanted:,} requested sequences of {tokens:,} tokens at the same "
+        "time; the others wait",
+        "idle": "{count} x {device} have no part",
+        "keys-copied": "{heads} heads of keys on {cards} cards: copies take memory",
+        "latent-copied": "each of {cards} cards keeps the whole latent cache",
+        "sums": _sums,
+        "bubbles": "a token passes {stages} stages one after the other",
+        "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
+        "sisters": "the card names quantised repositories of it: {names:and}",
+        "other-engine": "{device} is served by {engine}, not by the released {backend}",
+    },
+}
 
 MEMORY: dict[str, dict[str, Text]] = {
     "ShapeField": {
@@ -118,4 +177,4 @@ MEMORY: dict[str, dict[str, Text]] = {
     },
 }
 
-TEXTS: dict[str, dict[str, Text]] = {**FIT, **MEMORY}
+TEXTS: dict[str, dict[str, Text]] = {**FIT, **PLAN, **MEMORY}

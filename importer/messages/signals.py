@@ -194,7 +194,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "own heads",
         "not-on-processors": "config.json says {quote}, and {engine} does not draft on processors",
         "not-held": "config.json says {quote}, but {how}, so nothing is drafted",
-        "drafted": "config.json says {quote}, and {how}; one token a step is safe, more may be faster",
+        "offered": "off: config.json says {quote}, and {how}. {offer} drafts a token a step, for faster single "
+        "answers; vLLM then refuses every request with min_p or logit_bias",
         "file-holds": "the weights hold them ({file})",
         "tensor-holds": "the weights hold them ({tensor})",
         "no-tensor": "none of the {count} tensors in {file} is of such heads",
@@ -257,6 +258,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "it stays off",
         "tokenizer": "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
     },
+    "SisterReason": {"named": "the card names {names:and}"},
     "CardReason": {
         "header": "the card's header says {quote}",
         "recommends": _recommended("the card recommends"),
@@ -313,6 +315,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "BackendReason": {
         "mlx-weights": "the weights are in MLX's own quantisation ({quote})",
+        "mlx-origin": "the repository is made for MLX ({quote})",
         "mlx-is-native": "MLX is native to Apple machines",
         "vllm-serves": "vLLM serves on CPU and CUDA machines",
         "other-could": "{engine} could load it there",

@@ -17,6 +17,11 @@ class Machine:
     capability: int | None = None
     name: str = "this machine"
 
+    @property
+    def is_named_card(self) -> bool:
+        """Return whether the user named a card, so that no engine on MLX is a choice."""
+        return self.kind in ("cuda", "rocm") and self.name != "this machine"
+
 
 @dataclass(frozen=True, slots=True)
 class Abilities:

@@ -206,20 +206,25 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[P
     An engine that leaves everything unanswered gets no more requests.
     """
     shared: dict[str, Shared] = {}
-    numbers = count()
+    numbers, results = count(), list[bool]()
     breaker = CircuitBreaker(bench.client.time_limit)
     healthy = _row(health, bench, shared)
     unasked = Inconclusive(Reason(CommonReason.NOT_ASKED, why=healthy.outcome.reason), "engine", trials=0)
 
     def row(one: Probe) -> ProbeRow:
-        progress(Step(one.NAME, next(numbers), len(probes)))
+        passed = sum(results)
+        progress(Step(one.NAME, next(numbers), len(probes), passed=passed, failed=len(results) - passed))
         if one is health:
-            return healthy
+            return recorded(healthy)
         why = breaker.verdict if isinstance(healthy.outcome, Pass) else unasked
         if why is not None:
-            return ProbeRow(one.NAME, one.LESSON, why)
+            return recorded(ProbeRow(one.NAME, one.LESSON, why))
         made = _row(one, bench, shared)
         breaker.record(made)
+        return recorded(made)
+
+    def recorded(made: ProbeRow) -> ProbeRow:
+        results.append(counts_as_passed(made.outcome))
         return made
 
     together = [one for one in probes if not alone(one)]

@@ -52,7 +52,7 @@ def test_a_context_that_fits_is_the_vendors(desk: Desk) -> None:
 
 
 def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
-    ran = desk("acme/long", "--device", "rtx4090", "--memory", "10GiB", "--yes", "--no-validate")
+    ran = desk("acme/long", "--device", "rtx3090", "--memory", "10GiB", "--yes", "--no-validate")
     assert ran.code == 0
     kept = receipt(desk)
     decided = kept["decisions"]["max_model_len"]
@@ -63,12 +63,12 @@ def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
     assert kept["fit"]["binding"] == "kv cache"
     assert (kept["request"]["memory"], kept["fit"]["device"]["memory"]) == (10 * 2**30, 10 * 2**30)
     assert f"max_model_len: {decided['value']}" in (desk.folder / "models" / "long.yaml").read_text()
-    assert "\nfit: shortened on rtx4090, about " in ran.out
+    assert "\nfit: shortened on rtx3090, about " in ran.out
     shown = desk("show", "long").out
-    assert "fit: 9.5 GiB of rtx4090 hold" in " ".join(shown.split())
+    assert "fit: 9.5 GiB of rtx3090 hold" in " ".join(shown.split())
     assert " kv cache " in shown
     assert "likely" in shown
-    explained = desk("acme/long", "--device", "rtx4090", "--memory", "10GiB", "--dry-run", "--explain")
+    explained = desk("acme/long", "--device", "rtx3090", "--memory", "10GiB", "--dry-run", "--explain")
     assert " kv cache " in explained.err
 
 
@@ -88,14 +88,62 @@ def test_what_does_not_fit_is_said_and_written_all_the_same(desk: Desk) -> None:
     assert all(name in decided["why"][1] for name in kept["fit"]["would_hold"])
 
 
-def test_without_a_device_it_is_this_machine(desk: Desk) -> None:
-    assert desk("acme/long", "--no-validate", "--set", "max_model_len=64").code == 0
+def test_without_a_device_there_is_no_limit_of_any_machine(desk: Desk) -> None:
+    assert desk("acme/long", "--no-validate").code == 0
+    kept = receipt(desk)
+    assert (kept["fit"]["device"], kept["fit"]["verdict"], kept["request"]["device"]) == (
+        None,
+        "neutral",
+        None,
+    )
+    assert kept["fit"]["would_hold"]
+    text = (desk.folder / "models/long.yaml").read_text()
+    assert "max_model_len: 1048576" in text
+    assert not any(
+        key in text for key in ("kv_cache_memory_bytes", "gpu_memory_utilization", "tensor_parallel")
+    )
+    before = desk.files()
+    assert desk("acme/long", "--no-validate").code == 0
+    assert desk.files() == before
+
+
+@pytest.mark.parametrize("words", [("--device", "this-machine"), ("--memory", "4GiB"), ()])
+def test_this_machine_is_the_device_where_the_user_says_so(
+    desk: Desk, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not words:
+        monkeypatch.setenv("IMPORTER_DEVICE", "this machine")
+    assert desk("acme/long", "--no-validate", "--set", "max_model_len=64", *words).code == 0
     kept = receipt(desk)
     assert kept["fit"]["device"]["name"] == "this machine"
-    assert kept["request"]["device"] is None
-    before = desk.files()
-    assert desk("acme/long", "--no-validate", "--set", "max_model_len=64").code == 0
-    assert desk.files() == before
+    assert "kv_cache_memory_bytes" in (desk.folder / "models/long.yaml").read_text()
+    assert desk("acme/long", "--no-validate").code == 0
+    again = receipt(desk)
+    assert again["request"]["preferences"] == kept["request"]["preferences"]
+    assert again["fit"]["device"]["name"] == "this machine", "a device is remembered"
+
+
+def test_a_goal_is_remembered_and_taken_back(desk: Desk) -> None:
+    words = ("--device", "8xh200", "--goal", "throughput", "--concurrency", "64", "--context", "4096")
+    assert desk("acme/long", "--no-validate", *words).code == 0
+    kept = receipt(desk)
+    assert kept["fit"]["aim"] == {"goal": "throughput", "concurrency": 64, "context": 4096}
+    assert [p["device"] for p in kept["fit"]["plans"]] == ["8xh200"] * 3
+    text = (desk.folder / "models/long.yaml").read_text()
+    assert "max_num_seqs: 8" in text
+    assert "data_parallel_size: 8" in text
+    assert "max_model_len: 4096" in text
+    shown = " ".join(desk("show", "long").out.split())
+    assert "plans for 8xh200: the document's, then the next-best" in shown
+    again = desk("acme/long", "--no-validate")
+    assert "goal=throughput, concurrency=64, context=4096" in " ".join(again.err.split())
+    assert receipt(desk)["fit"] == kept["fit"]
+    assert desk("recheck", "long").code == 0
+    unset = ("--unset", "goal", "--unset", "concurrency", "--unset", "context")
+    assert desk("acme/long", "--no-validate", *unset).code == 0
+    assert "aim" not in receipt(desk)["fit"]
+    for wrong in (("--goal", "fame"), ("--concurrency", "0"), ("--context", "-4")):
+        assert desk("acme/long", *wrong).code == 2
 
 
 def test_the_device_chooses_the_engine(desk: Desk) -> None:
@@ -105,8 +153,11 @@ def test_the_device_chooses_the_engine(desk: Desk) -> None:
     assert backend("--device", "m3-max-64g")["value"] == "mlx"
     assert backend("--device", "rtx4090")["value"] == "vllm"
     assert backend("--device", "m3-max-64g")["overruled"] == []
-    mixed = desk("acme/mlx", "--dry-run", "--json", "--device", "h100-80g").line["decisions"]
-    assert mixed["backend"]["value"] == "mlx", "only MLX reads these weights"
+    mixed = desk("acme/mlx", "--dry-run", "--json", "--device", "h100-80g").line
+    assert mixed["decisions"]["backend"]["value"] == "vllm", "no engine on MLX runs on a card"
+    assert [w["kind"] for w in mixed["warnings"]][:1] == ["will-not-start"]
+    ran = desk("acme/long", "--device", "h100-80g", "--backend", "mlx", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value")
     ran = desk("acme/long", "--device", "m3-max-64g", "--backend", "vllm", "--json")
     assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value")
 
@@ -115,7 +166,7 @@ def test_many_at_once(desk: Desk) -> None:
     (desk.folder / "list.txt").write_text("acme/long\nacme/mlx\n")
     ran = desk("--from", "list.txt", "--device", "2xl4", "--dry-run")
     lines = [json.loads(line) for line in ran.out.splitlines()]
-    assert [line["document"]["backend"] for line in lines] == ["vllm", "mlx"]
+    assert [line["document"]["backend"] for line in lines] == ["vllm", "vllm"]
     assert lines[0]["document"]["gpu_memory_utilization"] == 0.92
     assert desk("--from", "list.txt", "--device", "l5").code == 2
 

@@ -35,6 +35,7 @@ from importer.signals import (
     name_likeness,
     parser_markers,
     quantisation,
+    sisters,
     speculation,
     stop_words,
 )
@@ -225,6 +226,7 @@ def as_is(text: str) -> str:
 READERS = (
     ("markdown.blocks", lambda t: list(markdown.blocks(t)), "signals.markdown", 20_000, as_is),
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card signals.card_advice", 6_000, as_is),
+    ("sisters", lambda t: sisters.evidence(snapshot(README_md=t)), "signals.sisters", 20_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "signals.card_advice", 6_000, as_is),
     ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),

@@ -41,7 +41,7 @@ UNDECIDING = {
             "not-on-processors quantised-later tensor-holds"
         ),
         "PromptVerdict": "differ lost not-started own-code",
-        "FitReason": "no-length not-known quantised-is-smaller would-hold would-hold-all",
+        "FitReason": "neutral no-length not-known quantised-is-smaller would-hold would-hold-all",
         "DerivedReason": "limits",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed other-version",
@@ -84,6 +84,10 @@ LONGEST: dict[str, Any] = {
     "stored": "bfloat16",
     "heads": 128,
     "count": 256,
+    "copies": 128,
+    "cards": 128,
+    "held": 100_000,
+    "wanted": 100_000,
     "tokens": 1_048_576,
     "places": ("tokenizer_config.json",),
     "reason": Reason(WeighReason.SET_BY_USER),
@@ -175,7 +179,11 @@ def test_comments_of_real_imports(desk: Desk) -> None:
     desk.hub.repos["Qwen/Qwen3-8B"] = Repo({**BASE, "config.json": config})
     references = ["Qwen/Qwen3-8B", "acme/base", *(str(recipe.folder) for recipe in MODELS.values())]
     (desk.folder / "list").write_text("\n".join(references))
-    for more in ((), ("--backend", "mlx"), ("--set", "temperature=0", "--device", "rtx4090")):
+    for more in (
+        (),
+        ("--backend", "mlx"),
+        ("--backend", "vllm", "--set", "temperature=0", "--device", "rtx4090"),
+    ):
         rows = [json.loads(line) for line in desk("--from", "list", *more).out.splitlines()]
         assert not [row for row in rows if "error" in row]
         for text in written(desk):

@@ -76,7 +76,7 @@ def fitted(
 
 def test_8b_on_a_card_of_24_gb() -> None:
     """15.3 of 21.6 GiB are weights; 40,960 tokens of 144 KiB make 5.6 more: not beside the rest."""
-    made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES)
+    made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, engine_args__kv_cache_dtype="auto")
     context = decisions["max_model_len"]
     assert made.verdict == "shortened"
     assert context.status == "engine-default"
@@ -88,6 +88,19 @@ def test_8b_on_a_card_of_24_gb() -> None:
     assert made.placed is not None
     assert made.placed.longest.binding == "kv cache"
     assert [device.label for device in made.holds] == ["rtx5090"]
+
+
+def test_keys_in_8_bits_precede_a_shorter_context() -> None:
+    """Half the bytes for each token, on cards that calculate in 8 bits: with what that costs."""
+    made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES)
+    assert made.verdict == "fits"
+    assert (decisions["max_model_len"].value, decisions["max_model_len"].status) == (40960, "vendor")
+    assert decisions["engine_args.kv_cache_dtype"].value == "fp8"
+    assert any("answers may differ" in cost for cost in made.to_json()["plans"][0]["costs"])
+    assert [p.kv_dtype for p in made.plans] == ["fp8", "auto"]
+    made, decisions = fitted(QWEN_8B, "rtx3090", QWEN_8B_BYTES)
+    assert made.verdict == "shortened", "its cards do not calculate in 8 bits"
+    assert "engine_args.kv_cache_dtype" not in decisions
 
 
 def test_the_longest_context_is_estimated_as_any_other() -> None:
@@ -108,19 +121,20 @@ def test_8b_on_a_card_of_80_gb() -> None:
     assert made.verdict == "fits"
     context = decisions["max_model_len"]
     assert (context.value, context.status, context.overruled) == (40960, "vendor", ())
-    assert "1 of 8 h100-80g, 72.8 GiB of each," in whys(context)[1]
+    assert "8 h100-80g, 72.8 GiB of each," in whys(context)[1]
     assert "tensor_parallel_size" not in decisions
+    assert decisions["engine_args.data_parallel_size"].value == 8, "a copy on each card, none idle"
     assert (decisions["dtype"].value, decisions["dtype"].status) == ("bfloat16", "vendor")
     assert decisions["gpu_memory_utilization"].value == 0.92
 
 
 def test_70b_on_eight_cards_of_80_gb() -> None:
-    """131 GiB: two cards would hold the weights, and four the whole context, too."""
+    """131 GiB: four cards would hold the whole context, and eight answer sooner."""
     made, decisions = fitted(LLAMA_70B, "8xh100-80g", 141_107_412_992)
     assert made.verdict == "fits"
     assert decisions["max_model_len"].value == 131072
     assert (decisions["tensor_parallel_size"].value, decisions["tensor_parallel_size"].status) == (
-        4,
+        8,
         "engine-default",
     )
 
@@ -128,7 +142,7 @@ def test_70b_on_eight_cards_of_80_gb() -> None:
 def test_sglang_shares_layers_over_cards_and_sets_the_rest_itself() -> None:
     made, decisions = fitted(LLAMA_70B, "8xh100-80g", 141_107_412_992, backend="sglang")
     assert made.verdict == "fits"
-    assert decisions["tensor_parallel_size"].value == 4
+    assert decisions["tensor_parallel_size"].value == 8
     assert not set(decisions) & {"gpu_memory_utilization", "engine_args.pipeline_parallel_size"}
     config = {**MOE_FP8, "max_position_embeddings": 262144}
     _, decisions = fitted(config, "4xrtx3090", 31_200_000_000, backend="sglang")
@@ -141,14 +155,27 @@ def test_70b_on_one_card() -> None:
     made, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992)
     context = decisions["max_model_len"]
     assert made.verdict == "too-large"
-    assert (context.value, context.status) == (131072, "vendor"), "nothing is guessed"
+    assert (context.value, context.status) == (131072, "vendor")
     assert whys(context)[1].startswith("warning: it does not fit rtx4090: weights 131.4 GiB")
+    assert whys(context)[1].endswith("; the document is for 16xrtx4090")
+    layout = [decisions[k].value for k in ("tensor_parallel_size", "engine_args.pipeline_parallel_size")]
+    assert layout == [8, 2], "two machines of eight cards"
+    assert made.plans[0].device == "16xrtx4090"
     assert made.holds
     assert all(device.label in whys(context)[1] for device in made.holds)
     assert "quantised" in whys(context)[1]
-    assert set(decisions) - {"tool_parser", "reasoning_parser"} == {"max_model_len", "dtype"}
+
+
+def test_what_no_number_of_the_machines_holds_has_a_warning() -> None:
+    """Without a context in any file, too: the warning then stands at the length that the config has."""
+    made, decisions = fitted(LLAMA_70B, "m1-16g", 141_107_412_992, backend="mlx")
+    assert made.verdict == "too-large"
+    assert any(
+        text.startswith("warning: it does not fit m1-16g") for text in whys(decisions["max_model_len"])
+    )
     over = made.to_json()
     assert over["estimate"]["total"]["likely"] > over["budget"]
+    assert over["would_hold"]
 
 
 def test_7b_of_4_bits_on_a_notebook() -> None:
@@ -171,11 +198,11 @@ def test_experts_need_the_memory_of_all() -> None:
     assert fitted(config, "4xrtx4090", 61_064_245_248)[1]["tensor_parallel_size"].value == 4
 
 
-def test_blocks_that_do_not_divide_make_stages() -> None:
+def test_blocks_that_do_not_divide_keep_experts_whole_or_make_stages() -> None:
     config = {**MOE_FP8, "max_position_embeddings": 262144}
     _, decisions = fitted(config, "4xrtx3090", 31_200_000_000)
-    cards = decisions["tensor_parallel_size"].value, decisions["engine_args.pipeline_parallel_size"].value
-    assert cards == (2, 2), "768 / 4 is no multiple of 128"
+    cards = decisions["tensor_parallel_size"].value, decisions["engine_args.enable_expert_parallel"].value
+    assert cards == (4, True), "768 / 4 is no multiple of 128"
     _, decisions = fitted({**GPTQ, "max_position_embeddings": 32768}, "2xa100-40g", 41_600_000_000)
     assert "tensor_parallel_size" not in decisions
     assert decisions["engine_args.pipeline_parallel_size"].value == 2
@@ -223,16 +250,18 @@ def test_what_the_user_set_is_an_input() -> None:
     def context(**user: Any) -> int:
         return int(fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, **user)[1]["max_model_len"].value)
 
-    usual = context()
-    assert context(gpu_memory_utilization=0.85) < usual
+    usual = context(engine_args__kv_cache_dtype="auto")
+    assert context(engine_args__kv_cache_dtype="auto", gpu_memory_utilization=0.85) < usual
     assert context(engine_args__kv_cache_dtype="fp8") == 40960
     assert context(tensor_parallel_size=2) == 40960
     assert context(engine_args={"kv_cache_dtype": "fp8"}) == 40960
-    assert context(engine_args__kv_cache_memory_bytes=2 * GIB) == 2 * GIB // (144 * 1024) // 1024 * 1024
+    space: dict[str, Any] = {"engine_args__kv_cache_memory_bytes": 2 * GIB}
+    assert context(**space, engine_args__kv_cache_dtype="auto") == 2 * GIB // (144 * 1024) // 1024 * 1024
 
 
 def test_a_context_of_the_users_that_does_not_fit() -> None:
-    _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, max_model_len=40960)
+    plain = {"engine_args__kv_cache_dtype": "auto"}
+    _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, max_model_len=40960, **plain)
     assert any("the user decides; it said: " in text for text in losses(decisions["max_model_len"]))
     _, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992, max_model_len=4096)
     assert any("warning: it does not fit" in text for text in losses(decisions["max_model_len"]))
@@ -313,7 +342,8 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
     vendor, context = config["max_position_embeddings"], decisions["max_model_len"]
     assert made.fit is not None
     assert made.placed is not None
-    assert made.placed.split.cards <= made.device.count
+    assert made.device is not None
+    assert made.placed.split.devices == made.device.count or made.verdict == "too-large"
     within = made.fit.total.likely + spare(made.fit) <= made.placed.budget
     if made.verdict == "shortened":
         assert min(SHORTEST, vendor) <= context.value < vendor
@@ -321,4 +351,8 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
         assert context.status == "engine-default"
     else:
         assert (context.value, context.status) == (vendor, "vendor")
-        assert within == (made.verdict == "fits")
+        assert within or made.verdict == "too-large"
+    for plan in made.plans:
+        assert plan.split.devices == named(plan.device).count, "no card of a plan is idle"
+    if made.verdict == "too-large":
+        assert any(text.startswith("warning: ") for text in whys(context))

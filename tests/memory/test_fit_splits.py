@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from importer.memory.parallelism import Split, splits
+from importer.memory.devices import named
+from importer.memory.parallelism import layouts
+from importer.memory.plans import Split
 from importer.memory.shape import Shape, describe
 
 LLAMA_70B = {
@@ -36,30 +38,59 @@ GROUPED = {
 SINGLE_KV = {**QWEN_05B, "num_attention_heads": 8, "num_key_value_heads": 1}
 
 
-def ways(config: dict[str, Any], cards: int) -> list[tuple[int, int]]:
+def ways(config: dict[str, Any], cards: int, name: str = "h100") -> list[tuple[int, int]]:
+    """Tensor parallelism and stages of every layout with one copy."""
+    return [(s.tensor, s.pipeline) for s in made(config, cards, name) if s.copies == 1 and not s.experts]
+
+
+def made(config: dict[str, Any], cards: int, name: str = "h100") -> list[Split]:
     shape = describe(config)
     assert isinstance(shape, Shape)
-    return [(s.tensor, s.pipeline) for s in splits(config, shape, cards)]
+    return layouts(config, shape, named(f"{cards}x{name}"), "vllm")
 
 
 @pytest.mark.parametrize(
     ("config", "cards", "expected"),
     [
         (LLAMA_70B, 1, [(1, 1)]),
-        (LLAMA_70B, 8, [(1, 1), (2, 1), (4, 1), (8, 1)]),
-        (LLAMA_70B, 6, [(1, 1), (2, 1), (4, 1), (2, 3)]),
-        (LLAMA_70B, 3, [(1, 1), (2, 1), (1, 3)]),
-        (QWEN_05B, 8, [(1, 1), (2, 1), (2, 2), (2, 4)]),
-        (SINGLE_KV, 8, [(1, 1), (2, 1), (4, 1), (8, 1)]),
-        (MOE_FP8, 8, [(1, 1), (2, 1), (2, 2), (2, 4)]),
-        ({**MOE_FP8, "quantization_config": {}}, 8, [(1, 1), (2, 1), (4, 1), (8, 1)]),
-        (GPTQ, 8, [(1, 1), (1, 2), (1, 4), (1, 8)]),
-        ({**LLAMA_70B, "quantization_config": GROUPED}, 8, [(1, 1), (2, 1), (4, 1), (8, 1)]),
-        ({**QWEN_05B, "num_hidden_layers": 3}, 8, [(1, 1), (2, 1), (2, 2)]),
+        (LLAMA_70B, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
+        (LLAMA_70B, 6, [(1, 6), (2, 3)]),
+        (LLAMA_70B, 3, [(1, 3)]),
+        (LLAMA_70B, 16, [(1, 16), (2, 8), (4, 4), (8, 2)]),
+        (QWEN_05B, 8, [(1, 8), (2, 4)]),
+        (SINGLE_KV, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
+        (MOE_FP8, 8, [(1, 8), (2, 4)]),
+        ({**MOE_FP8, "quantization_config": {}}, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
+        (GPTQ, 8, [(1, 8)]),
+        ({**LLAMA_70B, "quantization_config": GROUPED}, 8, [(1, 8), (2, 4), (4, 2), (8, 1)]),
+        ({**QWEN_05B, "num_hidden_layers": 3}, 8, []),
     ],
 )
 def test_ways(config: dict[str, Any], cards: int, expected: list[tuple[int, int]]) -> None:
     assert ways(config, cards) == expected
+
+
+@pytest.mark.parametrize("cards", [1, 2, 3, 4, 6, 8, 12, 16, 24, 72])
+@pytest.mark.parametrize("config", [LLAMA_70B, QWEN_05B, MOE_FP8, GPTQ, SINGLE_KV])
+@pytest.mark.parametrize("name", ["h100", "gb300", "rtx4090"])
+def test_every_layout_has_all_cards_and_tensors_within_a_machine(
+    config: dict[str, Any], cards: int, name: str
+) -> None:
+    found = made(config, cards, name)
+    assert found
+    for split in found:
+        assert split.devices == cards
+        assert split.tensor * split.data <= named(name).node
+        assert split.data == 1 or split.experts == ("num_experts" in config)
+    assert len(set(found)) == len(found)
+
+
+def test_whole_experts_where_their_blocks_do_not_divide() -> None:
+    """768 / 8 is no multiple of 128: shared by eight cards only as whole experts."""
+    by_tensor = {s.tensor: s for s in made(MOE_FP8, 8) if s.copies == 1 and s.pipeline == 1}
+    assert by_tensor == {8: Split(8, experts=True)} | {k: v for k, v in by_tensor.items() if k != 8}
+    dense = {**MOE_FP8, "first_k_dense_replace": 1, "intermediate_size": 6144 + 128}
+    assert not any(s.tensor == 8 for s in made(dense, 8)), "its dense layer has blocks, too"
 
 
 def test_states_come_out_even_too() -> None:
@@ -71,7 +102,7 @@ def test_states_come_out_even_too() -> None:
         "linear_num_value_heads": 12, "linear_num_key_heads": 12, "linear_key_head_dim": 128,
         "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4,
     }  # fmt: skip
-    assert ways(config, 8) == [(1, 1), (2, 1), (4, 1), (4, 2)]
+    assert ways(config, 8) == [(2, 4), (4, 2)]
 
 
 @pytest.mark.parametrize("block", [3, [], "x", {"group_size": "128"}, {"weight_block_size": [0, True]}, None])

@@ -13,12 +13,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print each device with its memory and its number formats; several are ``8xNAME``."""
+    """Print each device with its memory, its machine, its number formats and the source of its figures."""
+    print_all(as_json=arguments.json)
+
+
+def print_all(*, as_json: bool) -> None:
+    """Print the table, or a line of JSON for each device; several are ``8xNAME``."""
     from importer.cli import show
     from importer.memory import devices
 
     known = devices.known()
-    if arguments.json:
+    if as_json:
         show.json_lines([device.to_json() for device in known.values()])
         return
     rows = [
@@ -26,8 +31,10 @@ def run(arguments: argparse.Namespace) -> None:
             name,
             d.kind,
             "this machine's" if d.memory is None else f"{d.memory / devices.GIB:g} GiB",
+            str(d.node),
             ", ".join(sorted(d.native)),
+            d.source if d.engine is None else f"{d.source}; served by {d.engine}",
         )
         for name, d in known.items()
     ]
-    show.console().print(show.table(("device", "kind", "memory", "formats"), rows))
+    show.console().print(show.table(("device", "kind", "memory", "a machine", "formats", "source"), rows))

@@ -42,8 +42,8 @@ def estimates(studied: Studied) -> dict[str, Any]:
     except ImporterError:  # the job fails with the same error and all its details
         return {}
     memory = 0
-    if sizing.placed is not None and sizing.fit is not None:
-        memory = sizing.fit.total.likely * sizing.placed.split.cards
+    if sizing.fit is not None:
+        memory = sizing.fit.total.likely * (1 if sizing.placed is None else sizing.placed.split.cards)
     weights = 0 if sizing.weights is None else sizing.weights.amount.likely
     return _size_members("vram", memory) | _size_members("size", weights)
 

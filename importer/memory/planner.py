@@ -1,0 +1,182 @@
+"""Plans for a goal: every layout of a model on a device is estimated, and ranked by what is asked of it.
+
+- Without a goal: a model that one card holds is copied to every card; any other is spread over as many cards
+  as divide it, and copied to the rest. Fewer copies of larger parts answer sooner, more copies more often.
+- ``latency``: the least time of a step. ``throughput``: the most tokens a second. Both are bounds of
+  ``speed``. ``context``: the longest sequences, then the most of them.
+- Stages come last: with them a step waits for each card in turn. Over machines they are the usual way.
+
+A plan that holds what is requested precedes all that do not. Keys and values in 8 bits are tried where the
+goal is ``context``, or where nothing else holds the request; a larger share of the cards likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import log
+
+from importer.memory import pages
+from importer.memory.devices import MOST
+from importer.memory.layers import Attention, Latent
+from importer.memory.parallelism import (
+    FP8,
+    KV_DTYPE,
+    FitRequest,
+    LoadCase,
+    Placed,
+    has_experts,
+)
+from importer.memory.plans import Split
+from importer.memory.speed import Step, step
+
+NEXT = 2  # plans beside the best
+SHORTEST = 1024  # tokens; a shorter context is of no use
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One layout with what it holds; ``case`` has its dtype of keys and values.
+
+    ``sequences``  of ``case.tokens`` tokens, that all copies hold together.
+    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs.
+    """
+
+    case: LoadCase
+    placed: Placed
+    sequences: int
+    step: Step | None
+    busy: Step | None
+
+    @property
+    def split(self) -> Split:
+        """Return the layout."""
+        return self.placed.split
+
+    @property
+    def context(self) -> int:
+        """Return the tokens of its longest sequence."""
+        return self.placed.longest.context
+
+    @property
+    def whole(self) -> bool:
+        """Return whether it holds the whole context."""
+        return self.context >= self.case.context
+
+    @property
+    def meets(self) -> bool:
+        """Return whether it holds the whole context, and the requested number of sequences."""
+        return self.whole and self.sequences >= (self.case.aim.concurrency or 1)
+
+    @property
+    def is_fp8(self) -> bool:
+        """Return whether the plan has keys and values in 8 bits, not the checkpoint or the user."""
+        return self.case.request.get(KV_DTYPE) == FP8 and not self.case.request.is_fixed(KV_DTYPE)
+
+
+def deploy(case: LoadCase) -> tuple[Candidate, ...]:
+    """Return the best plan and the two next-best, each with another layout or dtype of keys and values."""
+    case = _free(case)
+    found = list(_candidates(case, case.shares()[:1]))
+    if case.aim.goal == "context" or not any(c.meets for c in found):
+        found += _candidates(case, case.shares()[1:])
+        small = with_fp8(case)
+        if small is not None:
+            found += _candidates(small, case.shares())
+    ranked = sorted(found, key=_order(case, found))
+    distinct: dict[tuple[Split, bool], Candidate] = {}
+    for candidate in ranked:
+        distinct.setdefault((candidate.split, candidate.is_fp8), candidate)
+    best, *others = distinct.values()
+    useful = [c for c in others if c.context >= min(SHORTEST, case.context)]
+    return (best, *useful[:NEXT])
+
+
+def larger(case: LoadCase) -> tuple[Candidate, ...] | None:
+    """Return plans for more cards of the same kind, the fewest that hold the request; ``None`` without."""
+    if not case.device.is_card or case.backend != "vllm":
+        return None
+    count = case.device.count * 2
+    least = case.weights.amount.low / max((case.device.memory or 1) * case.device.share, 1)
+    while count <= MOST:
+        if count < least:  # no estimate is required
+            count *= 2
+            continue
+        plans = deploy(replace(case, device=replace(case.device, count=count)))
+        if plans[0].whole:
+            return plans
+        count *= 2
+    return None
+
+
+def with_fp8(case: LoadCase) -> LoadCase | None:
+    """Return the case with keys and values in 8 bits, where device and engine have them; else ``None``."""
+    request = case.request
+    plain = pages.kv_name(case.shape, case.load(case.context, Split())) in pages.BYTES
+    able = case.backend == "vllm" and case.device.is_card and FP8 in case.device.native
+    attends = any(isinstance(c, Attention | Latent) for layer in case.shape.layers for c in layer)
+    if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
+        return None
+    return replace(case, request=FitRequest({**request.values, KV_DTYPE: FP8}, request.fixed))
+
+
+def _free(case: LoadCase) -> LoadCase:
+    """Return the case without a dtype of keys that no user fixed: a plan decides it."""
+    request = case.request
+    if request.is_fixed(KV_DTYPE) or KV_DTYPE not in request.values:
+        return case
+    return replace(
+        case, request=FitRequest({k: v for k, v in request.values.items() if k != KV_DTYPE}, request.fixed)
+    )
+
+
+def _candidates(case: LoadCase, shares: tuple[float, ...]) -> Iterator[Candidate]:
+    for share in shares:
+        for split in case.splits():
+            placed = case.placed(split, share)
+            tokens = max(min(case.tokens, placed.longest.context), 1)
+            sequences = case.held(tokens, split, share) if placed.longest.context else 0
+            wanted = min(case.aim.concurrency or 1, max(sequences, 1))
+            usual = pages.slots_default(case.load(tokens, split)) * split.copies
+            busy = min(sequences, case.aim.concurrency or usual)
+            yield Candidate(
+                case,
+                placed,
+                sequences,
+                step(case, split, wanted, tokens),
+                step(case, split, max(busy, 1), tokens),
+            )
+
+
+Key = tuple[float | int | bool, ...]
+
+
+def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]:
+    """Return the key of the order for the goal; what holds the request comes first."""
+    goal = case.aim.goal
+    alone = any(c.meets and c.split.tensor == c.split.pipeline == 1 and not c.split.experts for c in found)
+    linked = case.device.link is not None
+
+    def key(c: Candidate) -> Key:
+        split = c.split
+        fuller = c.placed.share > case.device.share
+        apart = has_experts(case.shape) and (split.replicas > 1) == linked  # experts over slow links, or not
+        narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
+        last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
+        if goal == "context":
+            return (-min(c.context, case.context), c.is_fp8, fuller, split.pipeline, -c.sequences, *last)
+        speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0
+        if c.meets:
+            return (0, c.is_fp8, fuller, split.pipeline, speed, *last)
+        held = -c.sequences if c.whole else -c.context
+        return (1 if c.whole else 2, held, c.is_fp8, fuller, split.pipeline, speed, *last)
+
+    return key
+
+
+def _slow(bound: Step | None, *, rate: bool = False) -> float:
+    """Return a number that is less for a faster layout; differences under five percent do not count."""
+    if bound is None:
+        return 0.0
+    value = 1 / bound.rate if rate else bound.seconds
+    return round(log(value) / log(1.05))

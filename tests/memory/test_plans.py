@@ -1,0 +1,193 @@
+"""Plans for a goal: layouts, what they hold, what they cost, and documents without a device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from importer.memory import shape, weights
+from importer.memory.choose import Choice, choose
+from importer.memory.devices import Device, named
+from importer.memory.parallelism import FitRequest, LoadCase
+from importer.memory.plans import Aim, Goal, Split
+from importer.memory.shape import Shape
+from importer.memory.speed import step
+from importer.memory.weights import Weights
+from importer.messages import render
+from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B, QWEN_8B_BYTES, snapshot
+from tests.memory.test_fit_splits import LLAMA_70B, MOE_FP8
+
+DEEPSEEK_BYTES = 688_586_727_753
+SMALL = {**QWEN_8B, "num_hidden_layers": 28, "hidden_size": 1024, "intermediate_size": 3072,
+         "num_attention_heads": 16, "tie_word_embeddings": True}  # fmt: skip
+
+
+def planned(config: dict[str, Any], device: str | None, size: int, *, user: Any = None, **aim: Any) -> Choice:
+    """The choice for an aim, with the user's values."""
+    repository = snapshot(config, size)
+    read = shape.read(repository)
+    assert isinstance(read, Shape)
+    values = {"max_model_len": read.context, **(user or {})}
+    request = FitRequest(values, user or {})
+    on = None if device is None else named(device)
+    sizes = weights.read(repository, read)
+    return choose(repository, read, sizes, on, "vllm", request, Aim(**aim))
+
+
+def settings(choice: Choice) -> dict[str, Any]:
+    return {e.key.removeprefix("engine_args."): e.value for e in choice.evidence if e.rule.value == "fit"}
+
+
+@pytest.mark.parametrize(
+    ("goal", "expected"),
+    [
+        (None, Split(8)),
+        ("latency", Split(8)),
+        ("throughput", Split(1, 1, 8, experts=True)),
+        ("context", Split(1, 1, 8, experts=True)),
+    ],
+)
+def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> None:
+    """Tensor parallelism keeps the whole latent cache on every card; copies share the requests."""
+    best, *others = planned(DEEPSEEK, "8xh200", DEEPSEEK_BYTES, goal=goal).plans
+    assert best.split == expected
+    assert len(others) == 2
+    assert len({best.split, *(p.split for p in others)}) == 3
+    assert all(p.split.devices == 8 and p.costs for p in (best, *others) if p.split.tensor > 1)
+    copied = [c for p in (best, *others) for c in map(render, p.costs) if "latent" in c]
+    assert bool(copied) == any(p.split.tensor > 1 for p in (best, *others))
+
+
+def test_a_model_that_one_card_holds_is_copied() -> None:
+    choice = planned(SMALL, "8xh100", 1_200_000_000)
+    assert choice.plans[0].split == Split(data=8)
+    assert settings(choice)["data_parallel_size"] == 8
+    assert planned(SMALL, "8xh100", 1_200_000_000, goal="throughput").plans[0].split == Split(data=8)
+    assert planned(SMALL, "h100", 1_200_000_000).plans[0].split == Split()
+
+
+def test_a_small_model_answers_no_sooner_on_many_cards() -> None:
+    """28 layers with two sums each wait longer for their links than one card reads all weights."""
+    assert planned(SMALL, "8xh200", 1_200_000_000, goal="latency").plans[0].split.tensor < 8
+    assert planned(LLAMA_70B, "8xh100", 141_107_412_992, goal="latency").plans[0].split == Split(8)
+
+
+def test_two_machines_are_stages_or_servers() -> None:
+    large = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES)
+    assert large.plans[0].split == Split(8, 2)
+    assert {"tensor_parallel_size": 8, "pipeline_parallel_size": 2}.items() <= settings(large).items()
+    two = planned(LLAMA_70B, "16xh100", 141_107_412_992)
+    assert two.plans[0].split == Split(8, replicas=2)
+    assert any("2 servers of 8 cards" in why for why in two.to_json()["plans"][0]["why"])
+
+
+def test_concurrency_is_counted() -> None:
+    """Each requested sequence is held in memory; the number of each copy is written."""
+    few = planned(LLAMA_70B, "8xh100", 141_107_412_992, concurrency=16, context=32768)
+    assert few.verdict == "fits"
+    assert few.plans[0].meets
+    assert few.plans[0].sequences >= 16
+    assert (settings(few)["max_num_seqs"], settings(few)["max_model_len"]) == (16, 32768)
+    copies = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, concurrency=100)
+    assert settings(copies)["max_num_seqs"] == 13, "100 sequences in 8 copies"
+    many = planned(LLAMA_70B, "8xh100", 141_107_412_992, concurrency=4000, context=131072)
+    assert not many.plans[0].meets
+    warned = [render(e.reason) for e in many.evidence if e.key.endswith("max_num_seqs")]
+    assert warned[0].startswith("warning: it holds ")
+    assert " of the 4,000 requested sequences of 131,072 tokens" in warned[0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_held_sequences_fit_and_one_more_does_not(count: int) -> None:
+    repository = snapshot(QWEN_8B, QWEN_8B_BYTES)
+    read = shape.read(repository)
+    sizes = weights.read(repository, read)
+    assert isinstance(read, Shape)
+    assert isinstance(sizes, Weights)
+    case = LoadCase(QWEN_8B, read, sizes, named("h100"), "vllm", FitRequest({}), 1000 * count, "auto")
+    held = case.held(1000 * count, Split(), 0.92)
+    room = case.placed(Split(), 0.92)
+    fits = [
+        case.fit(1000 * count, Split(), n).total.likely + room.spare <= room.budget for n in (held, held + 1)
+    ]
+    assert fits == [True, False]
+
+
+def test_a_requested_context_is_written_and_at_most_the_models() -> None:
+    shorter = planned(QWEN_8B, "rtx4090", QWEN_8B_BYTES, context=8000)
+    assert settings(shorter)["max_model_len"] == 8000
+    beyond = planned(QWEN_8B, "h200", QWEN_8B_BYTES, context=100_000)
+    (warned,) = (e for e in beyond.evidence if "100,000 tokens were requested" in render(e.reason))
+    assert warned.value == 40960
+    assert render(warned.reason).startswith("warning: ")
+    kept = planned(QWEN_8B, "h200", QWEN_8B_BYTES, context=8000, user={"max_model_len": 4096})
+    assert "max_model_len" not in settings(kept), "the user's own value precedes"
+
+
+def test_steps_of_prompts_suit_the_goal() -> None:
+    busy = planned(LLAMA_70B, "8xh100", 141_107_412_992, goal="throughput")
+    assert settings(busy)["max_num_batched_tokens"] == 16384
+    quick = planned(LLAMA_70B, "8xh100", 141_107_412_992, goal="latency", concurrency=8)
+    assert settings(quick)["max_num_batched_tokens"] == 2048
+    for choice in (planned(LLAMA_70B, "8xh100", 141_107_412_992), planned(QWEN_8B, "l4", 5 * 10**9)):
+        assert "max_num_batched_tokens" not in settings(choice)
+    own = planned(LLAMA_70B, "8xh100", 141_107_412_992, goal="throughput",
+                  user={"engine_args.max_num_batched_tokens": 4096})  # fmt: skip
+    assert "max_num_batched_tokens" not in settings(own)
+
+
+def test_experts_are_dealt_out_where_cards_have_links() -> None:
+    config = {**MOE_FP8, "max_position_embeddings": 32768}
+    linked = planned(config, "8xh100", 31_200_000_000).plans[0].split
+    assert linked == Split(1, 1, 8, experts=True)
+    apart = planned(config, "4xrtx-pro-6000", 31_200_000_000).plans[0].split
+    assert apart == Split(replicas=4)
+
+
+def test_a_card_that_another_build_serves_is_said_so() -> None:
+    for device, build in (("8xmi300x", "rocm"), ("tpu-v6e", "vllm-tpu"), ("4xarc-pro-b60", "xpu")):
+        choice = planned(SMALL, device, 1_200_000_000)
+        (warned,) = (e for e in choice.evidence if e.key == "backend")
+        assert warned.value == "vllm"
+        assert build in render(warned.reason)
+        assert choice.plans
+
+
+def test_without_a_device_no_limit_is_written() -> None:
+    choice = planned(DEEPSEEK, None, DEEPSEEK_BYTES)
+    assert choice.verdict == "neutral"
+    assert choice.device is None
+    assert settings(choice) == {}
+    assert {e.key for e in choice.evidence} <= {"dtype"}
+    assert "weights 643.2 GiB" in choice.message
+    assert choice.to_json()["estimate"]["total"]["likely"] > DEEPSEEK_BYTES
+    asked = planned(DEEPSEEK, None, DEEPSEEK_BYTES, concurrency=32, context=65536)
+    assert settings(asked) == {"max_num_seqs": 32, "max_model_len": 65536}
+
+
+def test_bounds_are_of_the_bandwidth() -> None:
+    """A token of one sequence reads all weights once; of experts those that it visits."""
+    repository = snapshot(QWEN_8B, QWEN_8B_BYTES)
+    read = shape.read(repository)
+    sizes = weights.read(repository, read)
+    assert isinstance(read, Shape)
+    assert isinstance(sizes, Weights)
+
+    def bound(device: Device, split: Split, count: int = 1) -> tuple[float, float]:
+        case = LoadCase(QWEN_8B, read, sizes, device, "vllm", FitRequest({}), 4096)  # type: ignore[arg-type]
+        made = step(case, split, count, 4096)
+        assert made is not None
+        return made.seconds, made.rate
+
+    h100 = named("h100")
+    seconds, rate = bound(h100, Split())
+    assert QWEN_8B_BYTES / 3.35e12 < seconds < 1.1 * QWEN_8B_BYTES / 3.35e12
+    assert rate == pytest.approx(1 / seconds)
+    assert seconds / 8 < bound(h100, Split(8))[0] < seconds / 2
+    assert bound(h100, Split(data=8), 8)[1] == pytest.approx(8 * rate)
+    assert bound(h100, Split(pipeline=2))[0] > seconds
+    unknown = replace(h100, bandwidth=None)
+    case = LoadCase(QWEN_8B, read, sizes, unknown, "vllm", FitRequest({}), 4096)
+    assert step(case, Split(), 1, 4096) is None

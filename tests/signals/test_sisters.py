@@ -1,0 +1,37 @@
+"""Quantised repositories of a model: those that the card names, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from importer.hub.snapshot import Snapshot
+from importer.signals import sisters
+
+CARD = """# Acme Anvil 7B
+Quantised: [FP8](https://huggingface.co/acme/Anvil-7B-FP8), `acme/Anvil-7B-AWQ`, and
+`vllm serve other/Anvil-7B-NVFP4 --port 1`. GGUF files: acme/Anvil-7B-GGUF, in 16 bits acme/Anvil-7B-bf16.
+See also acme/Anvil-14B-FP8, acme/Anvil-7B, acme/Anvil-7B-Instruct-FP8, a/b/c/Anvil-7B-FP8,
+p/Anvil-7B-FP8.txt.
+"""
+
+
+def found(card: str, name: str = "acme/Anvil-7B", **config: Any) -> list[str]:
+    snapshot = Snapshot(name, name, "0" * 40, (), {"README.md": card}, {"config": config})
+    return [value for e in sisters.evidence(snapshot) for value in e.value]
+
+
+def test_a_card_names_them() -> None:
+    assert found(CARD) == ["acme/Anvil-7B-FP8", "acme/Anvil-7B-AWQ", "other/Anvil-7B-NVFP4"]
+    assert found("nothing") == []
+    assert found(CARD, "acme/Anvil-14B") == ["acme/Anvil-14B-FP8"]
+
+
+def test_a_quantised_repository_has_none() -> None:
+    assert found(CARD, quantization_config={"quant_method": "fp8"}) == []
+
+
+@pytest.mark.parametrize("card", ["a/" * 100_000, "a/" + "b" * 200_000, "https://huggingface.co/" * 9_000])
+def test_a_hostile_card_names_none(card: str) -> None:
+    assert found(card) == []
