@@ -23,7 +23,7 @@ from importer.memory.parallelism import (
     LoadCase,
     cache_bytes,
 )
-from importer.memory.planner import Candidate
+from importer.memory.planner import FEW, Candidate
 from importer.memory.plans import Plan, PlanReason
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
@@ -177,6 +177,8 @@ def _limits(plan: Candidate) -> Iterator[Evidence]:
         why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
         short = plan.sequences < (case.aim.concurrency or 1)
         yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
+    if plan.is_fewer:
+        yield _fact(SLOTS, FEW, Reason(PlanReason.FEW_SLOTS, count=FEW))
     if (batched := case.batched()) is not None:
         less = case.aim.goal == "latency"
         yield _fact(

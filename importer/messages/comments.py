@@ -157,6 +157,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "cache": "{count} sequences",
         "fp8-cache": "half the memory",
         "slots": "as requested",
+        "few-slots": "longer context",
         "batched-less": "goal latency",
         "batched-more": "goal throughput",
         "asked": "as requested",
