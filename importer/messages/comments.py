@@ -136,6 +136,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-can": "weights' format",
     },
     "CodeReason": {"named": "{places}"},
+    "SisterReason": {"named": "card"},
     "FitReason": {
         "holds": "fits the device",
         "too-large": "does not fit",
