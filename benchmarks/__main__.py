@@ -6,7 +6,21 @@ import argparse
 import sys
 from types import ModuleType
 
-from benchmarks import fit, hostile, markdown, process, proof, service, traffic, validation
+from benchmarks import (
+    fit,
+    hostile,
+    markdown,
+    process,
+    proof,
+    service,
+    service_bytes,
+    service_idle,
+    service_kills,
+    service_load,
+    service_memory,
+    traffic,
+    validation,
+)
 from benchmarks.row import HEADING
 
 # A group is a module with ``rows()``, and with a ``HEADING`` where its columns are its own.
@@ -17,6 +31,11 @@ GROUPS: dict[str, ModuleType] = {
     "validation": validation,
     "fit": fit,
     "service": service,
+    "service-idle": service_idle,
+    "service-bytes": service_bytes,
+    "service-kills": service_kills,
+    "service-load": service_load,
+    "service-memory": service_memory,
     "hostile": hostile,
     "markdown": markdown,
 }

@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,28 +52,28 @@ def rows() -> Iterable[Row]:
     with (
         tempfile.TemporaryDirectory() as folder,
         HubServer(repos) as hub,
-        _running(Path(folder), hub) as service,
+        running(Path(folder), hub) as service,
     ):
         yield from asyncio.run(_pages(service))
         yield from asyncio.run(_imports(service))
 
 
 @contextmanager
-def _running(folder: Path, hub: HubServer) -> Iterator[Service]:
+def running(folder: Path, hub: HubServer) -> Iterator[Service]:
     service = Service(folder, hub)
     try:
         service.start(*WORDS)
         done = service.imported("org/model-200", name="model")
         if done["state"] != "succeeded":
             raise SystemExit(f"the import failed: {done['error']}")
-        _fill(service)
+        fill(service, [name(number) for number in range(ENTRIES)])
         yield service
     finally:
         service.close()
 
 
-def _fill(service: Service) -> None:
-    """10,000 documents as the imported one is, published."""
+def fill(service: Service, names: Sequence[str]) -> None:
+    """Documents as the imported one is, published."""
     database = Database(service.env["IMPORTER_SERVE_DATABASE"])
     configs, versions = tables.configs, tables.versions
     with database.writing() as connection:
@@ -81,7 +81,6 @@ def _fill(service: Service) -> None:
         version = dict(
             connection.execute(select(versions).where(versions.c.name == "model")).mappings().one()
         )
-        names = [_name(number) for number in range(ENTRIES)]
         state = {
             "state": "published",
             "review": "approved",
@@ -95,22 +94,22 @@ def _fill(service: Service) -> None:
         )
         connection.execute(insert(versions), [version | {"name": n, "state": "published"} for n in names])
         data = json.loads(version["data"])
-        for name in names:
-            made = localai_gallery.entry(data | {"name": name}, None)
+        for each in names:
+            made = localai_gallery.entry(data | {"name": each}, None)
             if not isinstance(made, localai_gallery.GalleryEntry):
                 raise SystemExit(f"LocalAI cannot be given it: {made.reason}")
-            published.put(connection, name, 1, 1, made, row["updated_at"])
+            published.put(connection, each, 1, 1, made, row["updated_at"])
         changed(connection)
     database.close()
 
 
-def _name(number: int) -> str:
+def name(number: int) -> str:
     return f"m{number * 7919 % ENTRIES:05}-8b-instruct"
 
 
 async def _pages(service: Service) -> list[Row]:
     client, chosen = Client("127.0.0.1", service.port), random.Random(1)
-    pick = [_name(chosen.randrange(ENTRIES)) for _ in range(int(RATE * SECONDS))]
+    pick = [name(chosen.randrange(ENTRIES)) for _ in range(int(RATE * SECONDS))]
     paths = {
         "nothing at all (/healthz)": lambda _: "/healthz",
         "an entry": lambda n: f"/v1/configs/{pick[n]}",
@@ -123,11 +122,11 @@ async def _pages(service: Service) -> list[Row]:
     for what, path in paths.items():
         for number in range(20):  # connections and caches are there
             await client.ask("GET", path(number))
-        used = _processor(service)
+        used = processor(service)
         answers = await client.steady(RATE, SECONDS, path)
-        spent = (_processor(service) - used) / len(answers)
-        found += _told(f"{what}, {RATE:.0f}/s", answers, 200, PAGE_BUDGET)
-        found.append(Row(f"{what}: processor time for each", _ms(spent), ""))
+        spent = (processor(service) - used) / len(answers)
+        found += measured(f"{what}, {RATE:.0f}/s", answers, 200, PAGE_BUDGET)
+        found.append(Row(f"{what}: processor time for each", ms(spent), ""))
     found += await _index(client)
     client.close()
     return found
@@ -146,15 +145,15 @@ async def _index(client: Client) -> list[Row]:
     return [
         _row(f"index, whole ({size}), the first after a change", first.seconds, INDEX_BUDGET),
         _row(f"index, whole ({size}), slowest of 10", slowest, INDEX_BUDGET),
-        *_told(f"index, 304, {RATE:.0f}/s", again, 304, PAGE_BUDGET),
+        *measured(f"index, 304, {RATE:.0f}/s", again, 304, PAGE_BUDGET),
     ]
 
 
-def _told(what: str, answers: list[Answer], status: int, budget: float) -> list[Row]:
+def measured(what: str, answers: list[Answer], status: int, budget: float) -> list[Row]:
     seconds = [answer.seconds for answer in answers]
     wrong = sum(answer.status != status for answer in answers)
     rows = [
-        Row(f"{what}: median", _ms(percentile(seconds, 0.5)), ""),
+        Row(f"{what}: median", ms(percentile(seconds, 0.5)), ""),
         _row(f"{what}: p99", percentile(seconds, 0.99), budget),
     ]
     return [*rows, Row(f"{what}: other answers", str(wrong), "0", met=False)] if wrong else rows
@@ -170,7 +169,7 @@ class Watcher:
 
 async def _imports(service: Service) -> list[Row]:
     """200 at once, each a request of its own, and a list that 50 watch."""
-    client, before = Client("127.0.0.1", service.port), _memory(service)
+    client, before = Client("127.0.0.1", service.port), memory(service)
     service.hub.log.clear()
     begun = time.perf_counter()
     bodies = [
@@ -181,12 +180,12 @@ async def _imports(service: Service) -> list[Row]:
     answers = await asyncio.gather(*(client.ask("POST", "/v1/imports", kind, body) for body in bodies))
     asked = [json.loads(answer.body) for answer in answers if answer.status == 202]
     accepted = time.perf_counter() - begun
-    half = await _until(client, asked[: IMPORTS // 2])
-    middle = _memory(service)
-    ended = half + await _until(client, asked[IMPORTS // 2 :])
+    half = await ended(client, asked[: IMPORTS // 2])
+    middle = memory(service)
+    finished = half + await ended(client, asked[IMPORTS // 2 :])
     seconds = time.perf_counter() - begun
-    after = _memory(service)
-    kept = sum(job["state"] == "succeeded" for job in ended)
+    after = memory(service)
+    kept = sum(job["state"] == "succeeded" for job in finished)
     documents = json.loads((await client.ask("GET", "/v1/configs?limit=500&q=new-")).body)
     resident = " ".join(f"{size:.0f}" for size in (before, middle, after))
     found = [
@@ -194,7 +193,7 @@ async def _imports(service: Service) -> list[Row]:
         Row(f"{IMPORTS} imports at once: succeeded, documents", f"{kept}, {documents['total']}",
             f"{IMPORTS}, {IMPORTS}", kept == documents["total"] == IMPORTS),
         Row(f"{IMPORTS} imports at once: begun out of turn by at most", str(_unfair(asked, service.hub)), ""),
-        Row(f"{IMPORTS} imports at once: for each", _ms(seconds / IMPORTS), ""),
+        Row(f"{IMPORTS} imports at once: for each", ms(seconds / IMPORTS), ""),
         Row("resident memory before, after 100, after 200", f"{resident} MiB", ""),
         Row("memory after 200 to that after 100", f"{after / middle:.2f} x", "1.10 x", after / middle <= 1.1),
         *await _watched(client),
@@ -203,7 +202,7 @@ async def _imports(service: Service) -> list[Row]:
     return found
 
 
-async def _until(client: Client, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+async def ended(client: Client, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The jobs as they ended."""
     found = []
     for job in asked:
@@ -242,7 +241,7 @@ async def _watched(client: Client) -> list[Row]:
     return [
         Row(f"{WATCHERS} watchers: saw all {len(numbers)} events in order", f"{whole}", f"{WATCHERS}",
             whole == WATCHERS),
-        Row(f"{WATCHERS} watchers: first to last, p99", _ms(percentile(apart[1:], 0.99)), ""),
+        Row(f"{WATCHERS} watchers: first to last, p99", ms(percentile(apart[1:], 0.99)), ""),
     ]  # fmt: skip
 
 
@@ -261,7 +260,7 @@ async def _watch(client: Client, path: str) -> Watcher:
     return found
 
 
-def _processor(service: Service) -> float:
+def processor(service: Service) -> float:
     """Seconds that the server has used of all cores."""
     if sys.platform != "linux":
         return float("nan")
@@ -269,7 +268,7 @@ def _processor(service: Service) -> float:
     return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory(service: Service) -> float:
+def memory(service: Service) -> float:
     """Resident memory of the server in MiB."""
     pid = service.processes[0].pid
     if sys.platform != "linux":
@@ -279,8 +278,8 @@ def _memory(service: Service) -> float:
 
 
 def _row(what: str, seconds: float, budget: float) -> Row:
-    return Row(what, _ms(seconds), f"{budget * 1000:.0f} ms", seconds <= budget)
+    return Row(what, ms(seconds), f"{budget * 1000:.0f} ms", seconds <= budget)
 
 
-def _ms(seconds: float) -> str:
+def ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"

@@ -8,6 +8,7 @@ from importlib import import_module
 # A command is a module with ``main(arguments) -> exit status``.
 COMMANDS = {
     "abilities": "gen_defaults.abilities",
+    "arguments": "gen_defaults.arguments",
     "frontends": "gen_defaults.frontends",
     "processors": "gen_defaults.processors",
     "response-templates": "gen_defaults.response_templates",

@@ -21,6 +21,15 @@ from gen_defaults.syntax import (
 
 REGISTRY = "vllm/model_executor/models/registry.py"
 SERVED = ("_TEXT_GENERATION_MODELS", "_MULTIMODAL_MODELS", "_TRANSFORMERS_SUPPORTED_MODELS")
+# Tables of architectures that pool, over the versions, and what the models in each return.
+POOLING = {
+    "_EMBEDDING_MODELS": "embed",
+    "_LATE_INTERACTION_MODELS": "late-interaction",
+    "_CROSS_ENCODER_MODELS": "classify",
+    "_SEQUENCE_CLASSIFICATION_MODELS": "classify",
+    "_TOKEN_CLASSIFICATION_MODELS": "token-classify",
+    "_REWARD_MODELS": "reward",
+}
 QUANTISATION = "vllm/model_executor/layers/quantization/"
 CONFIGS = "vllm/transformers_utils/config.py"
 LENGTHS = "vllm/transformers_utils/model_arch_config_convertor.py"
@@ -70,6 +79,8 @@ def abilities(sources: Sources) -> dict[str, Any]:
     override = next(functions(python[SPECULATION], "hf_config_override"))
     return {
         "architectures": architectures(python),
+        "pooling": pooling(python[REGISTRY]),
+        "transcribes": transcribes(python),
         "removed": literal(python[REGISTRY], "_PREVIOUSLY_SUPPORTED_MODELS", {}),
         "config_types": sorted({*keys(assigned(python[CONFIGS], "_CONFIG_REGISTRY"))}),
         "methods": methods(python),
@@ -99,6 +110,40 @@ def architectures(sources: Sources) -> dict[str, list[str]]:
         name: [*_traits(classes, cls), *_modalities(classes, cls)]
         for name, (_, cls) in sorted(classes_by_name.items())
     }
+
+
+def pooling(registry: str) -> dict[str, str]:
+    """Return every architecture that pools and does not generate, and what it returns."""
+    generates = {name for table in SERVED for name in keys(assigned(registry, table))}
+    found: dict[str, str] = {}
+    for table, returned_value in POOLING.items():
+        node = assigned(registry, table)
+        for name in keys(node) if node else ():
+            if name not in generates and not name.islower():  # a module's name beside the class's
+                found.setdefault(name, returned_value)
+    return dict(sorted(found.items()))
+
+
+def transcribes(sources: Sources) -> dict[str, str]:
+    """Return every architecture that turns sound into text: ``only`` that, or ``also`` chat."""
+    classes = Classes.of({p: t for p, t in sources.items() if "/models/" in p})
+    served = {
+        name: cls for table in SERVED for name, (_, cls) in literal(sources[REGISTRY], table, {}).items()
+    }
+    return {
+        name: "only" if _is_only(classes, cls) else "also"
+        for name, cls in sorted(served.items())
+        if classes.is_a(cls, "SupportsTranscription")
+    }
+
+
+def _is_only(classes: Classes, cls: str) -> bool:
+    """Return whether the class declares ``supports_transcription_only = True``."""
+    return any(
+        isinstance(statement, ast.Assign) and ast.unparse(statement) == "supports_transcription_only = True"
+        for node in classes.line(cls)
+        for statement in node.body
+    )
 
 
 def _traits(classes: Classes, cls: str) -> Iterator[str]:

@@ -104,13 +104,13 @@ HubKind = Literal[
     "network", "bad-answer", "not-cached", "refused-host",
 ]  # fmt: skip
 RepositoryKind = Literal[
-    "nothing-to-decide", "not-chat", "gguf-only", "broken-json", "too-large", "not-text", "unreadable",
-    "too-costly", "bad-weights",
+    "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "broken-json", "too-large", "not-text",
+    "unreadable", "too-costly", "bad-weights",
 ]  # fmt: skip
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt",
+    "newer-receipt", "other-backend",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -120,11 +120,14 @@ EngineKind = Literal[
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
     "foreign-host", "no-such-page",
+    "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
+    "bad-webhook", "not-deleted",
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
-    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
+    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
+    "unknown-parameter", "too-many-connections",
 ]  # fmt: skip
 
 
@@ -184,6 +187,7 @@ class RepositoryError(ImporterError):
         "nothing-to-decide": _of("repo", "problem"),
         "not-chat": _of("repo", "what", "next"),
         "gguf-only": _of("repo", "next"),
+        "gguf-file": _of("file", "repo", "next"),
         "broken-json": _of("file", "repo", "problem"),
         "too-large": _of("file", "repo", "limit"),
         "not-text": _of("file", "repo"),
@@ -215,6 +219,7 @@ class DocumentError(ImporterError):
         "chat-template": _of("path", "problem"),
         "never-validated": _of("name"),
         "no-receipt": _of("path", "problem"),
+        "other-backend": _of("name", "has", "backend"),
         "newer-receipt": _of("path", "schema", "known"),
     }
 
@@ -274,6 +279,13 @@ class ServiceError(ImporterError):
         "no-such-job": _of("job"),
         "no-such-version": _of("name", "number"),
         "no-such-key": _of("key"),
+        "no-such-finding": _of("finding"),
+        "finding-settled": _of("finding", "state"),
+        "finding-outdated": _of("name", "compared", "version"),
+        "no-such-webhook": _of("webhook"),
+        "webhook-made": _of("webhook"),
+        "bad-webhook": _of("problem"),
+        "not-deleted": _of("name"),
         "precondition-failed": _of("name", "version"),
         "precondition-required": _of("name"),
         "key-made": _of("key"),
@@ -298,7 +310,8 @@ class ServiceError(ImporterError):
         "not-ready-to-release": _of("name", "state", "why"),
         "no-such-release": _of("name", "number"),
         "withdrawn": _of("name", "number"),
-        "other-backend": _of("name", "has", "backend"),
+        "unknown-parameter": _of("name", "near", data=("errors",)),
+        "too-many-connections": _of("seconds"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from importer.config_file import schema
+from importer.config import NAMES
+from importer.config_file import argument_check, schema
+from importer.config_file.argument_check import arguments_of
 from importer.config_file.receipt import Receipt
-from importer.engines import mlx, mlx_vlm, sglang, vllm_arguments
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Options
@@ -106,7 +107,7 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 MODELS = st.sampled_from(("acme/Tiny-8B", "other/x", "./here", "gpt2")) | TEXTS.filter(bool)
-ENGINE_ARGS = sorted({*vllm_arguments.ARGUMENTS, *mlx.ARGUMENTS, *mlx_vlm.ARGUMENTS, *sglang.ARGUMENTS})
+ENGINE_ARGS = sorted({name for engine in NAMES for name in arguments_of(engine)})
 COUNTS = st.integers(1, 2**40)
 
 
@@ -123,7 +124,7 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
             "presence_penalty": st.floats(-2, 2),
             "max_tokens": COUNTS,
             "seed": st.integers(),
-            "other": VALUES,
+            "n": VALUES,
         },
     )
     source = st.fixed_dictionaries({"repo": MODELS, "revision": TEXTS | st.just(COMMIT)})
@@ -139,7 +140,7 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
         },
     )
     words = dict.fromkeys(("description", "dtype", "load_format", "system_prompt", "type", "mmproj"), TEXTS)
-    maps = {k: st.dictionaries(TEXTS, VALUES, max_size=2) for k in ("template", "reasoning", "function")}
+    maps = {k: st.dictionaries(TEXTS, VALUES, max_size=2) for k in ("reasoning", "function")}
     made = st.fixed_dictionaries(
         {
             "name": st.from_regex(r"[a-z0-9](?:[a-z0-9._-]{0,8}[a-z0-9])?", fullmatch=True),
@@ -163,7 +164,16 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
             "importer": block,
         },
     )
-    return made.filter(_fits)
+    return made.map(_without_faults).filter(_fits)
+
+
+def _without_faults(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document without the engine's arguments that its version refuses."""
+    kept = dict(document.get("engine_args") or {})
+    for path, _ in argument_check.faults(document["backend"], None, kept):
+        kept.pop(path[0], None)
+    options = [o for o in document.get("options") or () if not o.lstrip().startswith("-")]
+    return {**document, "engine_args": kept, "options": options}
 
 
 def _ending(start: str) -> st.SearchStrategy[str]:

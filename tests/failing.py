@@ -51,6 +51,11 @@ def repository(**files: object) -> Callable[[Desk], Words]:
     return case
 
 
+def gguf_file(desk: Desk) -> Words:
+    desk.hub.repos["acme/odd"] = Repo({"a.gguf": b"GGUF"}, info={"cardData": {"base_model": "acme/base"}})
+    return ("https://huggingface.co/acme/odd/blob/main/a.gguf",)
+
+
 def typed(*words: object) -> Callable[[Desk], Words]:
     return lambda _: words
 
@@ -100,6 +105,11 @@ def bad_weights(desk: Desk) -> Words:
 def exists(desk: Desk) -> Words:
     assert desk("acme/base", "--no-validate").code == 0
     return ("other/base", "--name", "base")
+
+
+def other_backend(desk: Desk) -> Words:
+    assert desk("acme/base", "--backend", "vllm", "--no-validate").code == 0
+    return ("acme/base", "--backend", "mlx", "--name", "base")
 
 
 def conflict(desk: Desk) -> Words:
@@ -260,7 +270,8 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "not-cached": typed("acme/base", "--offline"),
     "refused-host": fault(302, {"Location": "http://169.254.169.254/"}),
     "nothing-to-decide": repository(LICENSE="x"),
-    "not-chat": repository(config__json={"architectures": ["WhisperForConditionalGeneration"]}),
+    "gguf-file": gguf_file,
+    "not-chat": repository(config__json={"architectures": ["FluxTransformer2DModel"]}),
     "gguf-only": repository(model__gguf=b"GGUF"),
     "broken-json": repository(config__json='{"a": '),
     "too-large": repository(generation_config__json=b" " * 300_000),
@@ -268,6 +279,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unreadable": unreadable,
     "bad-weights": bad_weights,
     "exists": exists,
+    "other-backend": other_backend,
     "not-a-folder": not_a_folder,
     "no-such-document": typed("show", "nobody"),
     "invalid": invalid,

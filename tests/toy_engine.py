@@ -32,6 +32,7 @@ def adapter(mode: str, *, warm_up: bool = False) -> Any:
         readiness: Readiness = ready
         deaths: tuple[Death, ...] = (Death(r"(?P<words>ToyError: .*)", Died.LAST_WORDS),)
         takes_template: bool = True
+        needs_card: bool = False
         system: tuple[tuple[str, str], ...] = ()
 
         def plan(self) -> tuple[tuple[str, ...], ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.memory import estimate, pages
+from importer.memory import estimate, pages, sparse
 from importer.memory.estimate import on_device
 from importer.memory.estimate_types import Load, Unknown
 from importer.memory.shape import Shape, describe
@@ -48,11 +48,13 @@ def shape_of(name: str) -> Shape:
     return found
 
 
-def ask(python: Path, script: str, questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def ask(
+    python: Path, script: str, questions: Sequence[dict[str, Any]], *arguments: str
+) -> list[dict[str, Any]]:
     """One process of the engine's Python for all questions."""
     lines = "".join(json.dumps(q) + "\n" for q in questions)
     done = subprocess.run(
-        [str(python), str(SCRIPTS / script)],
+        [str(python), str(SCRIPTS / script), *arguments],
         input=lines,
         capture_output=True,
         text=True,
@@ -108,6 +110,61 @@ def _on_vllm(name: str, told: dict[str, Any], devices: int) -> list[Compared]:
         return [Compared(name, what, n, None, words, devices, cause) for what, n in predicted.items()]
     reported = dict(zip(predicted, (told["weights"], told["sequence"], told["tokens"]), strict=True))
     return [Compared(name, what, n, reported[what], "", devices) for what, n in predicted.items()]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card that vLLM is made to believe in: its compute capability and its memory in GiB."""
+
+    name: str
+    capability: str
+    gib: int
+
+
+CARDS = (Card("H200", "9.0", 140), Card("B200", "10.0", 178))
+
+
+def cards(
+    python: Path, configs: Mapping[str, dict[str, Any]], folder: Path, card: Card, arguments: dict[str, Any]
+) -> list[Compared]:
+    """Weights, a full sequence and the tokens of a cache, on a pretended card, by vLLM's own functions."""
+    questions = []
+    for i, config in enumerate(configs.values()):
+        model = folder / str(i)
+        model.mkdir(parents=True)
+        (model / "config.json").write_text(json.dumps(config), "utf-8")
+        questions.append({"model": str(model), "memory": 1 << 42, "arguments": arguments})
+    found = []
+    answers = ask(python, "vllm_cards_script.py", questions, card.capability, str(card.gib))
+    for name, told in zip(configs, answers, strict=True):
+        found += _on_card(name, configs[name], told, card)
+    return found
+
+
+def _on_card(name: str, config: dict[str, Any], told: dict[str, Any], card: Card) -> list[Compared]:
+    if "refused" in told:
+        return [Compared(name, "bytes of a sequence", 0, None, told["refused"], 1, told["cause"])]
+    shape = describe(config)
+    assert not isinstance(shape, Unknown), shape.reason
+    load = Load(
+        told["context"],
+        device="cuda",
+        tensor_parallel=told["devices"],
+        memory=card.gib << 30,
+        capability=sparse.compute(card.capability),
+        kv_dtype=told["kv_dtype"] if told["kv_dtype"] not in {"bfloat16", "float16"} else "auto",
+        drafts=told["drafts"],
+    )
+    pool, flight = pages.pool(shape, load), pages.in_flight(load)
+    predicted = {
+        "weights": on_device(shape, shape.parts, load, 2),
+        "bytes of a sequence": pool.sequence(load.context, flight),
+        "tokens in 4 TiB": pool.tokens(1 << 42, load.context, flight),
+        "sequences in 4 TiB": int(pool.concurrency(1 << 42, load.context, flight)),
+    }
+    reported = (told["weights"], told["sequence"], told["tokens"], int(told["concurrency"]))
+    pairs = zip(predicted.items(), reported, strict=True)
+    return [Compared(name, what, n, real, "", load.tensor_parallel) for (what, n), real in pairs]
 
 
 def mlx(python: Path, names: Sequence[str], folder: Path) -> list[Compared]:

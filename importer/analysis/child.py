@@ -17,6 +17,7 @@ from importer.reasons import Reason
 from importer.signals import parser_markers, tables
 from importer.signals.collect import collect, for_engine
 from importer.signals.kind import find_kind
+from importer.signals.tasks import TASKS
 
 
 def warm() -> None:
@@ -43,12 +44,14 @@ def analyse(question: Question) -> Analysis:
 
 def _analyse(question: Question) -> Analysis:
     snapshot, renderer = question.snapshot, Local()
-    kind = find_kind(snapshot, question.ignore_name)
+    kind = find_kind(snapshot, question.ignore_name, capabilities.load("vllm"))
     problem = None if question.any_kind else kind.error(snapshot.label)
     if problem is not None:
         raise problem
     _check_something(snapshot)
     template, tokens = find.find(snapshot), vocabulary.read(snapshot)
+    if kind.kind in TASKS and question.override is None and not question.any_kind:
+        template = None  # no conversation is rendered for a model that pools or transcribes
     named = find.named(snapshot)
     if question.override is not None:
         template = template_of(question.override, template, tokens, renderer, named)

@@ -101,7 +101,8 @@ def plan(
         revision=revision,
         name=stored.data["name"] if "name" in stored.data and "name" not in wrong else slug(path.stem),
     )
-    planned = build_plan(decide_snapshot(snapshot, request, bench, progress), Names(Store(path.parent)))
+    decided = decide_snapshot(snapshot, request, bench, progress)
+    planned = build_plan(decided, Names(Store(path.parent)), own=True)
     return Filling(stored, planned, _filled(stored, planned), mistakes, receipt)
 
 

@@ -25,12 +25,13 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
-from importer.hub.content import content_digest
+from importer.hub.content import content_digest, content_files
 from importer.hub.local import AllowedFolders
 from importer.messages import render
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
+from importer.signals.architecture import config_of
 from importer.version import __version__
 
 
@@ -95,6 +96,7 @@ class Plan(Decided):
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
             content=content_digest(self.snapshot),
+            content_files=content_files(self.snapshot, self.target.backend),
             warnings=[warning.to_json() for warning in self.warnings],
         )
 
@@ -127,18 +129,27 @@ def resolve_and_decide(
     progress("resolving")
     snapshot = resolve(parse(request.reference, request.revision), places, offline=request.offline)
     if names is not None:
-        request = request.after(names.known(snapshot, request.name))
+        request = request.after(names.known(snapshot, request.name, request.backend))
     return decide_snapshot(snapshot, request, bench, progress)
 
 
-def build_plan(decided: Decided, names: Names) -> Plan:
-    """Return the document under its name; raises UsageError for an invalid name or value."""
+def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
+    """Return the document under its name, which is another one for each backend of a model.
+
+    ``own`` plans a present document anew, for whichever backend. Raises UsageError for an invalid name or
+    value, DocumentError("other-backend") for the name of the model's document for another backend.
+    """
     from importer.engines import get
 
     request, snapshot, target, decisions = (
         decided.request, decided.snapshot, decided.target, decided.decisions,
     )  # fmt: skip
-    name = check(request.name) if request.name is not None else names.give(snapshot)
+    if request.name is None:
+        name = names.give(snapshot, target.backend)
+    else:
+        name = check(request.name)
+        if not own:
+            names.check(name, decided.model, target.backend)
     subject = DocumentSubject(
         name=name,
         reference=decided.reference,
@@ -159,7 +170,7 @@ def build_plan(decided: Decided, names: Names) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    check_document(built.data, request.preferences)
+    check_document(built.data, request.preferences, config_of(decided.snapshot))
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 
@@ -209,7 +220,7 @@ class Settled:
 
     ``plan`` has the data after the merge; ``text`` is the file's. ``old`` is the file before, ``base`` the
     importer's last data in it, ``remarks`` the importer's comments at a person's values, and ``conflicts``
-    the values that ``take`` has decided.
+    the values that ``take``, or for a single path ``keys``, has decided.
     """
 
     planned: Plan
@@ -220,6 +231,7 @@ class Settled:
     base: Mapping[str, Any] | None = None
     remarks: Mapping[KeyPath, str] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
+    keys: Mapping[str, Take] = field(default_factory=dict)
 
     @property
     def warnings(self) -> tuple[Attention, ...]:
@@ -241,17 +253,20 @@ class Settled:
         return () if self.old is None else differences(self.old.data, self.plan.built.data)
 
 
-def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled:
+def merge_plan(
+    planned: Plan, store: Store, take: Take | None = None, keys: Mapping[str, Take] = merge.NO_KEYS
+) -> Settled:
     """Merge a plan with the present file of its name; writes nothing.
 
     Raises DocumentError: "exists" for a file of another model, or one whose receipt lacks the written data;
-    "conflict" where a person and the import changed one value without a ``take``; "cannot-edit".
+    "conflict" where a person and the import changed one value without a ``take`` or a choice in ``keys``;
+    "cannot-edit".
     """
     path = store.path(planned.name)
     schema.check("document", planned.built.data, path)
     imported, old = to_text(planned.built), store.find(planned.name)
     if old is None:
-        return Settled(planned, take, planned, imported)
+        return Settled(planned, take, planned, imported, keys=keys)
     base = _base(old)
     if old.model != planned.model or (base is None and old.digest != planned.digest):
         raise DocumentError("exists", path=path)
@@ -259,14 +274,14 @@ def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled
     earlier = {} if old.receipt is None else old.receipt.remarked
     if base is None or wrote == imported:
         written = merge.Written(old.text, earlier)
-        return _settled(planned, take, old.data, written, old, base)
-    merged = Merge(base, old.data, planned.built.data, take)
-    if merged.conflicts and take is None:
-        first, count = merged.conflicts[0].reason, len(merged.conflicts)
-        raise DocumentError("conflict", path=path, count=count, first=first, conflicts=merged.conflicts)
+        return replace(_settled(planned, take, old.data, written, old, base), keys=keys)
+    merged = Merge(base, old.data, planned.built.data, take, keys)
+    if unsettled := merged.unsettled:
+        first, count = unsettled[0].reason, len(unsettled)
+        raise DocumentError("conflict", path=path, count=count, first=first, conflicts=unsettled)
     data = _derived(merged.data)
     written = merge.write(old.text, data, wrote, imported, path, earlier)
-    return _settled(planned, take, data, written, old, base, tuple(merged.conflicts))
+    return replace(_settled(planned, take, data, written, old, base, tuple(merged.conflicts)), keys=keys)
 
 
 def _settled(
@@ -311,7 +326,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
     Raises what ``merge_plan`` raises, and DocumentError: "changed" where the file is no longer the merged
     one, "exists" for a chat template that a person has changed.
     """
-    current = merge_plan(settled.planned, store, settled.take)
+    current = merge_plan(settled.planned, store, settled.take, settled.keys)
     plan, old = current.plan, current.old
     if plan.digest != settled.plan.digest:
         path = store.path(plan.name)

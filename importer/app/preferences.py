@@ -10,19 +10,25 @@ from enum import StrEnum
 from typing import Any
 
 from importer import config
-from importer.config_file import field_paths, schema
+from importer.app.setting_check import check_values
+from importer.config_file import argument_conflicts, check, field_paths, schema
+from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.diff import ABSENT, same
 from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
 from importer.errors import DocumentError, Setting, UsageError
+from importer.memory import experts
+from importer.memory.config_keys import Keys
 from importer.reasons import Reason
+from importer.signals.architecture import text_config
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
 DEVICE = "device"  # the name under which a device and its memory are unset
 FRONTEND = "frontend"  # of vLLM, likewise
 AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
+OPEN = ("engine_args", "env")  # maps with keys of the engine
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 
@@ -43,8 +49,8 @@ class PreferenceReason(StrEnum):
 def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
     """Return preferences of ``key=value`` strings; values are YAML scalars or flow collections.
 
-    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError,
-    "unknown-setting" for a key that no document has.
+    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError:
+    "unknown-setting" for a key that no document has, "bad-value" for a value that no document has there.
     """
     values: dict[str, Any] = {} if backend is None else {"backend": backend}
     for assignment in assignments:
@@ -58,7 +64,26 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
     if values.get("backend") == "auto":
         del values["backend"]
         dropped.add("backend")
-    return Preferences(_checked(values), frozenset(dropped))
+    _check_engine(values, backend)
+    checked = _checked(values)
+    check_values(checked)
+    return Preferences(checked, frozenset(dropped))
+
+
+def _check_engine(values: Mapping[str, Any], backend: str | None) -> None:
+    """Raise UsageError for arguments and variables that no version of the engine takes."""
+    found = check.of_settings(values, backend)
+    if found is None:
+        return
+    path, reason = found
+    if reason.kind not in check.UNKNOWN:
+        raise UsageError(
+            "bad-value", setting=Setting.SET, value=".".join(map(str, path)), problem=schema.at(path, reason)
+        )
+    head = ".".join(map(str, path[:-1]))
+    names = [repr(f"{head}.{name}") for name in _listed(reason.fields.get("near") or ())]
+    near = Reason(PreferenceReason.NEAR, names=names) if names else Reason(PreferenceReason.NONE_NEAR)
+    raise UsageError("unknown-setting", setting=Setting.SET, name=".".join(map(str, path)), near=near)
 
 
 def of_values(
@@ -99,7 +124,7 @@ def _settings_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"parameters.{key}", value
     for key in TOP_LEVEL:
         if key in document and key not in (*RESERVED, *DESCRIBING):
-            inner = document[key] if key == "engine_args" and isinstance(document[key], Mapping) else None
+            inner = document[key] if key in OPEN and isinstance(document[key], Mapping) else None
             named = {key: document[key]} if inner is None else {f"{key}.{k}": v for k, v in inner.items()}
             yield from ((path, v) for path, v in named.items() if path.count(".") < 2)
     for key in OPTIONS:
@@ -141,13 +166,22 @@ def _key(key: str, setting: Setting) -> str:
     known = head in TOP_LEVEL if head != "parameters" else rest[0] in PARAMETERS
     if key in OPTIONS or key in FACTS or known:
         return key
-    names = get_close_matches(rest[-1] if rest else head, [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL], 3)
+    arguments = _arguments()
+    if head in arguments:
+        return f"engine_args.{key}"
+    known_names = [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL, *arguments]
+    names = get_close_matches(rest[-1] if rest else head, known_names, 3)
     near = (
         Reason(PreferenceReason.NEAR, names=[repr(n) for n in names])
         if names
         else Reason(PreferenceReason.NONE_NEAR)
     )
     raise UsageError("unknown-setting", setting=setting, name=key, near=near)
+
+
+def _arguments() -> frozenset[str]:
+    """Return the arguments of all engines, that need no ``engine_args.`` before their names."""
+    return frozenset(name for engine in config.NAMES for name in arguments_of(engine))
 
 
 def _value(key: str, text: str) -> Any:
@@ -179,7 +213,18 @@ def settable() -> list[tuple[str, str, str]]:
     rows = [(key, "string", _PARSER) for key in OPTIONS]
     rows += [(f"parameters.{key}", *_described(inner.get(key, {}))) for key in PARAMETERS]
     rows += [(key, *_described(properties[key])) for key in TOP_LEVEL if key not in RESERVED]
+    rows += [(f"engine_args.{name}", kind, f"An argument of {who}.") for name, kind, who in _of_engines()]
     return rows + [(key, *_described(block.get(key, {}))) for key in FACTS]
+
+
+def _of_engines() -> Iterator[tuple[str, str, str]]:
+    """Yield each argument that a document may set: its name, its type, and the engines that have it."""
+    engines: dict[str, dict[str, str]] = {}
+    for engine in config.NAMES:
+        for name, argument in arguments_of(engine).items():
+            engines.setdefault(name, {})[engine] = kind_name(argument.kind)
+    for name in sorted(engines):
+        yield name, next(iter(engines[name].values())), ", ".join(engines[name])
 
 
 def _described(entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -209,8 +254,14 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
             )
 
 
-def check_document(data: Mapping[str, Any], preferences: Preferences) -> None:
-    """Raise UsageError("bad-value") for a setting that does not match the document's schema."""
+def check_document(data: Mapping[str, Any], preferences: Preferences, config: Mapping[str, Any]) -> None:
+    """Raise UsageError("bad-value") for a setting that the schema, the engine or the model's ``config`` has
+    something against.
+    """
+    known = text_config(config)
+    has_experts = experts.count(Keys.of(known)) > 0 if known else None
+    for path, reason in argument_conflicts.of_model(preferences.values, has_experts):
+        raise UsageError("bad-value", setting=Setting.SET, problem=schema.at(path, reason))
     if preferences.values:
         try:
             schema.check("document", data, "the document")

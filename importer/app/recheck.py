@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from importer.app import recheck_upstream
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, build_plan, merge_plan, resolve_and_decide
-from importer.app.recheck_causes import Side, reasons
+from importer.app.recheck_causes import RecheckReason, Side, reasons, rules_moved
+from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.config_file import field_paths
@@ -24,22 +26,10 @@ from importer.decisions.decision import PYTHON, Decision, Target
 from importer.errors import DocumentError, ImporterError, RepositoryError, UsageError
 from importer.hub.local import AllowedFolders
 from importer.messages import render
+from importer.progress import Progress, silent
 from importer.reasons import Reason
-from importer.signals.evidence import is_warning
+from importer.signals.evidence import Rule, is_warning
 from importer.version import __version__
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeCause:
-    """What is another one now: model, commit, backend, engine's version, device or importer's version."""
-
-    what: str
-    before: str | None
-    after: str | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the members for ``--json``."""
-        return {"what": self.what, "before": self.before, "after": self.after}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +45,17 @@ class Yours:
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """A decision with another value, or with the same one and a warning that was not there."""
+    """A decision with another value, or with the same one and a warning that was not there.
+
+    ``rules`` are those of the evidence that is new, different or missing.
+    """
 
     key: str
     before: Any
     after: Any
     why: tuple[Reason, ...]
     yours: Yours | None = None
+    rules: tuple[Rule, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the members for ``--json``."""
@@ -104,8 +98,19 @@ class RecheckFinding:
 
     @property
     def changed(self) -> bool:
-        """Return whether an import now would write anything else, warn of anything new, or be refused."""
-        return bool(self.decisions or self.moved or self.refused)
+        """Return whether an import now would write anything else, warn of anything new, or be refused.
+
+        Weights with other hashes are a change at the same commit, too.
+        """
+        weights = any(cause.what is CauseKind.WEIGHTS for cause in self.causes)
+        return bool(self.decisions or self.moved or self.refused or weights)
+
+    @property
+    def kinds(self) -> tuple[CauseKind, ...]:
+        """Return the kinds of its causes; a change without any comes of importer's own rules."""
+        kinds = [cause.what for cause in self.causes]
+        kinds += [CauseKind.REFUSED] if self.refused else []
+        return tuple(dict.fromkeys(kinds)) or ((CauseKind.RULES,) if self.changed else ())
 
     def to_json(self, worded: Callable[[ImporterError], Mapping[str, Any]]) -> dict[str, Any]:
         """Return the line for ``--json``; ``worded`` returns a failure's kind, message and next step."""
@@ -126,6 +131,14 @@ class RecheckFinding:
 UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
 
 
+@dataclass(frozen=True, slots=True)
+class Rechecked:
+    """A finding and the plan behind it; ``plan`` is ``None`` where an import would be refused."""
+
+    finding: RecheckFinding
+    plan: Plan | None = None
+
+
 def recheck(
     store: Store, name: str, bench: ImportSession, places: AllowedFolders, *, offline: bool = False
 ) -> RecheckFinding:
@@ -133,6 +146,19 @@ def recheck(
 
     Raises DocumentError for what cannot be read, HubError and UsageError for what cannot be reached.
     """
+    return recheck_plan(store, name, bench, places, offline=offline).finding
+
+
+def recheck_plan(
+    store: Store,
+    name: str,
+    bench: ImportSession,
+    places: AllowedFolders,
+    progress: Progress = silent,
+    *,
+    offline: bool = False,
+) -> Rechecked:
+    """Return the same finding with the plan that it compares; raises what ``recheck`` raises."""
     stored = store.load(name)
     receipt = stored.need_receipt()
     wrote = receipt.wrote
@@ -140,12 +166,15 @@ def recheck(
         raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
     try:
         request = ImportRequest.from_json(receipt.request, offline=offline).after(stored)
-        planned = _plan(request, receipt, store, bench, places)
+        planned = _plan(request, receipt, store, bench, places, progress)
         conflicts = _conflicts(planned, store)
     except (RepositoryError, UsageError) as error:
         if error.kind == "no-such-directory":
             raise
-        return RecheckFinding(stored.name, stored.model, receipt.request, refused=error)
+        causes = recheck_upstream.of_refusal(error)
+        return Rechecked(
+            RecheckFinding(stored.name, stored.model, receipt.request, causes=causes, refused=error)
+        )
     edits = differences(wrote, stored.data)
     altered = tuple(_altered(stored, receipt, planned, edits))
     paths = [_place(a.key) for a in altered]
@@ -154,17 +183,20 @@ def recheck(
         for change in differences(wrote, planned.built.data)
         if not any(_touch(change.path, path) for path in paths)
     )
-    causes = tuple(_causes(receipt, planned))
-    return RecheckFinding(stored.name, stored.model, receipt.request, causes, altered, moved, conflicts)
+    causes = (*_causes(receipt, planned, offline=offline), *_of_decisions(altered))
+    found = RecheckFinding(stored.name, stored.model, receipt.request, causes, altered, moved, conflicts)
+    return Rechecked(found, planned)
 
 
 def _plan(
-    request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders
-) -> Plan:
+    request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders,
+    progress: Progress,
+) -> Plan:  # fmt: skip
     """Plan under the document's own name; a directory is resolved as the receipt has it."""
     request_here = request if receipt.directory is None else replace(request, reference=receipt.directory)
-    decided = resolve_and_decide(request_here, bench, places)
-    return build_plan(replace(decided, request=replace(request, name=receipt.name)), Names(store))
+    decided = resolve_and_decide(request_here, bench, places, progress)
+    named = replace(decided, request=replace(request, name=receipt.name))
+    return build_plan(named, Names(store), own=True)
 
 
 def _conflicts(planned: Plan, store: Store) -> tuple[Conflict, ...]:
@@ -176,22 +208,34 @@ def _conflicts(planned: Plan, store: Store) -> tuple[Conflict, ...]:
     return ()
 
 
-def _causes(receipt: Receipt, planned: Plan) -> Iterator[ChangeCause]:
+def _causes(receipt: Receipt, planned: Plan, *, offline: bool) -> Iterator[ChangeCause]:
     engine, target = receipt.engine, planned.target
+    if receipt.model_id != planned.snapshot.model_id:
+        yield ChangeCause(CauseKind.MODEL, receipt.model_id, planned.snapshot.model_id)
+    yield from recheck_upstream.upstream(receipt, planned.snapshot, offline=offline)
     pairs = {
-        "model": (receipt.model_id, planned.snapshot.model_id),
-        "commit": (receipt.revision, planned.snapshot.revision),
-        "backend": (engine["name"], target.backend),
-        "engine": (
+        CauseKind.BACKEND: (engine["name"], target.backend),
+        CauseKind.ENGINE: (
             _version(engine.get("version"), engine.get("frontend")),
             _version(target.version, target.frontend),
         ),
-        "device": (_device(receipt.fit), _device(planned.fit.to_json())),
-        "importer": (receipt.importer, __version__),
+        CauseKind.DEVICE: (_device(receipt.fit), _device(planned.fit.to_json())),
+        CauseKind.IMPORTER: (receipt.importer, __version__),
     }
     for what, (before, after) in pairs.items():
         if before != after:
             yield ChangeCause(what, before, after)
+
+
+def _of_decisions(altered: tuple[Altered, ...]) -> Iterator[ChangeCause]:
+    """Yield parsers that the engine's version lacks, and tables with other rows."""
+    for one in altered:
+        if any(why.kind is RecheckReason.NO_SUCH_PARSER for why in one.why):
+            after = None if one.after is None else str(one.after)
+            yield ChangeCause(CauseKind.PARSERS, str(one.before), after, keys=[one.key])
+    table = recheck_upstream.tables({one.key: one.rules for one in altered})
+    if table is not None:
+        yield table
 
 
 def _version(version: str | None, frontend: str | None) -> str | None:
@@ -228,7 +272,9 @@ def _altered(
         else:
             why = reasons(key, old, new, _why(planned.decisions.get(key)))
         if why:
-            yield Altered(key, old.value, new.value, why, _yours(stored, _place(key), edits))
+            yield Altered(
+                key, old.value, new.value, why, _yours(stored, _place(key), edits), rules_moved(old, new)
+            )
 
 
 def _why(decision: Decision | None) -> tuple[Reason, ...]:

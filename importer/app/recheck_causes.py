@@ -17,6 +17,7 @@ from importer.reasons import Reason
 from importer.signals.evidence import Rule
 
 Facts = Sequence[Mapping[str, Any]]  # evidence as it stands in receipts
+RULES = frozenset(str(rule) for rule in Rule)  # an older receipt may have others
 UNPROVED = (
     ProofReason.NOT_PROVED, Unavailable.NOTHING_RENDERED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_INSTALLED,
 )  # fmt: skip
@@ -107,6 +108,12 @@ def _facts(old: Side, new: Side) -> Iterator[Reason]:
             yield Reason(RecheckReason.CHANGED, source=fact["source"], now=now, then=then)
     for fact in missing:
         yield Reason(RecheckReason.GONE, says=fact["message"])
+
+
+def rules_moved(old: Side, new: Side) -> tuple[Rule, ...]:
+    """Return the rules of the evidence that is new, different or missing."""
+    facts = (*_unmatched(new.facts, old.facts), *_unmatched(old.facts, new.facts))
+    return tuple(dict.fromkeys(Rule(fact["rule"]) for fact in facts if fact["rule"] in RULES))
 
 
 def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:

@@ -70,7 +70,9 @@ def weights_of(
         raise EngineError("weights-not-local", repo=snapshot.model_id, size=amount)
     return fetch_weights(
         snapshot,
-        lambda done, total: progress(Step(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB", done, total)),
+        lambda done, total: progress(
+            Step(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB", done, total, "bytes")
+        ),
     )
 
 

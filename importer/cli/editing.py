@@ -16,10 +16,14 @@ from typing import NamedTuple
 
 from importer import launcher
 from importer.cli import show
+from importer.cli.importing import user
+from importer.config import now
 from importer.config_file import schema
 from importer.config_file.build import SCHEMA_FILE
+from importer.config_file.edit_comments import renewed
+from importer.config_file.effective import Editor
 from importer.config_file.schema import problems
-from importer.config_file.store import Store, write_all
+from importer.config_file.store import Store, load, write_all
 from importer.errors import DocumentError, UsageError
 
 FALLBACK = "vi"
@@ -146,12 +150,21 @@ def _replace(store: Store, path: Path, before: str, text: str) -> None:
     """Write the edited text; where another process wrote meanwhile, keep it in a file beside."""
     with store.locked():
         if _read(path) == before:
-            write_all({path: text})
+            write_all({path: _commented(path, text)})
             return
     descriptor, name = tempfile.mkstemp(prefix=f"{path.stem}-", suffix=path.suffix)
     os.close(descriptor)
     _write(Path(name), text)
     raise DocumentError("edited", path=path, copy=name)
+
+
+def _commented(path: Path, text: str) -> str:
+    """Return the edited text with the person's name in the comments of importer at changed values."""
+    try:
+        stored = load(path)
+    except DocumentError:  # the text before the edit was no document: it has no comments of importer
+        return text
+    return renewed(stored, text, Editor(user(), now()))
 
 
 def _read(path: Path) -> str:

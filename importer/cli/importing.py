@@ -36,8 +36,12 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         get(arguments.validate)  # an unknown engine is an error before anything is done
     ahead.load()
     with show.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
-        planned = plan(request, Names(store), bench, ANYWHERE, progress)
+        planned = plan(request, names := Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
+    first = names.first(planned.snapshot, planned.name)
+    if first is not None and request.name is None:
+        show.note(messages.VARIANT.format(first=first.name, has=first.backend,
+                                          name=planned.name, backend=planned.target.backend))  # fmt: skip
     settled = _settled(arguments, planned, store)
     planned = settled.plan
     for warning in settled.warnings:

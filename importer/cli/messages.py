@@ -142,6 +142,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "probes-failed": "See {receipt}, or run 'importer show {name}'.",
     "no-such-key": "See 'importer api-keys list'.",
     "bad-setting": "See 'importer serve --help'; --show-config tells where each value comes from.",
+    "other-backend": "Leave --name out, so that the document for {backend} has its own name, or choose another.",
     "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
     "newer-gallery": "Update the importer, or go back to the copy that was made before.",
     "not-listening": "Choose another --host or --port.",
@@ -150,12 +151,18 @@ HINTS: Mapping[str, Text] = STEPS | {
 }  # fmt: skip
 # Kinds that are met over HTTP alone.
 ELSEWHERE = frozenset({
+    "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
+    "bad-webhook", "not-deleted",
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
-    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn", "other-backend",
+    "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
+    "unknown-parameter", "too-many-connections",
 })  # fmt: skip
+
+
+VARIANT = "{first} is the document for {has} and stays as it is; the one for {backend} is {name}."
 
 
 def renamed(old: str, new: str) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.app.recheck import Altered, ChangeCause, RecheckFinding, Yours
+from importer.app.recheck import Altered, RecheckFinding, Yours
 from importer.app.recheck import recheck as plan_again
+from importer.app.recheck_upstream import ChangeCause
 from importer.app.session import ImportSession
 from importer.cli import crew, messages, show
 from importer.cli.options import FOLDER
@@ -29,6 +30,7 @@ FOLLOWING = {
     "backend": (("importer", "engine", "name"),),
     "model": (("importer", "model_id"), ("parameters", "model"), ("description",)),
 }
+SHOWN = 6  # files of a cause in one line
 REMEMBERED = (
     "reference",
     "preferences",
@@ -101,7 +103,8 @@ def _headline(finding: RecheckFinding) -> str:
 def _lines(finding: RecheckFinding) -> Iterator[str]:
     if finding.refused is not None:
         yield messages.line(finding.refused)
-    yield from map(_cause, finding.causes)
+    for cause in finding.causes:
+        yield from _cause(cause)
     for altered in finding.decisions:
         yield f"{altered.key}: {_change(altered)}"
         yield from (f"    {messages.text(why)}" for why in altered.why)
@@ -115,8 +118,16 @@ def _lines(finding: RecheckFinding) -> Iterator[str]:
         yield f"conflict: {render(conflict.reason)}; --on-conflict mine or --on-conflict theirs decides it"
 
 
-def _cause(cause: ChangeCause) -> str:
-    return f"{cause.what}: {cause.before or 'none'} → {cause.after or 'none'}"
+def _cause(cause: ChangeCause) -> Iterator[str]:
+    """Yield the cause, and the first files that it names."""
+    if cause.before or cause.after:
+        yield f"{cause.what}: {cause.before or 'none'} → {cause.after or 'none'}"
+    else:
+        yield f"{cause.what}: {', '.join(cause.keys or ())}"
+    if cause.files:
+        more = len(cause.files) - SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        yield f"    files: {', '.join(cause.files[:SHOWN])}{rest}"
 
 
 def _change(altered: Altered) -> str:

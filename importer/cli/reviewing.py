@@ -12,10 +12,14 @@ from typing import Any, Literal
 from importer.cli import editing, messages, show
 from importer.cli.importing import user
 from importer.config import now
+from importer.config_file.effective import effective
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import page, record_review
 from importer.config_file.store import Store, StoredDocument
+from importer.engines.sampling_defaults import sampling_defaults
 from importer.errors import DocumentError, UsageError
+from importer.exports.base import loss_json
+from importer.exports.localai import losses
 
 QUESTION = "Accept, edit, evidence, reject or quit? [a/e/v/r/q] "
 CHOICES = {"a": "accept", "e": "edit", "v": "evidence", "r": "reject", "q": "quit"}
@@ -42,9 +46,9 @@ def review(arguments: argparse.Namespace) -> None:
         _Interview(store, name, arguments.explain).run()
         return
     if arguments.json:
-        show.json_line(show.json_text(page(stored)))
+        show.json_line(show.json_text(_page(stored)))
     elif state is None:
-        _show(page(stored))
+        _show(_page(stored))
         show.note("No terminal, so nothing was asked: --approve and --reject NOTE say it.")
     if arguments.explain:
         _evidence(stored)
@@ -115,7 +119,7 @@ class _Interview:
                 raise
             show.note(messages.line(error))
             return None
-        _show(page(stored))
+        _show(_page(stored))
         return stored
 
     def _accept(self, note: str) -> bool:
@@ -165,15 +169,27 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
     return stored
 
 
+def _page(stored: StoredDocument) -> dict[str, Any]:
+    """Return everything that a reviewer is shown, effective values and losses of an entry included."""
+    found = losses(stored.data, stored.receipt)
+    values = [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
+    return {
+        **page(stored),
+        "values": values,
+        "losses": None if found is None else [loss_json(loss) for loss in found],
+    }
+
+
 def _show(view: Mapping[str, Any]) -> None:
     """Print the document for a review: decisions first, then what requires attention, the states last."""
     revision = f" at {view['revision']}" if view["revision"] else ""
     show.line(show.plain(f"{view['model']}{revision} → {view['path']}"))
-    show.console().print(show.decisions(view["decisions"]))
+    show.console().print(show.decisions(view["decisions"], view["values"]))
     lines = [f"fit: {view['fit']['message']}"] if view["fit"] else []
     lines += [f"proof: {text}" for text in view["proof"]]
     lines += [f"warning: {text}" for text in view["warnings"]]
     lines += [f"unknown: {name}: {reason}" for name, reason in view["unknown"].items()]
+    lines += [f"LocalAI, {loss['effect']}: {loss['message']}" for loss in view["losses"] or ()]
     if view["edited"]:
         lines += ["Edited since it was imported:", *_changes(view["edited"])]
     lines += _approval(view)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+EDITED = "edited"  # the status of a value that a person wrote over the import's
 PLAIN_WIDTH = 140  # columns where there is no terminal to ask
 PATIENCE = 1.0  # seconds before progress is worth showing
 plain = spelled
@@ -75,19 +76,45 @@ def json_lines(items: Iterable[object]) -> None:
         json_line(json_text(item))
 
 
-def decisions(chosen: Mapping[str, Any]) -> Table:
-    """Return a table of decisions: key, value, status, reasons; ``chosen`` in its JSON form."""
+def decisions(chosen: Mapping[str, Any], values: Sequence[Mapping[str, Any]] = ()) -> Table:
+    """Return a table of decisions: key, value, status, reasons; ``chosen`` in its JSON form.
+
+    ``values`` are the effective values of a document: an edited one stands in place of the decision's.
+    """
+    edited = {one["key"]: one for one in values if one["status"] == EDITED}
     rows = [
-        (
-            key,
-            value(d["value"]),
-            d["status"],
-            "\n".join(d["why"]),
-            "\n".join(f"{value(o['value'])} ({o['source']}): {o['why']}" for o in d["overruled"]),
-        )
-        for key, d in chosen.items()
-    ]
+        (key, effective_value(one), EDITED, one["source"], "")
+        for key, one in edited.items() if key not in chosen
+    ]  # fmt: skip
+    for key, d in chosen.items():
+        now = edited.get(key)
+        why = d["why"] if now is None else [f"{now['source']}; imported: {value(d['value'])}", *d["why"]]
+        over = (f"{value(o['value'])} ({o['source']}): {o['why']}" for o in d["overruled"])
+        own, status = (value(d["value"]), d["status"]) if now is None else (effective_value(now), EDITED)
+        rows.append((key, own, status, "\n".join(why), "\n".join(over)))
     return table(("decision", "value", "status", "why", "overruled"), rows)
+
+
+def effective_value(one: Mapping[str, Any], side: str = "value") -> str:
+    """Return a value of an effective value's JSON form in a cell; ``absent`` where there is none."""
+    return value(one[side]) if side in one else "absent"
+
+
+def effective(values: Sequence[Mapping[str, Any]]) -> Table:
+    """Return a table of effective values: the present one, its source, and what else was offered."""
+    rows = [
+        (one["key"], effective_value(one), one["status"], one["source"], "\n".join(_offers(one)))
+        for one in values
+    ]
+    return table(("key", "value", "status", "source", "offered"), rows, "effective values")
+
+
+def _offers(one: Mapping[str, Any]) -> Iterator[str]:
+    """Yield ``vendor: 0.6 (generation_config.json)`` for each offer."""
+    for offerer in ("vendor", "table", "engine_default"):
+        if offerer in one:
+            offer = one[offerer]
+            yield f"{offerer.replace('_', ' ')}: {value(offer['value'])} ({offer['source']})"
 
 
 def fit(record: Mapping[str, Any]) -> Table:

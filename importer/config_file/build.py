@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +23,13 @@ from importer.messages import Text, render, rendered
 from importer.messages.comments import HEADS, short
 from importer.reasons import key_of
 from importer.signals.evidence import Severity
+from importer.signals.tasks import TASKS
 from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
 USER = "set by user"
+NAME = 36  # characters of a person's name in a comment
+EDIT = re.compile(r"edited (?P<who>in this file|by .{1,37}, \d{4}-\d\d-\d\d)(; imported: .*)?")
 
 
 def source(decision: Decision) -> str:
@@ -52,10 +56,27 @@ def heads(warnings: Iterable[Attention]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def edited(imported: str | None) -> str:
+def edited(imported: str | None, who: str = "in this file") -> str:
     """Return the comment at a value that a person wrote, with what the import has where that is short."""
-    text = "edited in this file" if imported is None else f"edited in this file; imported: {imported}"
-    return text if len(text) <= LONGEST else edited(None)
+    text = f"edited {who}" if imported is None else f"edited {who}; imported: {imported}"
+    return text if len(text) <= LONGEST or imported is None else edited(None, who)
+
+
+def edited_by(by: str, at: str, imported: str | None = None) -> str:
+    """Return the same with the person's name and the day of the edit; ``at`` is its time."""
+    name = one_line(by)
+    return edited(imported, f"by {name if len(name) <= NAME else name[:NAME] + '…'}, {at[:10]}")
+
+
+def is_edit(comment: str) -> bool:
+    """Return whether a comment is one of ``edited`` or ``edited_by``."""
+    return EDIT.fullmatch(comment) is not None
+
+
+def still_edited(comment: str | None, imported: str | None) -> str:
+    """Return the comment at a value that stays a person's, with the name in the present one."""
+    found = None if comment is None else EDIT.fullmatch(comment)
+    return edited(imported) if found is None else edited(imported, found["who"])
 
 
 def _short(decision: Decision) -> str | None:
@@ -113,7 +134,15 @@ def warnings(decision: Mapping[str, Any]) -> Iterator[str]:
 
 
 SCHEMA = 1
-USECASES = {"base": ["completion"]}
+# LocalAI's names of what a model is for, by its kind; all others chat.
+USECASES = {
+    "base": ["completion"],
+    "embedding": ["embeddings"],
+    "reranker": ["rerank"],
+    "classifier": ["score"],
+    "reward": ["score"],
+    "transcription": ["transcript"],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +184,9 @@ def build(
         "parameters": {"model": subject.model},
     }
     comments: dict[tuple[str | int, ...], str] = {}
-    if kind != "base":
+    if kind == "embedding":
+        data["embeddings"] = True  # LocalAI serves vectors of a model with this key alone
+    if kind not in USECASES:
         data["template"] = {"use_tokenizer_template": True}
     entries: list[str] = []
     for key in OPTIONS:
@@ -189,6 +220,8 @@ def _usecases(decisions: Decisions) -> list[str]:
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     takes = decisions["modalities"].value if "modalities" in decisions else None
     found = [*USECASES.get(str(kind), ["chat"])]
+    if kind in TASKS:
+        return found
     for usecase, needs in (("vision", {"image", "video"}), ("multimodal", {"audio"})):
         if needs & {*(takes or ())}:
             found.append(usecase)

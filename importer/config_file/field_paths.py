@@ -15,6 +15,7 @@ OPTIONS = ("tool_parser", "reasoning_parser")
 # Decisions about the model that only our own block records.
 FACTS = (
     "kind", "family", "quantization", "quantization_scheme", "modalities", "end_tokens", "sampling_modes",
+    "outputs",
 )  # fmt: skip
 
 # Decisions that only the receipt records.
@@ -29,7 +30,7 @@ UNWRITTEN = (
 TOP_LEVEL = (
     "name", "description", "backend", "known_usecases", "parameters", "template", "options", "context_size",
     "max_model_len", "dtype", "quantization", "load_format", "gpu_memory_utilization", "trust_remote_code",
-    "enforce_eager", "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt", "engine_args",
+    "enforce_eager", "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt", "engine_args", "env",
     "chat_template_kwargs", "stopwords", "system_prompt", "reasoning", "reasoning_effort", "function",
     "artifacts", "draft_model", "n_draft", "lora_adapter", "type", "mmproj", "embeddings", "threads", "f16",
     "importer",

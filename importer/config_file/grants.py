@@ -1,4 +1,4 @@
-"""Grants of a document to an engine, beyond a model of the Hub: code, folders of this disk, hosts."""
+"""Grants of a document to an engine, beyond a model of the Hub: code, folders, hosts, second models."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
 CODE = "trust_remote_code"
+SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
 HOSTS = "hostfile"  # of ``engine_args``: mlx.launch starts processes on the hosts that it lists
 
 
@@ -19,6 +20,7 @@ class GrantReason(StrEnum):
     CODE = "code"
     FOLDER = "folder"
     HOSTS = "hosts"
+    DRAFTER = "drafter"
 
 
 class Grant(NamedTuple):
@@ -35,12 +37,12 @@ class Grant(NamedTuple):
 
 def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model or commit is another grant."""
-    return frozenset((*_code(data), *_folders(data)))
+    return frozenset((*_code(data), *_folders(data), *_drafters(data)))
 
 
 def set_values(values: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what values grant that are to be set by their dotted paths."""
-    return frozenset(_code(values))
+    return frozenset((*_code(values), *_drafters(values)))
 
 
 def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
@@ -49,6 +51,23 @@ def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
             yield Grant(GrantReason.CODE, _subject(data))
         elif key == HOSTS:
             yield Grant(GrantReason.HOSTS, str(value))
+
+
+def _drafters(data: Mapping[str, Any]) -> Iterator[Grant]:
+    """Yield second models that draft, with their commits: under ``speculative_config`` at any place."""
+    for key, value in data.items():
+        last = str(key).rpartition(".")[2]
+        if isinstance(value, Mapping):
+            if last == SPECULATION and value.get("model") is not None:
+                named = (str(value[k]) for k in ("model", "revision") if value.get(k) is not None)
+                yield Grant(_kind_of(str(value["model"])), ", ".join(named))
+            yield from _drafters(value)
+        elif str(key).endswith(f"{SPECULATION}.model") and value is not None:
+            yield Grant(_kind_of(str(value)), str(value))
+
+
+def _kind_of(model: str) -> GrantReason:
+    return GrantReason.FOLDER if is_directory(model) else GrantReason.DRAFTER
 
 
 def _subject(data: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from importer.reasons import Reason
 
 Take = Literal["mine", "theirs"]
 TAKES: tuple[Take, ...] = ("mine", "theirs")
+NO_KEYS: Mapping[str, Take] = {}
 # Values that follow from others: edits of them do not count, and the importer derives them again.
 DERIVED: tuple[KeyPath, ...] = (("importer", "client_sampling"),)
 BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
@@ -63,7 +64,8 @@ def of_conflicts(conflicts: Iterable[Conflict]) -> tuple[Attention, ...]:
 class Merge:
     """The data of three sides: ``base``, ``edited`` (take "mine") and ``imported`` (take "theirs").
 
-    At ``conflicts`` the ``data`` hold the edited values, unless ``take`` is "theirs".
+    At ``conflicts`` the ``data`` hold the edited values, unless the choice is "theirs": that of ``keys`` for
+    the path, else ``take``. ``unsettled`` are the conflicts without a choice.
     """
 
     def __init__(
@@ -72,8 +74,9 @@ class Merge:
         edited: Mapping[str, Any],
         imported: Mapping[str, Any],
         take: Take | None = None,
+        keys: Mapping[str, Take] = NO_KEYS,
     ) -> None:
-        self._take = take
+        self._take, self._keys = take, keys
         self.conflicts: list[Conflict] = []
         self.data = self._maps((), base, edited, imported)
 
@@ -85,13 +88,21 @@ class Merge:
         sides = _as_maps(path, base, edited, imported)
         if sides is None:
             self.conflicts.append(Conflict(path, base, edited, imported))
-            return imported if self._take == "theirs" else edited
+            return imported if self._choice(path) == "theirs" else edited
         merged = self._maps(path, *sides)
         if not merged and ABSENT in (edited, imported):
             return ABSENT
         if isinstance(edited, Mapping) or isinstance(imported, Mapping):
             return merged
         return _entries(merged, edited, imported) if path == (field_paths.KEY,) else list(merged.values())
+
+    @property
+    def unsettled(self) -> list[Conflict]:
+        """Return the conflicts that nothing decides."""
+        return [one for one in self.conflicts if self._choice(one.path) is None]
+
+    def _choice(self, path: KeyPath) -> Take | None:
+        return self._keys.get(dotted(path), self._take)
 
     def _maps(
         self, path: KeyPath, base: Mapping[str, Any], edited: Mapping[str, Any], imported: Mapping[str, Any]
@@ -186,14 +197,15 @@ def write(
     base_remarks, old_remarks, new_remarks = (
         {} if text is None else remarks(text) for text in (base, edited, imported)
     )
-    values, planned = dict(_labelled(data)), dict(_labelled(read(imported, path)))
+    values, planned = dict(labelled(data)), dict(labelled(read(imported, path)))
     notes: dict[KeyPath, str | None] = {}
     own: dict[KeyPath, str] = {}
     for place in {**old_remarks, **new_remarks}:
         old, new = old_remarks.get(place), new_remarks.get(place)
         if old is None and place in base_remarks:
             continue  # the person took it away
-        if old is None or old in (base_remarks.get(place), new, earlier.get(place)):
+        ours = old in (base_remarks.get(place), new, earlier.get(place))
+        if old is None or ours or build.is_edit(old):
             note = _note(place, old, new, values, planned)
             if note is not None and note != new:
                 own[place] = note
@@ -226,7 +238,7 @@ def _note(
     imported = planned.get(place, ABSENT)
     if same(values[place], imported):
         return new
-    return None if old is None else build.edited(None if imported is ABSENT else shown(imported))
+    return None if old is None else build.still_edited(old, None if imported is ABSENT else shown(imported))
 
 
 def remarks(text: str) -> dict[KeyPath, str]:
@@ -234,7 +246,7 @@ def remarks(text: str) -> dict[KeyPath, str]:
     return {path: comment.text.lstrip("#").strip() for path, comment in Layout(text).remarks().items()}
 
 
-def _labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+def labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield every value with its path; entries of lists under their labels, as comments are found."""
     yield path, data
     entries: Iterable[tuple[KeyPath, Any]] = ()
@@ -243,4 +255,4 @@ def _labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     elif isinstance(data, list):
         entries = zip(labels(path, data), data, strict=True)
     for step, value in entries:
-        yield from _labelled(value, (*path, *step))
+        yield from labelled(value, (*path, *step))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from itertools import count
 
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
@@ -58,32 +59,67 @@ def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str
 
 
 class Names:
-    """Allocates names; an allocated name stays with its model, written or not. Not for several threads."""
+    """Allocates names: one document for each model and backend. Not for several threads.
+
+    The first document has the model's name, another backend's ends with the backend. An allocated name stays
+    with its model, written or not. ``backend`` is ``None`` where a request leaves it open.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._models: dict[str, str] = {}
 
-    def give(self, snapshot: Snapshot) -> str:
-        """Return the model's name: the one it has in the folder, else one that is free."""
-        model = snapshot.model_id or str(snapshot.directory)
-        folder = snapshot.directory.resolve().name if snapshot.directory else "model"
-        name = choose(snapshot.model_id, folder, lambda name: self._taken(name, model))
+    def give(self, snapshot: Snapshot, backend: str | None = None) -> str:
+        """Return the name of the model's document for the backend: the present one, else one that is free."""
+        model = _model(snapshot)
+        base = choose(snapshot.model_id, _folder(snapshot), lambda name: self._taken(name, model))
+        name = base if backend is None else self._variant(base, model, backend)
         self.keep(name, model)
         return name
 
-    def known(self, snapshot: Snapshot, name: str | None = None) -> StoredDocument | None:
-        """Return the model's document in the folder, under ``name`` or its own; allocates no name. For
+    def known(
+        self, snapshot: Snapshot, name: str | None = None, backend: str | None = None
+    ) -> StoredDocument | None:
+        """Return the model's document for the backend, under ``name`` or its own; allocates no name. For
         any thread.
+
+        Raises DocumentError("other-backend") where ``name`` is the model's document for another backend.
         """
-        model = snapshot.model_id or str(snapshot.directory)
-        folder = snapshot.directory.resolve().name if snapshot.directory else "model"
-        name = name or choose(snapshot.model_id, folder, lambda name: self._foreign(name, model))
+        model = _model(snapshot)
+        if name is None:
+            name = choose(snapshot.model_id, _folder(snapshot), lambda name: self._foreign(name, model))
+            name = name if backend is None else self._variant(name, model, backend)
+        elif backend is not None:
+            self.check(name, model, backend)
         return None if self._foreign(name, model) else self._store.find(name)
+
+    def check(self, name: str, model: str, backend: str) -> None:
+        """Raise DocumentError("other-backend") where ``name`` is the model's document for another backend."""
+        stored = None if self._foreign(name, model) else self._store.find(name)
+        if stored is not None and stored.backend != backend:
+            raise DocumentError("other-backend", name=name, has=stored.backend, backend=backend)
+
+    def first(self, snapshot: Snapshot, name: str) -> StoredDocument | None:
+        """Return the model's document under its own name, where ``name`` is that of another backend's."""
+        stored = self.known(snapshot)
+        return None if stored is None or stored.name == name else stored
 
     def keep(self, name: str, model: str) -> None:
         """Remember that ``name`` is ``model``'s."""
         self._models[name] = model
+
+    def _variant(self, base: str, model: str, backend: str) -> str:
+        """Return the name with this backend's document, else the first that no other document has."""
+        free = None
+        for name in variant_names(base, backend):
+            stored = None if self._foreign(name, model) else self._store.find(name)
+            if stored is not None and stored.backend == backend:
+                return name
+            if stored is None and not self._taken(name, model):
+                free = free or name
+                if name != base:
+                    break
+        return free or base
 
     def _taken(self, name: str, model: str) -> bool:
         return self._models[name] != model if name in self._models else self._foreign(name, model)
@@ -97,3 +133,20 @@ class Names:
                 raise
             return True  # a broken file of another document
         return stored is not None and stored.model != model
+
+
+def variant_names(base: str, backend: str) -> Iterator[str]:
+    """Yield the model's name, then that with the backend, then numbered ones, without an end."""
+    yield base
+    ending = f"-{slug(backend)}"
+    long = base[: LONGEST - len(ending)].rstrip("-.") + ending
+    yield long
+    yield from (f"{long}-{number}" for number in count(2))
+
+
+def _model(snapshot: Snapshot) -> str:
+    return snapshot.model_id or str(snapshot.directory)
+
+
+def _folder(snapshot: Snapshot) -> str:
+    return snapshot.directory.resolve().name if snapshot.directory else "model"

@@ -44,6 +44,7 @@ class Receipt:
     ``fit``         the device, what the model takes of its memory, and what was chosen for it.
     ``files``       the files that engines read beside the weights, by name their hashes.
     ``content``     the digest of the files that engines read, or ``None`` where a hash is unknown.
+    ``content_files``  path and hash of these files, for an engine that LocalAI can give no commit.
     ``remarks``     our comments at a person's values in the file, by path.
     ``warnings``    what needs attention: kind, key, reason, message; ``None`` in older receipts.
     """
@@ -74,6 +75,7 @@ class Receipt:
     remarks: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[Mapping[str, Any]] | None = None
     content: str | None = None
+    content_files: Mapping[str, str] | None = None
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:

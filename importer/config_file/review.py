@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from importer.config_file import build, schema
+from importer.config_file import build
 from importer.config_file.diff import ABSENT, Change, differences, dotted
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.schema import problems
@@ -21,7 +21,6 @@ from importer.signals.evidence import Rule
 class ReviewReason(StrEnum):
     """What requires a reviewer's attention."""
 
-    UNKNOWN_KEY = "unknown-key"
     READS_LESS = "reads-less"
     STALE = "stale"
     PROBE = "probe"
@@ -66,6 +65,18 @@ def state_of(store: Store, name: str) -> dict[str, Any]:
         return {"name": name, **unread, "review": "invalid", "validation": "never"}
 
 
+def together(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with those of one model one below the other, each with the names of its ``variants``."""
+    models: dict[str, list[str]] = {}
+    for row in rows:
+        models.setdefault(str(row["model"] or row["name"]), []).append(row["name"])
+    by_name = {row["name"]: row for row in rows}
+    return [
+        {**by_name[name], "variants": [other for other in group if other != name]}
+        for group in models.values() for name in group
+    ]  # fmt: skip
+
+
 def page(stored: StoredDocument) -> dict[str, Any]:
     """Return everything that a reviewer is shown, evidence aside. Raises DocumentError("no-receipt")."""
     receipt = stored.need_receipt()
@@ -103,8 +114,6 @@ def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
         yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
     for key, decision in receipt.decisions.items() if receipt.warnings is None else ():
         yield from (f"{key}: {text}" for text in build.warnings(decision))
-    for key in schema.strangers(stored.data):
-        yield render(Reason(ReviewReason.UNKNOWN_KEY, key=key))
     block = stored.data.get("importer")
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from itertools import takewhile
 from typing import Any
 
+from importer.config_file import check as engine_check
 from importer.config_file.diff import KeyPath
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError
@@ -58,10 +57,7 @@ class SchemaFault:
 
 
 def faults(name: str, data: object) -> Iterator[SchemaFault]:
-    """Yield everything that the schema has against ``data``; each unknown key by itself.
-
-    A key at the top of a document is LocalAI's business where it is no slip of one that is known here.
-    """
+    """Yield everything that the schema has against ``data``; each unknown key by itself, with near names."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -70,13 +66,15 @@ def faults(name: str, data: object) -> Iterator[SchemaFault]:
         path = tuple(error.absolute_path)
         if error.validator == "additionalProperties" and error.validator_value is False:
             known = list(error.schema.get("properties", {}))
-            odd = [k for k in error.instance if k not in known and (path or name != "document" or _slip(k))]
-            yield from (SchemaFault((*path, k), _unknown(k, known)) for k in odd)
+            odd = [key for key in error.instance if key not in known]
+            yield from (SchemaFault((*path, key), _unknown(key, known)) for key in odd)
         else:
             yield SchemaFault(path, _short(error.message))
+    if name == "document" and isinstance(data, Mapping):
+        yield from (SchemaFault(path, reason) for path, reason in engine_check.faults(data))
 
 
-def check(name: str, data: object, path: object) -> None:
+def check(name: str, data: Any, path: object) -> None:
     """Validate ``data``; raises DocumentError("invalid") naming the key."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
@@ -86,6 +84,9 @@ def check(name: str, data: object, path: object) -> None:
         raise DocumentError(
             "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
         )
+    found = next(engine_check.faults(data), None) if name == "document" else None
+    if found is not None:
+        raise DocumentError("invalid", path=path, problem=at(*found))
 
 
 def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:
@@ -93,55 +94,6 @@ def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:
     if not path:
         return Reason(SchemaReason.AT_TOP, problem=problem)
     return Reason(SchemaReason.AT, where=".".join(map(str, path)), problem=problem)
-
-
-def strangers(document: Mapping[str, Any]) -> list[str]:
-    """Return unknown keys at the top of a document that are no slips; they are kept and reported."""
-    known = load("document")["properties"]
-    return [key for key in document if key not in known and not _slip(key)]
-
-
-def _slip(key: str) -> bool:
-    """Return whether an unknown key is a known one with one wrong letter, or belongs under ``parameters``."""
-    inner, known, longest = _known()
-    if key in inner:
-        return True
-    near = {name for form in _shortened(key) for name in known.get(form, ())} if len(key) <= longest else ()
-    return any(_one_letter(key, name) for name in near)
-
-
-@cache
-def _known() -> tuple[AbstractSet[str], Mapping[str, Sequence[str]], int]:
-    """Return names under ``parameters``; all names by each of their shortened forms; how long a slip can
-    be.
-    """
-    properties = load("document")["properties"]
-    inner = properties["parameters"]["properties"]
-    forms: dict[str, list[str]] = {}
-    for name in (*properties, *inner):
-        for form in _shortened(name):
-            forms.setdefault(form, []).append(name)
-    return frozenset(inner), forms, max(map(len, (*properties, *inner))) + 1
-
-
-def _shortened(word: str) -> AbstractSet[str]:
-    """Return the word and the word without each of its letters: words one slip apart share one of these."""
-    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
-
-
-def _one_letter(key: str, name: str) -> bool:
-    """Return whether one letter is wrong, missing or too many, or two beside each other are swapped."""
-    if abs(len(key) - len(name)) > 1:
-        return False
-    start = _shared(key, name)
-    end = _shared(key[start:][::-1], name[start:][::-1])
-    one, other = key[start : len(key) - end], name[start : len(name) - end]
-    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
-
-
-def _shared(one: str, other: str) -> int:
-    """Return how many letters both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _unknown(key: str, known: Sequence[str]) -> Reason:

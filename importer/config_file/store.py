@@ -117,7 +117,7 @@ class StoredDocument:
         """Return the engine that serves it; where the file leaves it open, the engine of its fill."""
         block = self.data.get("importer")
         engine = block.get("engine") if isinstance(block, dict) else None
-        return str(self.data["backend"] or (engine["name"] if isinstance(engine, dict) else ""))
+        return str(self.data.get("backend") or (engine["name"] if isinstance(engine, dict) else ""))
 
     @property
     def reference(self) -> str:

@@ -23,6 +23,7 @@ from importer.decisions.frontends import elsewhere
 from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
+from importer.signals.tasks import POOLS
 
 SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
 ALIKE = (Rule.TYPE_LINE, Rule.TYPE_NAME, Rule.NAME_LIKE)
@@ -84,6 +85,8 @@ class ParserReason(StrEnum):
     GUARD_MODEL = "guard-model"
     OCR_MODEL = "ocr-model"
     TRANSLATION_MODEL = "translation-model"
+    NO_TEXT = "no-text"
+    TRANSCRIPT = "transcript"
     LOWER_PRECEDENCE = "heard-later"
     USER_REFUTED = "user-refuted"
     PROOF_AGREES = "proof-agrees"
@@ -116,6 +119,8 @@ SILENT_KINDS: Mapping[str, Reason] = {
     "guard": Reason(ParserReason.GUARD_MODEL),
     "ocr": Reason(ParserReason.OCR_MODEL),
     "translation": Reason(ParserReason.TRANSLATION_MODEL),
+    **{kind: Reason(ParserReason.NO_TEXT) for kind in POOLS},
+    "transcription": Reason(ParserReason.TRANSCRIPT),
 }
 LATER = Reason(ParserReason.LOWER_PRECEDENCE)
 

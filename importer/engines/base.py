@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from importer.config_file import derived_parser, field_paths, template_file
+from importer.config_file import check, derived_parser, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
@@ -72,7 +71,6 @@ def _without_template(file: Path) -> str | None:
 
 Document = Mapping[str, Any]
 Pip = tuple[str, ...]
-WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +131,18 @@ class Unstartable(StrEnum):
 
     CODE_IN_MODEL_FILE = "code-in-model-file"
     FLAG_FOR_VLLM = "flag-for-vllm"
-    FLAG_NOT_ALLOWED = "flag-not-allowed"
     LAYERS_OR_PARTS = "layers-or-parts"
     MODEL_IS_OPTION = "model-is-option"
     MODEL_UNPRINTABLE = "model-unprintable"
     NOT_A_FILE = "not-a-file"
     NOT_A_NAME = "not-a-name"
     NOT_A_NUMBER = "not-a-number"
-    NOT_A_SWITCH = "not-a-switch"
     NOT_A_VERSION = "not-a-version"
     NOT_IN_CONFIG_FILE = "not-in-config-file"
-    NOT_ONE_OF = "not-one-of"
     NOT_RANKS = "not-ranks"
-    NO_ARGUMENT = "no-argument"
-    NO_OPTION = "no-option"
     NO_RUST_FRONTEND = "no-rust-frontend"
     NO_TEMPLATE = "no-template"
     NO_TOKENIZER_CONFIG = "no-tokenizer-config"
-    SPECULATION = "speculation"
     TEMPLATE_TOO_LONG = "template-too-long"
     VARIABLE_LOST = "variable-lost"
 
@@ -209,6 +201,10 @@ class Engine(Protocol):
         it.
         """
 
+    @property
+    def needs_card(self) -> bool:
+        """Return whether its server runs on cards only; its parsers may be installed without one."""
+
     def plan(self) -> Plan:
         """Return the pip commands for its environment on this machine, in order, versions pinned."""
 
@@ -255,21 +251,6 @@ def stopwords(document: Document) -> dict[str, Any]:
     return {"stopwords": words} if words else {}
 
 
-def numeric_options(document: Document, known: tuple[str, ...], server: str) -> Iterator[str]:
-    """Yield ``engine_args`` as options of a server with numeric values; raises DocumentError("invalid").
-
-    Flags among ``options`` are for vLLM alone.
-    """
-    flag = next((o.key for o in field_paths.of(document) if o.key.startswith("--")), None)
-    if flag is not None:
-        raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server=server))
-    for key, value in (document.get("engine_args") or {}).items():
-        if key not in known:
-            raise invalid(document, Reason(Unstartable.NO_OPTION, key=key, server=server, known=known))
-        yield "--" + key.replace("_", "-")
-        yield number(document, f"engine_args.{key}", value)
-
-
 def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Any]:
     """Return those of ``names`` that the document sets to a value with an effect."""
     values = parameters(document)
@@ -289,7 +270,7 @@ def number(document: Document, key: str, value: object) -> str:
 
 def word(document: Document, key: str, value: object) -> str:
     """Return a name as an argument; raises DocumentError("invalid") for a text that could be more."""
-    if not isinstance(value, str) or not WORD.fullmatch(value):
+    if not isinstance(value, str) or not check.WORD.fullmatch(value):
         raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=key, value=value))
     return value
 

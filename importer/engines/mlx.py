@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from importer.config_file import environment
 from importer.config_file.template_file import ChatTemplate
+from importer.engines.arguments import apart, checked, without_flags, written
 from importer.engines.base import (
     Address,
     Document,
@@ -20,7 +22,6 @@ from importer.engines.base import (
     Unstartable,
     invalid,
     number,
-    numeric_options,
     parameters,
     required_template,
     sent_by_client,
@@ -42,11 +43,6 @@ FLAGS = {
     "max_tokens": "--max-tokens",
 }
 PER_REQUEST = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
-# Numeric options of its server that ``engine_args`` may set.
-ARGUMENTS = (
-    "decode_concurrency", "prompt_concurrency", "prefill_step_size", "prompt_cache_size", "kv_bits",
-    "kv_group_size", "quantized_kv_start",
-)  # fmt: skip
 # Its server answers while the weights still load, and goes on answering 503 when loading has failed.
 READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
 # Causes of the end of every server on mlx.
@@ -110,8 +106,8 @@ DEATHS = (
 PIPELINE = "pipeline_parallel_size"
 BACKEND = "distributed_executor_backend"
 HOSTFILE = "hostfile"
+RING = "ring"
 KEYS = (PIPELINE, BACKEND, HOSTFILE)  # of ``engine_args``
-BACKENDS = ("ring", "mpi", "jaccl", "jaccl-ring", "nccl")
 # The launcher has no module to run by name, and starts its ranks with the interpreter of ``--python``.
 START = (
     "import sys; from mlx._distributed_utils.launch import main; "
@@ -128,6 +124,7 @@ class Mlx:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = True
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         ("completions", "logprobs", "usage", "penalties", "cached", "switches")
@@ -146,7 +143,8 @@ class Mlx:
         """Return the start of ``mlx_lm server`` on loopback, by ``mlx.launch`` for several processes."""
         model = str(model_dir.resolve())
         settings = self.settings(document, model, Address(port=port), template)
-        return Launch(launched(document, ("-m", "mlx_lm", "server", *settings)), model)
+        arguments = launched(document, ("-m", "mlx_lm", "server", *settings))
+        return Launch(arguments, model, environment.of(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
@@ -161,8 +159,8 @@ class Mlx:
             if value is not None:
                 argument = number(document, f"parameters.{key}", value)
                 arguments += [flag, "0" if key == "top_k" and argument.startswith("-") else argument]
-        own = {k: v for k, v in (document.get("engine_args") or {}).items() if k not in KEYS}
-        arguments += numeric_options({**document, "engine_args": own}, ARGUMENTS, "mlx-lm")
+        without_flags(document, "mlx-lm")
+        arguments += apart(written(document, self.name, leave=KEYS))
         if (other := required_template(document, template)) is not None:
             if len(other.text.encode()) > LONGEST:
                 raise invalid(document, Reason(Unstartable.TEMPLATE_TOO_LONG, limit=LONGEST))
@@ -204,9 +202,8 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     ranks = max(tensor, pipeline)
     if ranks == 1 and hosts is None:
         return server
-    backend = _engine_args(document).get(BACKEND, BACKENDS[0])
-    if backend not in BACKENDS:
-        raise invalid(document, Reason(Unstartable.NOT_ONE_OF, key=BACKEND, value=backend, known=BACKENDS))
+    checked(document, "mlx")
+    backend = str(_engine_args(document).get(BACKEND) or RING)
     where = ("-n", str(ranks)) if hosts is None else ("--hostfile", str(hosts))
     port = str(free_ports(ranks))  # the ring listens on one for each rank, here on loopback
     how = ("--backend", backend, "--starting-port", port)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import field_paths
+from importer.config_file import environment, field_paths
 from importer.config_file.template_file import ChatTemplate
+from importer.engines.arguments import apart, without_flags, written
 from importer.engines.base import (
     Address,
     Document,
@@ -19,7 +20,6 @@ from importer.engines.base import (
     Unstartable,
     invalid,
     number,
-    numeric_options,
     parameters,
     required_template,
     sent_by_client,
@@ -38,12 +38,6 @@ PER_REQUEST = (
 )  # fmt: skip
 # Values of its server for keys that the model's generation_config.json lacks.
 OWN_DEFAULTS = {"temperature": 0, "top_p": 1, "top_k": 0}
-# Numeric options of its server that ``engine_args`` may set.
-ARGUMENTS = (
-    "kv_bits", "kv_group_size", "kv_key_bits", "kv_value_bits", "max_kv_size", "max_num_seqs", "max_pixels",
-    "min_pixels", "prefill_step_size", "quantized_kv_start", "thinking_budget", "top_logprobs_k",
-    "vision_cache_size",
-)  # fmt: skip
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"  # the only template variable of its command line
 DEATHS = (
@@ -64,6 +58,7 @@ class MlxVlm:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "limit", "messages", "images"))
 
@@ -81,7 +76,7 @@ class MlxVlm:
         check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
         arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
-        return Launch(arguments, model)
+        return Launch(arguments, model, environment.of(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
@@ -97,7 +92,8 @@ class MlxVlm:
             arguments += ["--max-tokens", number(document, "parameters.max_tokens", limit)]
         if _thinks(document):
             arguments.append("--enable-thinking")
-        arguments += numeric_options(document, ARGUMENTS, "mlx-vlm")
+        without_flags(document, "mlx-vlm")
+        arguments += apart(written(document, self.name))
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         return arguments

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import field_paths, template_file
+from importer.config_file import environment, field_paths, template_file
 from importer.config_file.template_file import ChatTemplate
+from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
     Address,
     Document,
@@ -17,8 +18,6 @@ from importer.engines.base import (
     Plan,
     Readiness,
     Step,
-    Unstartable,
-    invalid,
     number,
     required_template,
     sent_by_client,
@@ -28,7 +27,6 @@ from importer.engines.base import (
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, TORCH, has_gpu
-from importer.reasons import Reason
 
 VERSION = PINNED["sglang"]
 # What its chat server imports: the packages of the constraints, without those of cards.
@@ -41,18 +39,6 @@ OBJECTS = {
     "limit_mm_per_prompt": "limit-mm-data-per-request",
     "chat_template_kwargs": "default-chat-template-kwargs",
 }
-# What ``engine_args`` may set: nothing here loads code, opens files or leaves the machine.
-ARGUMENTS = (
-    "attention_backend", "chunked_prefill_size", "context_length", "cuda_graph_max_bs_decode",
-    "disable_overlap_schedule", "disable_radix_cache", "dist_init_addr", "dp_size", "attn_dp_size",
-    "ep_size", "kv_cache_dtype", "language_model_only", "max_prefill_tokens", "max_running_requests",
-    "max_total_tokens", "mem_fraction_static", "mm_enable_dp_encoder", "moe_a2a_backend",
-    "moe_runner_backend", "nnodes", "node_rank", "page_size", "pp_size", "random_seed",
-    "schedule_conservativeness", "schedule_policy", "speculative_algorithm", "speculative_eagle_topk",
-    "speculative_num_draft_tokens", "speculative_num_steps",
-)  # fmt: skip
-# Algorithms with a second model or a corpus are left out.
-CHOICES = {"speculative_algorithm": ("EAGLE", "NEXTN", "NGRAM")}
 # Its server has no option for them: a request, or the model's own generation_config.json.
 PER_REQUEST = (
     "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
@@ -83,6 +69,7 @@ class SGLang:
     readiness: Readiness = READINESS
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = True
+    needs_card: bool = True
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         (
@@ -111,7 +98,7 @@ class SGLang:
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)
-        return Launch(arguments, name, files=self.files(document, template))
+        return Launch(arguments, name, environment.of(document), self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
         """Return the files beside the model, name to text; raises DocumentError("invalid") where the template
@@ -172,25 +159,6 @@ def _limits(document: Document) -> Iterator[str]:
 
 
 def _extra(document: Document) -> Iterator[str]:
-    flag = next((o.key for o in field_paths.of(document) if o.key.startswith("--")), None)
-    if flag is not None:
-        raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server="SGLang"))
-    for key, value in (document.get("engine_args") or {}).items():
-        if key not in ARGUMENTS:
-            raise invalid(document, Reason(Unstartable.NO_OPTION, key=key, server="SGLang", known=ARGUMENTS))
-        yield from _argument(document, key, value)
-
-
-def _argument(document: Document, key: str, value: object) -> Iterator[str]:
-    """Yield an argument as one word; a switch that is off is left out: most have no opposite."""
-    if key in CHOICES and value not in CHOICES[key]:
-        raise invalid(document, Reason(Unstartable.NOT_ONE_OF, key=key, value=value, known=CHOICES[key]))
-    flag = key.replace("_", "-")
-    if isinstance(value, bool):
-        yield from [f"--{flag}"] if value else []
-    elif isinstance(value, str):
-        yield f"--{flag}={word(document, f'engine_args.{key}', value)}"
-    elif isinstance(value, Mapping):
-        raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=f"engine_args.{key}", value=value))
-    else:
-        yield f"--{flag}={number(document, f'engine_args.{key}', value)}"
+    """Yield the words of ``engine_args``; a switch without an opposite is left out where it is off."""
+    without_flags(document, "SGLang")
+    yield from joined(written(document, "sglang"))

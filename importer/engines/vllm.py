@@ -15,8 +15,9 @@ from typing import Any
 import psutil
 
 from importer.chat_template.conventions import PYTHONIC
-from importer.config_file import field_paths, template_file
+from importer.config_file import environment, field_paths, template_file
 from importer.config_file.template_file import ChatTemplate
+from importer.engines.arguments import grouped, joined
 from importer.engines.base import (
     OFFERS,
     Address,
@@ -35,7 +36,7 @@ from importer.engines.base import (
 )
 from importer.engines.deaths import Death
 from importer.engines.registries import PINNED
-from importer.engines.vllm_arguments import extra, flag, parsers, with_flags
+from importer.engines.vllm_arguments import extra, flag, names, parsers, with_flags
 from importer.engines.vllm_deaths import DEATHS
 from importer.engines.vllm_frontends import SERVE, checked, is_rust, variables, without_lacking
 from importer.engines.vllm_frontends import parsers as rust_parsers
@@ -68,7 +69,7 @@ SHARE = "gpu_memory_utilization"
 TEMPLATE = "chat_template.jinja"
 PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
 NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
-WORDS = ("dtype", "load_format")
+WORDS = ("dtype", "load_format", "quantization")
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
 READINESS = Readiness(seconds=900)
 
@@ -83,6 +84,7 @@ class Vllm(ABC):
     deaths: tuple[Death, ...] = DEATHS
     offers: frozenset[str] = frozenset(OFFERS)
     takes_template: bool = True
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
 
     @abstractmethod
@@ -102,7 +104,7 @@ class Vllm(ABC):
         rust = is_rust(document)
         server = (*SERVE, model) if rust else ("-m", "vllm.entrypoints.openai.api_server", f"--model={model}")
         arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides its cached tokens
-        chosen = {**self._variables(document), **variables(document)}
+        chosen = {**self._variables(document), **variables(document), **environment.of(document)}
         return Launch(arguments, name, chosen, self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
@@ -138,7 +140,7 @@ class Vllm(ABC):
             engine_args = without_lacking(document.get("engine_args") or {})
             document = {**document, "engine_args": engine_args}
         arguments = [] if address is None else [f"--host={address.host}", f"--port={address.port}"]
-        arguments.append(f"--served-model-name={document['name']}")
+        arguments += names(document)
         if revision is not None:
             arguments += [f"--{of}revision={revision}" for of in ("", "tokenizer-", "code-")]
         chosen = (
@@ -151,11 +153,14 @@ class Vllm(ABC):
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
             arguments.append("--enforce-eager")
+        if document.get("disable_log_stats") is True:
+            arguments.append("--disable-log-stats")
         if folder is None:
             return arguments
         beside = [*_from(folder, document)]
         flags = {word.partition("=")[0] for word in beside}
-        return [*(word for word in arguments if word.partition("=")[0] not in flags), *beside]
+        kept = (pair for pair in grouped(arguments) if pair[0] not in flags)
+        return [*joined(kept), *beside]
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """Return the seed, stop words that are no end tokens, and values that the version does not accept.
@@ -213,6 +218,7 @@ class VllmCuda(Vllm):
 
     name: str = "vllm-cuda"
     distributions: tuple[str, ...] = ("vllm",)
+    needs_card: bool = True
 
     def plan(self) -> Plan:
         """Return one install: the release brings the torch that it was built with.

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import field_paths
+from importer.config_file import environment, field_paths
 from importer.config_file.template_file import ChatTemplate
+from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
     Address,
     Document,
@@ -18,10 +19,7 @@ from importer.engines.base import (
     Plan,
     Readiness,
     Step,
-    Unstartable,
-    invalid,
     number,
-    numeric_options,
     parameters,
     required_template,
 )
@@ -30,7 +28,6 @@ from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX
 from importer.engines.vllm_arguments import parsers
-from importer.reasons import Reason
 
 VERSION = PINNED["vllm-mlx"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
@@ -50,19 +47,6 @@ MOST_TOKENS = 32_768  # its limit for one answer, unless --max-request-tokens ra
 # Without it, a request during another one gets a 503. With it, top_k and penalties are ignored in silence
 # (0.6.0).
 BATCHING = "continuous_batching"
-# What ``engine_args`` may set: numeric options, and options without a value.
-ARGUMENTS = (
-    "cache_memory_mb", "cache_memory_percent", "chunked_prefill_tokens", "completion_batch_size",
-    "default_thinking_token_budget", "gpu_memory_utilization", "kv_cache_min_quantize_tokens",
-    "kv_cache_quantization_bits", "kv_cache_quantization_group_size", "max_cache_blocks", "max_kv_size",
-    "max_num_seqs", "mllm_prefill_step_size", "mtp_num_draft_tokens", "paged_cache_block_size",
-    "prefill_batch_size", "prefill_step_size", "prefix_cache_size", "prefix_trie_cache_memory_mb",
-    "prefix_trie_cache_size", "stream_interval", "timeout",
-)  # fmt: skip
-SWITCHES = (
-    BATCHING, "disable_prefix_cache", "enable_metrics", "enable_mtp", "kv_cache_quantization",
-    "mllm", "mtp_optimistic", "no_memory_aware_cache", "prefix_trie_cache", "use_paged_cache",
-)  # fmt: skip
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"
 # Its prefix cache stays below the home folder, by the path of the weights alone, where other weights of that
@@ -92,6 +76,7 @@ class VllmMlx:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(("completions", "usage", "messages", "switches", "images"))
 
@@ -118,7 +103,7 @@ class VllmMlx:
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), template)
         arguments = ("-m", "vllm_mlx.cli", "serve", str(model_dir.resolve()), *settings)
-        return Launch(arguments, name, HOME)
+        return Launch(arguments, name, {**HOME, **environment.of(document)})
 
     def settings(
         self, document: Document, address: Address, template: ChatTemplate | None = None
@@ -169,12 +154,6 @@ def _variables(document: Document) -> dict[str, Any]:
 
 
 def _extra(document: Document) -> Iterator[str]:
+    without_flags(document, "vllm-mlx")
     arguments = {BATCHING: True, **(document.get("engine_args") or {})}
-    for key in (k for k in arguments if k in SWITCHES):
-        if not isinstance(arguments[key], bool):
-            raise invalid(document, Reason(Unstartable.NOT_A_SWITCH, key=key, value=arguments[key]))
-        if arguments[key]:
-            yield "--" + key.replace("_", "-")
-    others = {k: v for k, v in arguments.items() if k not in SWITCHES}
-    words = numeric_options({**document, "engine_args": others}, ARGUMENTS, "vllm-mlx")
-    yield from (f"{flag}={value}" for flag, value in zip(words, words, strict=True))
+    yield from joined(written({**document, "engine_args": arguments}, "vllm-mlx"))

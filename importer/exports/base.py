@@ -48,13 +48,24 @@ class ExportRemedy(StrEnum):
     WITHOUT_TEMPLATE = "without-template"
 
 
-class Loss(StrEnum):
-    """A part of a document that a consumer lacks or changes."""
+class LossEffect(StrEnum):
+    """What a consumer makes of a part of a document."""
 
+    ADDED = "added"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+    NOT_PINNED = "not-pinned"
+
+
+class Loss(StrEnum):
+    """A part of a document that a consumer lacks or changes, or that the export adds."""
+
+    ADDED = "added"
     ARGUMENT_OF_SERVER = "argument-of-server"
     ARGUMENTS = "arguments"
     COMMIT = "commit"
     CONTEXT_AS_MAXIMUM = "context-as-maximum"
+    ENVIRONMENT = "environment"
     FLAG = "flag"
     GREEDY = "greedy"
     KEY = "key"
@@ -69,6 +80,25 @@ class Loss(StrEnum):
     THINKING_OFF = "thinking-off"
     VALUE = "value"
     VARIABLE = "variable"
+
+
+# The effect of a loss; every other one drops a part.
+EFFECTS: Mapping[Loss, LossEffect] = {
+    Loss.ADDED: LossEffect.ADDED,
+    Loss.COMMIT: LossEffect.NOT_PINNED,
+    Loss.CONTEXT_AS_MAXIMUM: LossEffect.ADDED,
+    Loss.GREEDY: LossEffect.CHANGED,
+    Loss.MAXIMUM: LossEffect.ADDED,
+    Loss.PARSER_VERSIONS: LossEffect.CHANGED,
+    Loss.PENALTIES: LossEffect.ADDED,
+}
+
+
+def loss_json(loss: Reason) -> dict[str, str]:
+    """Return effect, kind and sentence of a loss."""
+    kind = Loss(loss.kind)
+    effect = EFFECTS.get(kind, LossEffect.DROPPED)
+    return {"effect": effect.value, "kind": kind.value, "message": render(loss)}
 
 
 class ExportComment(StrEnum):
@@ -304,6 +334,13 @@ def yaml_text(data: Any, comments: Iterable[Reason]) -> str:
 def _dump(data: Any, *, allow_unicode: bool) -> str:
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=2**31)
     return text
+
+
+def with_variables(variables: Mapping[str, str], words: Sequence[str]) -> list[str]:
+    """Return a command with its variables; ``env`` sets those that a shell's assignment has to quote."""
+    chosen = [f"{name}={value}" for name, value in variables.items()]
+    plain = all(shlex.quote(value) == value for value in variables.values())
+    return [*([] if plain else ["env"]), *chosen, *words]
 
 
 def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:

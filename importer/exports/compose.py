@@ -14,6 +14,7 @@ from importer.exports.vllm import BUILDS, VllmPlacement, devices, folder_of, ser
 from importer.reasons import Reason
 
 PORT = 8000
+SPACE = "VLLM_CPU_KVCACHE_SPACE"  # of the machine that runs the container, where the document has none
 IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
 CACHE = "/root/.cache/huggingface"  # the Hub client's cache of the image's user
 MODEL = "/model"  # mount point of a model's directory
@@ -54,7 +55,7 @@ def _vllm(document: Document, receipt: Receipt | None, options: Options) -> Expo
         return service
     on_cards = service.device != "cpu"
     variables = [f"{name}={value}" for name, value in service.variables.items()]
-    space = [] if on_cards else ["VLLM_CPU_KVCACHE_SPACE"]
+    space = [] if on_cards or SPACE in service.variables else [SPACE]
     image = f"{IMAGES[service.device]}:v{version(document, BUILDS[service.device])}"
     container = Container(
         "vllm", image, ("vllm", "serve"), "", service.words,
@@ -73,7 +74,8 @@ def _sglang(document: Document, receipt: Receipt | None, options: Options) -> Ex
     image = f"{sglang.IMAGE}:v{version(document, 'sglang')}"
     container = Container(
         "sglang", image, ("sglang", "serve"), "--model-path=", service.words,
-        [], sglang.INSIDE.address.port, sglang.folder_of(service.origin.name) if service.files else None,
+        [f"{name}={value}" for name, value in service.variables.items()], sglang.INSIDE.address.port,
+        sglang.folder_of(service.origin.name) if service.files else None,
         _cards(sglang.cards(document)),
     )  # fmt: skip
     comments = [*service.comments, Reason(ExportComment.UNRUN_COMPOSE)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from importer.config_file import schema, template_file
+from importer.config_file import argument_check, check, environment, schema, template_file
 from importer.config_file.field_paths import OPTIONS, parse, parser, write
 from importer.config_file.receipt import Receipt
 from importer.engines import registries
@@ -18,6 +18,7 @@ from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import with_flags
+from importer.errors import DocumentError
 from importer.exports.base import (
     Exported,
     ExportRefused,
@@ -38,10 +39,6 @@ UNSAID: dict[str, dict[str, Any]] = {
     "mlx": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
     "mlx-vlm": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
 }
-SERVERS = (
-    "chat_template_content_format",
-    "tool_strict_level",
-)  # engine_args of vLLM's server, not of its engine: LocalAI fails on them
 PENALTIES = ("repeat_penalty", "presence_penalty")  # LocalAI takes 0 for unset and uses its own table
 MODALITIES = {"image", "video", "audio"}
 THINKING = "enable_thinking"
@@ -82,12 +79,21 @@ def model(
     document = with_flags(document) if backend == "vllm" else document
     _startable(document, backend)
     data = {k: _copied(v) for k, v in document.items() if k not in ("importer", "artifacts")}
-    steps: list[Step] = [_sampling, _thinking, _flags]
+    steps: list[Step] = [_sampling, _thinking, _flags, _variables]
     steps += (
         [_vllm_options, _vllm_engine, _pinned(origin)] if backend == "vllm" else [_mlx, _unpinned(origin)]
     )
     lost = [loss for step in steps for loss in step(data)]
     return origin, data, [*toolless, *lost, *_stops(document), *_fitting(data)]
+
+
+def losses(document: Document, receipt: Receipt | None) -> list[Reason] | None:
+    """Return what LocalAI would drop, change, add or not pin; ``None`` where there is no entry for it."""
+    try:
+        converted = model(document, receipt)
+    except DocumentError:
+        return None
+    return None if isinstance(converted, ExportRefused) else converted[2]
 
 
 def _own_template(document: Document) -> tuple[Document, list[Reason]]:
@@ -121,9 +127,10 @@ def _copied(value: Any) -> Any:
 def _sampling(data: dict[str, Any]) -> list[Reason]:
     """Write every sampling value, none of them zero where LocalAI reads zero as unset; return the losses."""
     parameters, lost = data["parameters"], []
-    for key, value in UNSAID[data["backend"]].items():
-        if parameters.get(key) is None:
-            parameters[key] = value
+    added = {k: value for k, value in UNSAID[data["backend"]].items() if parameters.get(k) is None}
+    if added:
+        parameters |= added
+        lost.append(Reason(Loss.ADDED, values=[f"{key} {value}" for key, value in added.items()]))
     if parameters["temperature"] == 0:
         parameters["temperature"] = GREEDY
         lost.append(Reason(Loss.GREEDY, value=GREEDY))
@@ -187,7 +194,7 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
     if data.get("max_model_len") is None and data.get("context_size") is not None:
         data["max_model_len"] = data["context_size"]  # context_size never reaches vLLM
     arguments = data.get("engine_args") or {}
-    for key in [k for k in SERVERS if k in arguments]:
+    for key in [k for k in arguments if _of_server(data, k)]:  # LocalAI fails on them
         del arguments[key]
         lost.append(Reason(Loss.ARGUMENT_OF_SERVER, key=key))
     limits = data.get("limit_mm_per_prompt") or {}
@@ -198,6 +205,17 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
     if data["parameters"].get("repeat_penalty") not in (None, 1):
         lost.append(Reason(Loss.REPEAT_PENALTY))
     return lost
+
+
+def _of_server(data: dict[str, Any], key: str) -> bool:
+    """Return whether an argument is of vLLM's server, not of its engine."""
+    argument = argument_check.known("vllm", check.version_of(data), key)
+    return argument is not None and argument.server
+
+
+def _variables(data: dict[str, Any]) -> list[Reason]:
+    """Remove the variables: a model's YAML has no place for them in LocalAI."""
+    return [Reason(Loss.ENVIRONMENT, key=key) for key in environment.of({"env": data.pop("env", None)})]
 
 
 def _stops(document: Document) -> list[Reason]:

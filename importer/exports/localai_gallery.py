@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.exports.base import Exported, ExportRefused, Options, yaml_text
+from importer.exports.base import Exported, ExportRefused, Options, Origin, yaml_text
 from importer.exports.localai import model
 from importer.reasons import Reason
 
 HUB = "https://huggingface.co"
+SHA256 = 64  # hex digits
+PATH = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w./+@-]*", re.ASCII)  # of a file below its folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,10 @@ class GalleryEntry:
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
-    """Return a list in the form of an index; without ``files``, since LocalAI then fetches no artifact."""
+    """Return a list in the form of an index.
+
+    An entry with an artifact has no ``files``, since LocalAI then fetches no artifact.
+    """
     result = entry(document, receipt)
     return result if isinstance(result, ExportRefused) else Exported({"index.yaml": result.item}, result.lost)
 
@@ -54,12 +60,39 @@ def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportR
     item: dict[str, Any] = {**about, "tags": tags, "config_file": data}
     if data.get("known_usecases"):
         item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
+    files = _files(origin, receipt) if "artifacts" not in data else []
+    if files:
+        item["files"] = files
     comments = [*origin.comments(), *lost]
-    file = {**about, "urls": urls, "config_file": yaml_text(data, ())}
+    file = {**about, "urls": urls, "config_file": yaml_text(data, ()), **({"files": files} if files else {})}
     return GalleryEntry(
         yaml_text([item | {"urls": urls}], comments), yaml_text(file, comments),
         about | {"urls": urls, "tags": tags, "backend": document["backend"]}, tuple(lost),
     )  # fmt: skip
+
+
+def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:
+    """Return the files of the commit, where LocalAI's backends look for those of the model.
+
+    LocalAI makes its folder of models the cache of the Hub's client (``pkg/model/initializers.go``). It
+    checks a SHA-256; git's hash of a small file is none, but the file's URL names the commit.
+    """
+    own = receipt is not None and (receipt.model_id, receipt.revision) == (origin.hub_id, origin.revision)
+    known = receipt.content_files if receipt is not None and own else None
+    if known is None or origin.hub_id is None or origin.revision is None:
+        return []
+    if not all(PATH.fullmatch(path) for path in known):
+        return []
+    folder = f"models--{origin.hub_id.replace('/', '--')}/snapshots/{origin.revision}"
+    url = f"{HUB}/{origin.hub_id}/resolve/{origin.revision}"
+    return [
+        {
+            "filename": f"{folder}/{path}",
+            **({"sha256": digest} if len(digest) == SHA256 else {}),
+            "uri": f"{url}/{path}",
+        }
+        for path, digest in known.items()
+    ]
 
 
 def _tags(document: Document, block: Document) -> list[str]:

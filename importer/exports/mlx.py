@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from importer.config_file.environment import of
 from importer.config_file.field_paths import OPTIONS, parse
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
@@ -21,6 +22,7 @@ from importer.exports.base import (
     Unexportable,
     explained,
     script,
+    with_variables,
     without_effect,
 )
 from importer.reasons import Reason
@@ -49,7 +51,9 @@ def export_command(
     origin = Origin.of(document, receipt)
     sent = engine.client_sampling(document)
     template = options.template
-    lost = _lost(document, lambda changed: engine.settings(changed, "", ADDRESS, template), sent)
+    lost = _lost(
+        document, lambda changed: (engine.settings(changed, "", ADDRESS, template), of(changed)), sent
+    )
     inferred = Reason(ExportComment.INFERRED)
     comments = [*origin.comments(), *explained(program, sent, lost), inferred]
     commands, model = [], origin.model
@@ -59,12 +63,13 @@ def export_command(
         commands.append(
             ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
         )
-    commands.append([program, *engine.settings(document, model, ADDRESS, template)])
+    words = [program, *engine.settings(document, model, ADDRESS, template)]
+    commands.append(with_variables(of(document), words))
     return Exported({f"{origin.name}.{engine.name}.sh": script(comments, commands)}, lost)
 
 
 def _lost(
-    document: Document, settings: Callable[[Document], list[str]], sent: dict[str, Any]
+    document: Document, settings: Callable[[Document], Any], sent: dict[str, Any]
 ) -> tuple[Reason, ...]:
     """Return the keys without an option, apart from the parsers, that are inferred."""
     options = [o for o in document.get("options") or () if parse(str(o)).key not in OPTIONS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.exports.base import Exported, ExportRefused, Options, script
+from importer.exports.base import Exported, ExportRefused, Options, script, with_variables
 from importer.exports.sglang import served
 
 
@@ -13,5 +13,6 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     service = served(document, receipt, options)
     if isinstance(service, ExportRefused):
         return service
-    command = ["sglang", "serve", f"--model-path={service.origin.model}", *service.words]
+    words = ["sglang", "serve", f"--model-path={service.origin.model}", *service.words]
+    command = with_variables(service.variables, words)
     return service.exported(f"{service.origin.name}.sglang.sh", script(service.comments, [command]))

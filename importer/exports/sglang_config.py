@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from importer.config_file.receipt import Receipt
+from importer.engines.arguments import grouped
 from importer.engines.base import Document
-from importer.exports.base import ExportComment, Exported, ExportRefused, Options, argument_value, yaml_text
+from importer.exports.base import (
+    ExportComment,
+    Exported,
+    ExportRefused,
+    Options,
+    argument_value,
+    with_variables,
+    yaml_text,
+)
 from importer.exports.sglang import served
 from importer.reasons import Reason
 
@@ -17,9 +27,10 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     if isinstance(service, ExportRefused):
         return service
     data: dict[str, Any] = {"model-path": service.origin.model}
-    for word in service.words:
-        flag, equals, text = word.removeprefix("--").partition("=")
-        data[flag] = argument_value(text) if equals else True
+    for flag, values in grouped(service.words):
+        read = [argument_value(text) for text in values]
+        data[flag.removeprefix("--")] = True if not read else read[0] if len(read) == 1 else read
     name = f"{service.origin.name}.sglang.yaml"
-    command = Reason(ExportComment.COMMAND, command=f"sglang serve --config {name}")
+    words = with_variables(service.variables, ["sglang", "serve", "--config", name])
+    command = Reason(ExportComment.COMMAND, command=shlex.join(words))
     return service.exported(name, yaml_text(data, [*service.comments, command]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from importer.config_file import template_file
+from importer.config_file import environment, template_file
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document, Unstartable, invalid, number, stopwords
@@ -137,16 +137,20 @@ def served(
     if is_rust(document):
         lost += tuple(Reason(Loss.KEY, key=key) for key in lacking(document))
     comments = [*origin.comments(), *fitted_comments(receipt, device), *explained("vLLM", sent, lost)]
-    return VllmService(origin, device, words, files, comments, lost, variables(document))
+    return VllmService(origin, device, words, files, comments, lost, _variables(document))
 
 
 def _settings_and_files(
     folder: str | None, template: ChatTemplate | None, document: Document
-) -> tuple[list[str], dict[str, str]]:
-    """Return all output of the adapter for a document: its options, and its files."""
+) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    """Return all output of the adapter for a document: its options, its files and its variables."""
     engine = VllmCuda()  # the build for processors always runs eagerly, whether the document sets that or not
     files = {} if folder is None else engine.files(document, template)
-    return engine.settings(document, folder=folder), files
+    return engine.settings(document, folder=folder), files, _variables(document)
+
+
+def _variables(document: Document) -> dict[str, str]:
+    return {**variables(document), **environment.of(document)}
 
 
 def beside(name: str) -> VllmPlacement:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.exports.base import Exported, ExportRefused, Options, script
+from importer.exports.base import Exported, ExportRefused, Options, script, with_variables
 from importer.exports.vllm import beside, served, with_files
 
 
@@ -13,6 +13,5 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     service = served(document, receipt, options, beside)
     if isinstance(service, ExportRefused):
         return service
-    chosen = [f"{name}={value}" for name, value in service.variables.items()]
-    command = [*chosen, "vllm", "serve", service.origin.model, *service.words]
+    command = with_variables(service.variables, ["vllm", "serve", service.origin.model, *service.words])
     return with_files(f"{service.origin.name}.vllm.sh", script(service.comments, [command]), service)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from importer.config_file.receipt import Receipt
+from importer.engines.arguments import grouped
 from importer.engines.base import Document, Unstartable, invalid
-from importer.exports.base import ExportComment, Exported, ExportRefused, Options, argument_value, yaml_text
+from importer.exports.base import (
+    ExportComment,
+    Exported,
+    ExportRefused,
+    Options,
+    argument_value,
+    with_variables,
+    yaml_text,
+)
 from importer.exports.vllm import beside, served, with_files
 from importer.reasons import Reason
 
@@ -17,13 +27,14 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     if isinstance(service, ExportRefused):
         return service
     data: dict[str, Any] = {"model": service.origin.model}
-    for word in service.words:
-        flag, equals, text = word.removeprefix("--").partition("=")
-        data[flag] = argument_value(text) if equals else True
+    for flag, values in grouped(service.words):
+        key = flag.removeprefix("--")
+        read = [argument_value(text) for text in values]
+        data[key] = True if not read else read[0] if len(read) == 1 else read
         # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
-        if text.startswith("-") and "." in text:
-            raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=flag, value=text))
+        if any(text.startswith("-") and "." in text for text in values):
+            raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=key, value=values))
     name = f"{service.origin.name}.vllm.yaml"
-    chosen = "".join(f"{variable}={value} " for variable, value in service.variables.items())
-    command = Reason(ExportComment.COMMAND, command=f"{chosen}vllm serve --config {name}")
+    words = with_variables(service.variables, ["vllm", "serve", "--config", name])
+    command = Reason(ExportComment.COMMAND, command=shlex.join(words))
     return with_files(name, yaml_text(data, [*service.comments, command]), service)

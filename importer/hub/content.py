@@ -9,6 +9,7 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.hub.weights import BESIDE, weight_files
 
 CODE = ".py"  # of models that bring their own
+UNPINNED = ("mlx", "mlx-vlm")  # engines that LocalAI gives an id without a commit
 
 
 def content_digest(snapshot: Snapshot) -> str | None:
@@ -21,6 +22,13 @@ def content_digest(snapshot: Snapshot) -> str | None:
         return None
     text = json.dumps(sorted(read.items()), ensure_ascii=False, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def content_files(snapshot: Snapshot, backend: str) -> dict[str, str] | None:
+    """Return path and hash of these files, for an engine that LocalAI can give no commit; else ``None``."""
+    if backend not in UNPINNED or content_digest(snapshot) is None:
+        return None
+    return {path: str(known) for path, known in sorted(_read(snapshot).items())}
 
 
 def _read(snapshot: Snapshot) -> dict[str, str | None]:

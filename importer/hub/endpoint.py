@@ -101,14 +101,31 @@ def _is_public(url: str) -> bool:
 
 def _is_private(host: str) -> bool:
     """Return whether a host's address is private, loopback or link-local; unresolvable names are not."""
-    import ipaddress
     import socket
 
     try:
         addresses = socket.getaddrinfo(host, None)
     except OSError:
         return False  # behind a proxy names need not resolve here; a failed connection is reported later
-    return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in addresses)
+    return any(not is_public(str(entry[4][0])) for entry in addresses)
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address is of the public internet; of IPv4 within IPv6 both have to be.
+
+    IPv4 is within mapped addresses, those of 6to4, of Teredo, and of NAT64 (RFC 6052).
+
+    Raises ValueError for a text that is none.
+    """
+    import ipaddress
+
+    one = ipaddress.ip_address(address.partition("%")[0])
+    inner: list[ipaddress.IPv4Address | None] = []
+    if isinstance(one, ipaddress.IPv6Address):
+        inner = [one.ipv4_mapped, one.sixtofour, one.teredo[1] if one.teredo else None]
+        if one in ipaddress.IPv6Network("64:ff9b::/96"):
+            inner.append(ipaddress.IPv4Address(int(one) & 0xFFFFFFFF))
+    return one.is_global and not one.is_multicast and all(v4 is None or v4.is_global for v4 in inner)
 
 
 class Pace:

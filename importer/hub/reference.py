@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
@@ -57,12 +57,16 @@ class ReferenceReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A parsed reference: exactly one of ``repo`` and ``directory``; ``text`` is the user's text."""
+    """A parsed reference: exactly one of ``repo`` and ``directory``; ``text`` is the user's text.
+
+    ``file`` is the path of one file in the repository, where a URL names one.
+    """
 
     text: str
     repo: str | None = None
     revision: str | None = None
     directory: Path | None = None
+    file: str | None = field(default=None, compare=False)
 
 
 def parse(text: str, revision: str | None = None) -> Reference:
@@ -79,13 +83,13 @@ def parse(text: str, revision: str | None = None) -> Reference:
         _bad(text, ReferenceReason.CONTROL)
     if is_directory(typed):
         return Reference(text, directory=_directory(text, typed, revision))
-    repo, inline = _repository(text, typed)
+    repo, inline, file = _repository(text, typed)
     if inline is not None and revision is not None and inline != revision:
         raise UsageError("revision-conflict", inline=inline, option=revision)
     chosen = inline if inline is not None else revision
     if chosen is not None:
         _check_revision(text, chosen)
-    return Reference(text, repo=_id(text, repo), revision=chosen)
+    return Reference(text, repo=_id(text, repo), revision=chosen, file=file)
 
 
 def is_directory(text: str) -> bool:
@@ -119,8 +123,8 @@ def _directory(text: str, typed: str, revision: str | None) -> Path:
         _bad(text, ReferenceReason.NO_HOME)
 
 
-def _repository(text: str, typed: str) -> tuple[str, str | None]:
-    """Return the id and the revision of the reference, both decoded, neither checked."""
+def _repository(text: str, typed: str) -> tuple[str, str | None, str | None]:
+    """Return the id, the revision and the file of the reference, all decoded, none checked."""
     lower = typed.lower()
     if lower.startswith(("http://", "https://")) or _starts_with_host(typed):
         return _from_url(text, _split(text, typed if "://" in typed[:8] else f"//{typed}"))
@@ -133,9 +137,9 @@ def _repository(text: str, typed: str) -> tuple[str, str | None]:
         steps = steps[1:]
     if scheme and steps and steps[0] in OTHER_KINDS:
         _bad(text, ReferenceReason.OTHER_KIND, what=OTHER_KINDS[steps[0]])
-    if scheme and not at:
-        steps = steps[:2]  # the rest is a file of the repository
-    return "/".join(steps), revision if at else None
+    rest = steps[2:] if scheme and not at else []
+    steps = steps[:2] if rest else steps
+    return "/".join(steps), revision if at else None, "/".join(rest) or None
 
 
 def _starts_with_host(typed: str) -> bool:
@@ -159,7 +163,7 @@ def _split(text: str, url: str) -> SplitResult:
     return parts
 
 
-def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None]:
+def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None, str | None]:
     prefix = urlsplit(endpoint.endpoint()).path.rstrip("/")
     path = parts.path
     if prefix and path.startswith(f"{prefix}/"):
@@ -173,12 +177,14 @@ def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None]:
         steps = steps[1:]
     if any("@" in step for step in steps[:2]):
         ident, _, revision = "/".join(steps).partition("@")
-        return ident, revision
+        return ident, revision, None
     repo, rest = "/".join(steps[:2]), steps[2:]
     if len(rest) < 2 or rest[0] not in KEYWORDS:
-        return repo, None
-    pull_request = PULL_REQUEST.match("/".join(rest[1:]))
-    return repo, pull_request.group() if pull_request else rest[1]
+        return repo, None, None
+    behind = "/".join(rest[1:])
+    pull_request = PULL_REQUEST.match(behind)
+    revision = pull_request.group() if pull_request else rest[1]
+    return repo, revision, behind[len(revision) + 1 :] or None
 
 
 def _steps(text: str, path: str) -> list[str]:

@@ -12,6 +12,7 @@ from importer.hub.cache import CachedSnapshot
 from importer.hub.listing import Listing
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
+from importer.hub.single_file import check_file
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
@@ -23,6 +24,12 @@ def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = Fal
     """
     if reference.directory is not None:
         return local.resolve(reference.text, places.folder(reference.directory))
+    snapshot = _resolved(reference, offline=offline)
+    check_file(reference, snapshot)
+    return snapshot
+
+
+def _resolved(reference: Reference, *, offline: bool) -> Snapshot:
     repo, revision = str(reference.repo), reference.revision
     if revision is not None and COMMIT.fullmatch(revision.lower()):
         revision = revision.lower()
@@ -32,6 +39,19 @@ def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = Fal
     stored, refused = _read(listing, cache.load(listing.repo, listing.commit) or CachedSnapshot(listing))
     cache.store(repo, revision or DEFAULT_REVISION, stored)
     return _snapshot(reference.text, stored, refused)
+
+
+def files_at(repo: str, commit: str, *, offline: bool = False) -> tuple[RepoFile, ...]:
+    """Return the files that a commit lists, from importer's cache, else from the Hub in one request.
+
+    Raises HubError, also where the Hub must not be asked.
+    """
+    known = cache.load(repo, commit)
+    if known is not None:
+        return known.listing.files
+    if offline or endpoint.offline():
+        raise HubError("not-cached", repo=repo)
+    return api.ask(repo, commit).files
 
 
 def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) -> Snapshot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from importer.memory import compressed
 from importer.memory.config_keys import HEAD, HEADS, KV_HEADS, Keys
 from importer.memory.layer_kinds import Kind
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State, StateTensor
@@ -91,7 +92,8 @@ def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
     near = window(keys, layer) if kind == "window" else None
     indexer = keys.size("index_head_dim") if keys.count("index_topk") and _indexes(keys, layer) else 0
     unfolded = rank * heads * (plain + keys.size("v_head_dim"))
-    latent = Latent(heads, rank, rope, window=near, indexer=indexer, unfolded=unfolded)
+    sparse = keys.count("index_topk") is not None
+    latent = Latent(heads, rank, rope, window=near, indexer=indexer, unfolded=unfolded, sparse=sparse)
     return (
         (latent, latent) if keys.get("zero_expert_num") is not None else (latent,)
     )  # LongCat: two in a layer
@@ -106,11 +108,12 @@ def _indexes(keys: Keys, layer: int) -> bool:
 def _compressed(keys: Keys, ratio: int) -> tuple[Cache, ...]:
     """Return the caches of DeepSeek V4: a window of all tokens, and one vector for every ``ratio`` tokens."""
     heads, width = (keys.count(*HEADS) or 1), keys.size("head_dim")
-    near = Latent(heads, width, 0, window=keys.size("sliding_window", default=128))
+    packed = compressed.packed_bytes(width, keys.size("qk_rope_head_dim"))
+    near = Latent(heads, width, 0, window=keys.size("sliding_window", default=128), packed=packed)
     if ratio <= 1:
         return (near,)
-    indexer = keys.size("index_head_dim") if ratio == min(4, ratio) else 0
-    return (near, Latent(heads, width, 0, every=ratio, indexer=indexer))
+    indexer = keys.size("index_head_dim") if ratio == compressed.INDEXED else 0
+    return (near, Latent(heads, width, 0, every=ratio, indexer=indexer, packed=packed))
 
 
 def _indexed(keys: Keys, layer: int) -> tuple[Cache, ...]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
-from importer.memory import pages
+from importer.memory import pages, sparse
 from importer.memory.estimate_types import (
     Amount,
     ContextReason,
@@ -37,7 +37,8 @@ MIB = 1 << 20
 VLLM = ("vllm", "sglang")
 TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
 SHORTEST = 16  # tokens, the shortest context that is tried
-UNPROVED = 0.15  # for caches that were compared with no engine: sparse and compressed attention
+UNPROVED = 0.15  # for sparse and compressed caches on devices where no engine counted them
+CAPABILITIES = (90, 100, 120)  # of cards whose kernels keep sparse layers in forms of their own
 # Bytes beside weights and caches. CUDA: context, kernels, workspaces; more for communication between cards.
 OVERHEAD = {
     "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
@@ -236,11 +237,11 @@ def _paged(shape: Shape, load: Load) -> list[Term]:
         each=pool.sequence(load.context, flight) / max(load.context, 1),
         kinds=_kinds(shape),
     )
-    terms = [Term("kv cache", _sure(shape, pool.block * (keys + 1)), why)] if keys else []
+    terms = [Term("kv cache", _sure(shape, load, pool.block * (keys + 1)), why)] if keys else []
     if states:
         count = states // max(load.sequences, 1)
         why = Reason(TermReason.STATE_PAGES, sequences=load.sequences, count=count, size=pool.block)
-        terms.append(Term("states", _sure(shape, pool.block * (states + (0 if keys else 1))), why))
+        terms.append(Term("states", _sure(shape, load, pool.block * (states + (0 if keys else 1))), why))
     return terms
 
 
@@ -248,13 +249,24 @@ def _kinds(shape: Shape) -> tuple[str, ...]:
     return tuple(f"{n} {kind}" for kind, n in shape.kinds().items())
 
 
-def _sure(shape: Shape, size: int) -> Amount:
-    """Return an exact amount, or a range for kinds of caches that were compared with no engine."""
+def _sure(shape: Shape, load: Load, size: int) -> Amount:
+    """Return an exact amount, or a range where it was compared with no engine or a kernel is open."""
     caches = [c for layer in shape.layers for c in layer]
-    odd = any(
-        isinstance(c, Indexer) or (isinstance(c, Latent) and (c.indexer or c.every > 1)) for c in caches
-    )
+    if any(sparse.is_open(c, pages.kv_name(shape, load), load) for c in caches):
+        whole = [_pool_of(shape, replace(load, capability=capability)) for capability in CAPABILITIES]
+        here = _pool_of(shape, load) or 1
+        return Amount(size * min(whole) // here, size, size * max(whole) // here)
+    odd = any(isinstance(c, Indexer) or (isinstance(c, Latent) and _is_odd(c, load)) for c in caches)
     return Amount.about(size, UNPROVED) if odd else Amount.exactly(size)
+
+
+def _is_odd(cache: Latent, load: Load) -> bool:
+    return load.device != "cuda" and (cache.sparse or cache.packed > 0)
+
+
+def _pool_of(shape: Shape, load: Load) -> int:
+    """Return the bytes of one sequence in vLLM's pool."""
+    return pages.pool(shape, load).sequence(load.context, pages.in_flight(load))
 
 
 def _growing(shape: Shape, load: Load) -> list[Term]:

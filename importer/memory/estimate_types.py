@@ -124,6 +124,7 @@ class Load:
     ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
     ``device``     kind of device; ``memory`` bytes of one device, they decide vLLM's defaults.
+    ``capability``  NVIDIA's compute capability (90 for 9.0); it selects kernels, and the form of a cache.
     ``prefix_caching``  whether states stay for reuse (``enable_prefix_caching``).
     ``eager``      without CUDA graphs (``enforce_eager``).
     """
@@ -143,6 +144,7 @@ class Load:
     drafts: int = 0
     device: Device = "cuda"
     memory: int | None = None
+    capability: int | None = None
     prefix_caching: bool = True
     eager: bool = False
 

@@ -28,6 +28,8 @@ class Latent:
     ``window``   tokens, where only the last ones stay.
     ``indexer``  width of the additional keys of sparse attention, 0 without.
     ``unfolded`` values of the projection that engines keep a second time, ready for use.
+    ``sparse``   whether the layer attends to tokens that an indexer selects, its own or another layer's.
+    ``packed``   bytes of one vector where the architecture fixes them (DeepSeek V4), 0 elsewhere.
     """
 
     heads: int
@@ -37,6 +39,8 @@ class Latent:
     window: int | None = None
     indexer: int = 0
     unfolded: int = 0
+    sparse: bool = False
+    packed: int = 0
 
     @property
     def width(self) -> int:

@@ -9,13 +9,14 @@ has the same rules, in ``kv_cache_config_builder.py`` and ``kv_cache_planning.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
-from typing import Literal
 
+from importer.memory import compressed, sparse
 from importer.memory.estimate_types import Load
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State
+from importer.memory.page_types import Group, Kind, KVPage, Pool
 from importer.memory.shape import Shape
 
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float": 4, "half": 2}
@@ -27,14 +28,11 @@ QUANTISED: dict[str, tuple[Fraction, int]] = {
     "nvfp4": (Fraction(9, 16), 0),  # half a byte, and a scale of one byte for 16 values
     "nvfp4_4over6": (Fraction(9, 16), 0),
 }
-Kind = Literal["full", "latent", "window", "chunk", "state", "cross"]
 # Tokens of a block, and tokens of the smallest block of a kernel, by device.
 BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
 KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
 LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
 LATENT_ALIGNED = 128  # tokens, beside states
-SPARSE_FP8 = 656  # bytes of one token of sparse MLA in FP8, scales and rotary part included
-INDEX_SCALE = (128, 4)  # one scale of 4 bytes for so many values of an indexer's key
 
 
 def computed(shape: Shape, load: Load) -> str:
@@ -53,7 +51,7 @@ def kv_name(shape: Shape, load: Load) -> str:
     """Return the dtype of keys and values: the load's, else the checkpoint's, else the calculation's."""
     if load.kv_dtype != "auto":
         return load.kv_dtype
-    return shape.kv_dtype or computed(shape, load)
+    return shape.kv_dtype or sparse.default_dtype(shape.model_type, load) or computed(shape, load)
 
 
 def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
@@ -64,59 +62,6 @@ def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
     if name in BYTES:
         return Fraction(BYTES[name]), 0
     return (Fraction(1), 0) if name.startswith("fp8") else (Fraction(value_bytes(shape, load)), 0)
-
-
-@dataclass(frozen=True, slots=True)
-class KVPage:
-    """One layer's page: ``tokens`` of a block in ``size`` bytes.
-
-    ``reach``  the window, the chunk, the encoder's tokens, or the blocks of a state.
-    ``exact``  further values that are equal for layers with one block table.
-    """
-
-    kind: Kind
-    tokens: int
-    size: int
-    reach: int = 0
-    exact: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Layers with one block table: a sequence has the same number of blocks in all of them."""
-
-    pages: tuple[KVPage, ...]
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of all its pages in one block."""
-        return sum(p.size for p in self.pages)
-
-    def blocks(self, context: int, in_flight: int) -> int:
-        """Return the blocks of one sequence of ``context`` tokens, with ``in_flight`` tokens scheduled."""
-        return max(_blocks(p, context, in_flight) for p in self.pages)
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """The groups of a model, and the bytes of one block of the pool that they share."""
-
-    groups: tuple[Group, ...]
-    block: int
-
-    def blocks(self, context: int, in_flight: int, states: bool | None = None) -> int:
-        """Return the blocks of one sequence; ``states`` selects the blocks of states, or the others."""
-        chosen = [g for g in self.groups if states is None or (g.pages[0].kind == "state") == states]
-        return sum(g.blocks(context, in_flight) for g in chosen)
-
-    def sequence(self, context: int, in_flight: int) -> int:
-        """Return the bytes of one sequence in the pool."""
-        return self.block * self.blocks(context, in_flight)
-
-    def tokens(self, memory: int, context: int, in_flight: int) -> int:
-        """Return the size of the cache in vLLM's log: the tokens of all full sequences in ``memory``."""
-        each = self.blocks(context, in_flight)
-        return int(memory // self.block / each * context) if self.block and each else 0
 
 
 def in_flight(load: Load) -> int:
@@ -149,7 +94,8 @@ def pool(shape: Shape, load: Load) -> Pool:
     pages = [p for c in caches for p in _pages(shape, load, c, block)]
     if not pages:
         return Pool((), 0)
-    groups = _groups(_padded(shape, load, pages, block))
+    packed = any(isinstance(c, Latent) and c.packed for c in caches)
+    groups = _groups(_padded(shape, load, pages, block), packed)
     return Pool(tuple(groups), max(g.size for g in groups))
 
 
@@ -196,13 +142,13 @@ def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
 
 
 def _latent(cache: Latent, token: int, block: int) -> list[KVPage]:
-    stored = max(block // cache.every, 1)
+    if cache.packed:
+        return compressed.pages(cache)
     kind: Kind = "window" if cache.window else "latent"
-    pages = [KVPage(kind, block, token * stored, cache.window or 0, (cache.width, cache.every))]
+    pages = [KVPage(kind, block, token * block, cache.window or 0, (cache.width,))]
     if cache.indexer:
-        values, scale = INDEX_SCALE
-        width = cache.indexer + ceil(cache.indexer / values) * scale
-        pages.append(KVPage("latent", block, width * stored, 0, (width, cache.every)))
+        width = compressed.index_bytes(cache.indexer)
+        pages.append(KVPage("latent", block, width * block, 0, (width,)))
     return pages
 
 
@@ -210,9 +156,7 @@ def _token(shape: Shape, load: Load, cache: Cache) -> int:
     """Return the bytes of one token in one layer."""
     value, scale = kv_bytes(shape, load)
     if isinstance(cache, Latent):
-        if cache.indexer and kv_name(shape, load) == "fp8_ds_mla":
-            return SPARSE_FP8
-        return ceil(cache.width * value)
+        return sparse.token_bytes(cache, kv_name(shape, load), load) or ceil(cache.width * value)
     if isinstance(cache, Indexer):
         return ceil(cache.width * Fraction(value_bytes(shape, load)))
     if isinstance(cache, Attention):
@@ -266,8 +210,10 @@ def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[K
     return [replace(p, size=max(p.size, token * block)) if p.kind == "state" else p for p in pages]
 
 
-def _groups(pages: list[KVPage]) -> list[Group]:
-    """Return groups with equal numbers of layers that share a block table."""
+def _groups(pages: list[KVPage], packed: bool) -> list[Group]:
+    """Return groups that share a block table, with equal numbers of layers unless pages are ``packed``."""
+    if packed:
+        return compressed.groups(pages)
     if _uniform(pages):
         return [Group(tuple(pages))]
     try:
@@ -305,15 +251,3 @@ def _evened(pages: list[KVPage]) -> list[KVPage]:
         else:
             evened.append(replace(page, size=largest))
     return evened
-
-
-def _blocks(page: KVPage, context: int, in_flight: int) -> int:
-    if page.kind == "state":
-        return page.reach
-    if page.kind == "cross":
-        return ceil(page.reach / page.tokens)
-    if page.kind == "window":
-        return ceil(min(page.reach - 1 + in_flight, context) / page.tokens) + 1
-    if page.kind == "chunk":
-        return ceil(min(page.reach + in_flight, context) / page.tokens)
-    return ceil(context / page.tokens)

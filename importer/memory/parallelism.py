@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal
 
 from importer.hub.snapshot import whole
-from importer.memory import pages
+from importer.memory import pages, sparse
 from importer.memory.devices import Device, known
 from importer.memory.estimate import estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
@@ -257,6 +257,7 @@ class LoadCase:
             drafts=drafts if isinstance(drafts, int) else 0,
             device=_like(self.device),
             memory=self.device.memory,
+            capability=sparse.compute(self.device.capability),
             prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
             eager=self.request.get("enforce_eager") is True,
         )

@@ -85,7 +85,7 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
     if case.aim.goal is not None:
         yield Reason(GOALS[case.aim.goal])
     if split.devices > 1 or case.device.count > 1:
-        yield from (why for _, _, why in _layout(plan))
+        yield from dict.fromkeys(why for _, _, why in _layout(plan))
     if plan.is_fp8:
         yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
     yield _held(plan)

@@ -80,7 +80,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "sampling": _mode,
         "model-type": "config.json",
     },
-    "DraftReason": {"drafted": "config.json"},
+    "DraftReason": {"offered": "config.json"},
     "InputReason": {
         "key": "{file}",
         "file": "listed files",
@@ -130,6 +130,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "BackendReason": {
         "mlx-weights": "weights' format",
+        "mlx-origin": "repository for MLX",
         "mlx-is-native": "this machine",
         "vllm-serves": "this machine",
         "other-could": "this machine",
@@ -170,6 +171,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "guard-model": "guard model",
         "ocr-model": "OCR model",
         "translation-model": "translation model",
+        "no-text": "no text",
+        "transcript": "transcript",
     },
     "ProofReason": {
         "read": "{engine} {version}",

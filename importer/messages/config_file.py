@@ -21,7 +21,6 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "conflict": "{path}: it was {was}, the file says {mine}, this import says {theirs}",
     },
     "ReviewReason": {
-        "unknown-key": "{key}: the importer does not know this key and keeps it as it is",
         "reads-less": "{key}: in pieces it reads less: {finding}",
         "stale": "its validation does not hold: {why}",
         "probe": "probe {probe}: {outcome}: {reason}",
@@ -119,6 +118,58 @@ DOCUMENT: dict[str, dict[str, Text]] = {
 }
 
 
+ARGUMENTS: dict[str, dict[str, Text]] = {
+    "ArgumentReason": {
+        "unknown": "{of} has no argument of this name",
+        "unknown-near": "{of} has no argument of this name; near names: {near}",
+        "wrong-type": "{value!r} is not {kind}",
+        "not-one-of": "{value!r} is not one of {known}",
+        "out-of-range": "{value!r} is not {limit}",
+        "unprintable": "it holds characters that cannot be seen, or too many",
+        "like-a-flag": "{value!r} is empty or begins like a flag",
+        "unpinned-model": "{model} is a second repository: name its commit under revision, 40 hexadecimal digits",
+    },
+    "Refusal": {
+        "code": "{key} loads code by name, so no document sets it",
+        "file": "{key} opens a file or folder of the server's machine, so no document sets it",
+        "launcher": "{key} belongs to the command that starts the server, so no document sets it",
+        "other-model": "{key} loads a second model without a commit, so no document sets it",
+        "own-place": "{key} is not set here; use {place}",
+        "place": "{key} names another host, so no document sets it",
+        "secret": "{key} is a secret, so no document sets it",
+        "trusted-clients": "{key} trusts what clients send, so no document sets it",
+    },
+    "ValueReason": {
+        "no-model": "it begins like an option, or holds characters that cannot be seen",
+        "not-a-name": "{value!r} is not a name",
+        "variable-lost": "mlx-vlm has an option for no variable of the chat template but {only}",
+    },
+    "VariableReason": {
+        "no-name": "it is not the name of an environment variable",
+        "no-value": "its value is not a short text, a number, true or false",
+        "not-a-family": "it is no variable of an engine or of a library that engines compute with",
+        "near": "the engine reads no variable of this name; near names: {near}",
+        "code": "it loads code, so no document sets it",
+        "file": "it names a file or folder of the server's machine, so no document sets it",
+        "place": "it names another host, so no document sets it",
+        "secret": "it is a secret, so no document sets it",
+        "insecure": "it switches a protection of the engine off, so no document sets it",
+        "launcher": "importer sets it by itself",
+        "too-many": "there are more than {most} variables",
+    },
+    "ArgumentConflict": {
+        "speculation-and": "vLLM refuses every request with {key} while engine_args.speculative_config is set",
+        "drafter-missing": "the method {method} needs a second repository under model, and its commit under revision",
+        "requires": "it requires {key}: true",
+        "divides": "it does not divide {key}, {value}",
+        "at-most": "it is more than {key}, {value}",
+        "at-least": "it is less than {key}, {value}, without chunked prefill",
+        "layers-or-parts": "mlx-lm shares layers or their parts: it goes without tensor_parallel_size",
+        "no-experts": "the model has no experts",
+    },
+}
+
+
 RECHECK: dict[str, dict[str, Text]] = {
     "RecheckReason": {
         "backend": "it is decided for {backend} now",
@@ -159,4 +210,4 @@ GALLERY: dict[str, dict[str, Text]] = {
     "KeyNameReason": {"line": "it is a line of at most {most} characters"},
 }
 
-TEXTS: dict[str, dict[str, Text]] = {**DOCUMENT, **RECHECK, **GALLERY}
+TEXTS: dict[str, dict[str, Text]] = {**DOCUMENT, **ARGUMENTS, **RECHECK, **GALLERY}

@@ -66,6 +66,8 @@ DECIDE: dict[str, dict[str, Text]] = {
         "guard-model": "a guard model answers with a verdict",
         "ocr-model": "an OCR model answers with text",
         "translation-model": "a translation model answers with text",
+        "no-text": "it returns numbers, no text",
+        "transcript": "it returns the text of a recording",
         "heard-later": "heard later",
         "user-refuted": "the proof refutes it: {problem}",
         "proof-agrees": "the proof agrees",

@@ -76,26 +76,18 @@ TEXTS: dict[str, dict[str, Text]] = {
         "code-in-model-file": "config.json has model_file, code that {server} runs at its start: "
         "trust_remote_code allows it",
         "flag-for-vllm": "options has {flag}, and {server}'s server takes its own from engine_args",
-        "flag-not-allowed": "options has {flag}, which is passed from its own key of the document or never; "
-        "as flags may be set: {known}",
         "layers-or-parts": "mlx-lm shares layers or their parts, so {key} goes without the other",
         "model-is-option": "parameters.model begins like an option",
         "model-unprintable": "parameters.model holds characters that cannot be seen",
-        "no-argument": "engine_args.{key} is none of the options that may be set: {known}",
-        "no-option": "engine_args.{key} is none of the options of {server}'s server "
-        "that can be set there: {known}",
         "no-rust-frontend": "importer.engine.frontend is 'rust', and vLLM has it from 0.33 on, not in {version}",
         "no-tokenizer-config": "importer.{key} belongs into the model's {file}, which is missing or cannot be read",
         "no-template": "importer.{key} names a template, and none is there",
         "not-a-file": "engine_args.{key} is {value!r} and not the whole path of a file",
         "not-a-name": "{key} is {value!r} and not a name",
         "not-a-number": "{key} is {value!r} and not a number",
-        "not-a-switch": "engine_args.{key} is {value!r} and not true or false",
         "not-a-version": "importer.engine.version is {value!r} and not a version",
         "not-in-config-file": "{key} is {value}, which vLLM's configuration file cannot say",
-        "not-one-of": "engine_args.{key} is {value!r} and none of {known}",
         "not-ranks": "{key} is {value!r} and no number of ranks",
-        "speculation": "engine_args.speculative_config may hold {keys:and}",
         "template-too-long": "its chat template has more than {limit:,} bytes",
         "variable-lost": "chat_template_kwargs.{key} does not reach the template on mlx-vlm, "
         "only {only} does",

@@ -33,10 +33,13 @@ TEXTS: dict[str, dict[str, Text]] = {
         "without-template": "Serve it another way, or import the model again without the template.",
     },
     "Loss": {
+        "added": "{values} is added: what the engine does by itself, in place of LocalAI's own values.",
+        "environment": "env.{key} is left out: set the variable for LocalAI's process.",
         "argument-of-server": "engine_args.{key} is left out: it is the server's, "
         "and LocalAI runs the engine alone.",
         "arguments": "engine_args ({keys}): LocalAI's {backend} backend reads none.",
-        "commit": "The commit is not pinned: LocalAI's {backend} backend takes an id without revision.",
+        "commit": "The commit is not pinned: LocalAI's {backend} backend asks the Hub for the newest one. "
+        "HF_HUB_OFFLINE=1 after its first start keeps the one that is installed.",
         "context-as-maximum": "max_tokens is the whole context: "
         "unset, LocalAI's backend ends after {tokens} tokens.",
         "flag": "options: {option!r} is left out: LocalAI would make it a flag of the engine.",

@@ -9,18 +9,22 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 KINDS = {
+    "chat": "a chat model",
     "embedding": "an embedding model",
-    "reranker": "a reranker or classifier",
+    "reranker": "a reranker",
+    "classifier": "a classifier",
     "reward": "a reward model",
+    "transcription": "a model for transcription",
     "speech": "a speech or audio model",
     "image": "an image or video model",
     "draft": "a draft model for speculative decoding",
+    "mlx-task": "a model with MLX weights that returns no text of a chat",
     "base": "a base model",
     "guard": "a guard model",
     "ocr": "an OCR model",
     "translation": "a translation model",
 }
-NOT_CHAT = ("embedding", "reranker", "reward", "speech", "image", "draft")
+NOT_CHAT = ("speech", "image", "draft", "mlx-task")
 FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
 WAYS = {
     "decoder": "a decoder",
@@ -190,7 +194,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "own heads",
         "not-on-processors": "config.json says {quote}, and {engine} does not draft on processors",
         "not-held": "config.json says {quote}, but {how}, so nothing is drafted",
-        "drafted": "config.json says {quote}, and {how}; one token a step is safe, more may be faster",
+        "offered": "off: config.json says {quote}, and {how}. {offer} drafts a token a step, for faster single "
+        "answers; vLLM then refuses every request with min_p or logit_bias",
         "file-holds": "the weights hold them ({file})",
         "tensor-holds": "the weights hold them ({tensor})",
         "no-tensor": "none of the {count} tensors in {file} is of such heads",
@@ -208,9 +213,14 @@ TEXTS: dict[str, dict[str, Text]] = {
     "NotChat": {kind: KINDS[kind] for kind in NOT_CHAT},
     "KindRemedy": {
         "drafted": "Import the model that it drafts for.",
-        "other-engine": "Serve it with an engine for that kind of model.",
-        "made-from": "Import {repo}, which it was made from.",
-        "original": "Import the repository with the original safetensors weights; the card does not name it.",
+        "image-engine": "Serve it with vLLM-Omni, or with diffusers, also behind LocalAI.",
+        "speech-engine": "Serve it with vLLM-Omni, mlx-audio or transformers, also behind LocalAI.",
+        "library": "Serve it with {library}, the library that its page on the Hub names.",
+        "no-mlx": "Import the repository with the original weights for vLLM; mlx-embeddings and mlx-audio serve"
+        " MLX weights.",
+        "made-from": "Serve the GGUF files with llama.cpp, or import {repo}, which they were made from.",
+        "original": "Serve the GGUF files with llama.cpp, or import the repository with the original safetensors"
+        " weights; the card does not name it.",
     },
     "KindReason": {
         "architecture": _of_kind("the architecture {name} is that of {of}"),
@@ -226,6 +236,12 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-template": "it has a {file} and no chat template anywhere",
         "nothing-else": "nothing says that it is anything but a chat model",
         "only-gguf": "its only weights are GGUF files",
+    },
+    "TaskReason": {
+        "pools": _of_kind("{of} returns no text, so vLLM pools"),
+        "converted": "vLLM converts {name} with {convert}",
+        "outputs": "{file} describes what a request returns",
+        "served-by": _of_kind("of the engines here vLLM alone serves {of}"),
     },
     "LengthReason": {
         "named": "{file} says {quote}",
@@ -297,6 +313,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "BackendReason": {
         "mlx-weights": "the weights are in MLX's own quantisation ({quote})",
+        "mlx-origin": "the repository is made for MLX ({quote})",
         "mlx-is-native": "MLX is native to Apple machines",
         "vllm-serves": "vLLM serves on CPU and CUDA machines",
         "other-could": "{engine} could load it there",

@@ -15,6 +15,14 @@ HUB: dict[str, dict[str, Text]] = {
         "damaged": "what it is packed in is damaged",
         "cut": "the answer was cut off",
     },
+    "AddressReason": {
+        "form": "it has the form https://HOST/PATH",
+        "user": "it has a user name; the signature takes its place",
+        "plain": "http is not encrypted",
+        "unknown": "the name {host} has no address",
+        "private": "{host} is a private address",
+        "failed": "{host} could not be reached ({error})",
+    },
     "ExchangeReason": {
         "no-connection": "{says}",
         "not-connected": "no connection within {seconds:.0f} s",
@@ -82,6 +90,11 @@ HUB: dict[str, dict[str, Text]] = {
         "unsaid": "it does not say which part it is",
         "other": "it is another part than was asked for",
     },
+    "FileRemedy": {
+        "beside": "Import {repo} itself: it has safetensors weights, too.",
+        "made-from": "Import {repo}, the repository that it was made from.",
+        "original": "Import the repository with the original safetensors weights; the card does not name it.",
+    },
     "ReferenceReason": {
         "empty": "it is empty",
         "long": "it is longer than {limit} characters",
@@ -110,6 +123,7 @@ PLACES: dict[str, dict[str, Text]] = {
         "code": "Running code that comes with a model ({subject})",
         "folder": "Reading the folder {subject}",
         "hosts": "Starting processes on the hosts in {subject}",
+        "drafter": "Drafting with the second model {subject}",
     },
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from importer.messages.signals import KINDS
+
 if TYPE_CHECKING:
     from importer.messages import Text
 
@@ -29,6 +31,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "no-tool-parser": "the document names no tool parser",
         "no-reasoning-parser": "the document names no reasoning parser",
         "no-context": "the document names no longest context",
+        "other-task": lambda fields: f"{KINDS[fields['of']]} does something else",
     },
     "CommonReason": {
         "result-unseen": "the tool's result does not reach the prompt: a longer one makes it no longer",

@@ -9,7 +9,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from anyio import CapacityLimiter
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
@@ -23,6 +23,7 @@ from importer.service.api import routers
 from importer.service.api.dependencies import TEXTS, Desk, Pulse
 from importer.service.api.openapi import describe, methods
 from importer.service.api.problems import answer
+from importer.service.api.query import known_query
 from importer.service.gallery import Gallery
 from importer.service.index import GalleryIndex
 from importer.service.jobs.notifier import Watching
@@ -31,6 +32,7 @@ from importer.service.security.auth import limits
 from importer.service.security.middleware import Guard
 from importer.service.settings import Settings
 from importer.service.telemetry import Metrics
+from importer.service.upkeep_duties import Duties
 from importer.storage.database import driver_message
 from importer.storage.idempotency_store import AlreadyStored
 from importer.storage.migrations import open_database
@@ -46,7 +48,7 @@ def create(settings: Settings) -> FastAPI:
     """Return the application; on its start the database is migrated and the runner started."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
-        docs_url=None, redoc_url=None, generate_unique_id_function=_id,
+        docs_url=None, redoc_url=None, generate_unique_id_function=_id, dependencies=[Depends(known_query)],
     )  # fmt: skip
     app.state.settings, app.state.ending = settings, False
     app.state.limits, app.state.metrics = limits(settings), Metrics()
@@ -60,8 +62,8 @@ def create(settings: Settings) -> FastAPI:
 
 
 def _id(route: APIRoute) -> str:
-    """Return the operation id for generated clients, such as ``configs_approve``."""
-    return f"{route.tags[0]}_{route.name}"
+    """Return the operation id for generated clients, such as ``documents_list``."""
+    return f"{route.tags[0]}_{route.name.rstrip('_')}"  # with '_' where a name is Python's own
 
 
 @asynccontextmanager
@@ -69,10 +71,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     desk = await run_in_threadpool(_open, settings)
     app.state.desk = desk
+    duties = Duties(desk.database, settings, desk.runner).__enter__()
     try:
         yield
     finally:
         app.state.ending = True
+        await run_in_threadpool(duties.__exit__)
         await run_in_threadpool(desk.runner.__exit__)
         desk.database.close()
 

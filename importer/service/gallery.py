@@ -24,7 +24,7 @@ from importer.errors import DocumentError, ServiceError
 from importer.messages import render
 from importer.reasons import Reason
 from importer.service.publication_state import publication_state
-from importer.storage import audit, documents, releases
+from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import CountCache, Filters, Summary, Version
@@ -162,6 +162,11 @@ class Change:
             why=context.why,
         )  # fmt: skip
         documents.delete(self.connection, deleted)
+        findings.resolve(self.connection, name)
+        served = releases.served(self.connection, name)
+        if served is not None:
+            subject = {"name": name, "release": served.number, "digest": served.digest}
+            webhooks.enqueue(self.connection, "release.withdrawn", {**subject, "by": context.who})
         releases.withdraw(self.connection, name, None, context.who, at, context.why)
         audit.record(self.connection, context, name, {"version": deleted.number})
 
@@ -179,10 +184,12 @@ class Gallery:
         self.database = database
         self._counts = CountCache()
 
-    def page(self, filters: Filters, limit: int, after: str = "") -> list[Summary]:
-        """Return documents by name, those behind ``after``."""
+    def page(
+        self, filters: Filters, limit: int, after: Sequence[str] = (), sort: str = "name"
+    ) -> list[Summary]:
+        """Return documents in an order, those behind ``after``."""
         with self.database.reading() as connection:
-            return documents.page(connection, filters, limit, after)
+            return documents.page(connection, filters, limit, after, sort)
 
     def count(self, filters: Filters) -> int:
         """Return how many documents a list has in all."""

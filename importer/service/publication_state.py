@@ -11,8 +11,7 @@ from typing import Literal
 from importer.config_file.store import StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
-from importer.exports.base import ExportRefused
-from importer.exports.localai import model
+from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.reasons import Reason
 
@@ -92,15 +91,6 @@ def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
         return Reason(PublicationReason.NO_ENTRY, problem=error.message)
     if isinstance(made, ExportRefused):
         return Reason(PublicationReason.NOT_FOR_LOCALAI, problem=made.reason)
-    if not (stored.data.get("importer") or {}).get("revision"):
+    if Origin.of(stored.data, stored.receipt).revision is None:  # of this very model
         return Reason(PublicationReason.NO_COMMIT)
     return made
-
-
-def losses(stored: StoredDocument) -> list[Reason] | None:
-    """Return the parts that LocalAI would lack; ``None`` where there is no entry. Renders no text."""
-    try:
-        converted = model(stored.data, stored.receipt)
-    except DocumentError:
-        return None
-    return None if isinstance(converted, ExportRefused) else converted[2]

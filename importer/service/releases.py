@@ -9,11 +9,12 @@ from sqlalchemy import Connection
 
 from importer.config import now
 from importer.errors import DocumentError, ServiceError
+from importer.exports.base import Origin, loss_json
 from importer.exports.localai_gallery import GalleryEntry
-from importer.messages import render
+from importer.reasons import Reason
 from importer.service.gallery import Change
-from importer.service.publication_state import publication_state
-from importer.storage import audit, documents, receipts, releases
+from importer.service.publication_state import PublicationReason, publication_state
+from importer.storage import audit, documents, receipts, releases, webhooks
 from importer.storage.documents import Summary
 from importer.storage.releases import Release, ReleaseEntry
 
@@ -29,9 +30,10 @@ def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Relea
     """Release the working copy in the checkout and serve it.
 
     Return its row, its release, and whether that is new: one with the same digest that is served stays.
-    Raises DocumentError("no-such-document") and ServiceError("not-ready-to-release").
+    Raises DocumentError: "no-such-document", "invalid", and ServiceError("not-ready-to-release").
     """
     stored, connection = change.checkout.load(name), change.connection
+    stored.check()  # an approval of an earlier version of importer may hold for an unknown key
     served = releases.served(connection, name)
     state = publication_state(stored, None if served is None else served.digest)
     if state.state == "published" and served is not None:
@@ -53,12 +55,16 @@ def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Relea
 def roll_back(change: Change, name: str, number: int) -> tuple[Summary, Release]:
     """Serve an earlier release again; return the document's row and the release.
 
-    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn".
+    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn", and
+    "not-ready-to-release" for a release of an earlier version of importer without a commit.
     """
     change.checkout.load(name)
     release, served = need(change.connection, name, number), releases.served(change.connection, name)
     if release.withdrawn_at is not None:
         raise ServiceError("withdrawn", name=name, number=number)
+    if Origin.of(json.loads(release.data), None).revision is None:
+        why = Reason(PublicationReason.NO_COMMIT)
+        raise ServiceError("not-ready-to-release", name=name, state=f"release {number}", why=why)
     if served is not None and served.number == number:
         return change.save(name), release
     releases.serve(change.connection, release, now())
@@ -97,11 +103,19 @@ def need_history(connection: Connection, name: str) -> None:
 
 
 def _entry(made: GalleryEntry) -> ReleaseEntry:
-    return ReleaseEntry(made.item, made.file, dict(made.about), [render(loss) for loss in made.lost])
+    return ReleaseEntry(made.item, made.file, dict(made.about), [loss_json(loss) for loss in made.lost])
+
+
+# The type of event by the action of the audit log.
+EVENTS = {
+    "release": "release.promoted", "roll back": "release.rolled-back", "withdraw": "release.withdrawn",
+}  # fmt: skip
 
 
 def _record(change: Change, action: str, release: Release) -> None:
-    """Add the entry of the audit log: the version that follows has one of its own."""
+    """Add the entry of the audit log: the version that follows has one of its own; and the event."""
+    subject = {"name": release.name, "release": release.number, "digest": release.digest}
+    webhooks.enqueue(change.connection, EVENTS[action], {**subject, "by": change.context.who})
     context = replace(change.context, action=action)
     audit.record(
         change.connection, context, release.name, {"release": release.number, "digest": release.digest}

@@ -22,6 +22,7 @@ from importer.service.app import create
 from importer.service.gallery import Gallery
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
+from importer.service.upkeep_duties import Duties
 from importer.storage import keys
 from importer.storage.migrations import open_database
 
@@ -108,12 +109,16 @@ def _bound(one: socket.socket, place: Any) -> socket.socket:
     return one
 
 
+RESERVE = 100  # connections above the limit that get a problem, or the answer to a health check
+TICK = 1.0  # seconds between two updates of the header Date
 GRACE = 10  # seconds that requests have to end when the server does
 LOG = logging.getLogger("importer")
 
 
 class ImporterServer(uvicorn.Server):
     """A server that ends event streams first, and freezes objects of the start for the garbage collector."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[Any] | None = None) -> None:
         """Start, and freeze the present objects: a collection of them took a tenth of a second."""
@@ -123,6 +128,13 @@ class ImporterServer(uvicorn.Server):
         if self.started:
             host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
             LOG.info("listening on http://%s:%s", host, sockets[0].getsockname()[1] if sockets else "")
+
+    async def main_loop(self) -> None:
+        """Wait for a signal; update the header ``Date`` once a second, in place of ten looks a second."""
+        self._signalled, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._signalled.wait(), TICK)
 
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
         """End the watchers' streams, then shut down."""
@@ -134,6 +146,8 @@ class ImporterServer(uvicorn.Server):
         app = self.config.app
         app.state.ending = True  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._signalled.set)
 
 
 def serve(settings: Settings) -> None:
@@ -141,13 +155,15 @@ def serve(settings: Settings) -> None:
     telemetry.begin(settings)
     _check(settings)
     sockets = listening(settings.host, settings.port)
+    app = create(settings)
     config = uvicorn.Config(
-        create(settings), host=settings.host, port=settings.port, log_config=None, access_log=False,
+        app, host=settings.host, port=settings.port, log_config=None, access_log=False,
         server_header=False, timeout_graceful_shutdown=GRACE, lifespan="on", ws="none",
-        http=patience(settings.body_seconds), limit_concurrency=settings.connections,
+        http=patience(settings.body_seconds), limit_concurrency=settings.connections + RESERVE,
         proxy_headers=bool(settings.trusted_proxy), forwarded_allow_ips=settings.trusted_proxy,
     )  # fmt: skip
     server = ImporterServer(config)
+    app.state.connections = server.server_state.connections
     with suppress(
         KeyboardInterrupt, SystemExit
     ):  # the signal that ended it, once more; that it did not start
@@ -163,7 +179,7 @@ def work(settings: Settings) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with Runner(Gallery(database), settings) as runner:
+    with Runner(Gallery(database), settings) as runner, Duties(database, settings, runner):
         LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()

@@ -19,6 +19,8 @@ from importer.hub.local import AllowedFolders
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+    from importer.storage.retention import Limits
+
 PREFIX = "IMPORTER_SERVE_"
 PUBLIC = re.compile(
     r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?"
@@ -113,7 +115,37 @@ class Settings:
         "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable",
         check=_networks,
     )
+    recheck_every: int = _set(
+        24,
+        "hours between two rechecks of all documents, give or take a tenth; 0 for none",
+        least=0,
+        most=8760,
+    )
+    keep_deleted_days: int = _set(
+        90, "days that deleted documents can be brought back; 0 sets no limit", least=0, most=36_500
+    )
+    keep_findings_days: int = _set(
+        365, "days that settled findings are kept; 0 sets no limit", least=0, most=36_500
+    )
+    keep_deliveries_days: int = _set(
+        30, "days that ended deliveries of webhooks are kept; 0 sets no limit", least=0, most=36_500
+    )
+    webhook_private: bool = _set(False, "send webhooks to private addresses, and over http, too")
     previews: int = _set(4, "previews at a time", least=1, most=64)
+    keep_jobs_days: int = _set(90, "days that ended jobs are kept; 0 sets no limit", least=0, most=36_500)
+    keep_jobs: int = _set(100_000, "ended jobs that are kept, the newest; 0 sets no limit", least=0)
+    keep_events_days: int = _set(
+        30, "days that events of ended jobs are kept; 0 sets no limit", least=0, most=36_500
+    )
+    keep_events: int = _set(1_000_000, "events that are kept, the newest; 0 sets no limit", least=0)
+    keep_versions_days: int = _set(
+        730, "days that old versions are kept; 0 sets no limit", least=0, most=36_500
+    )
+    keep_versions: int = _set(200, "versions of one document that are kept; 0 sets no limit", least=0)
+    keep_audit_days: int = _set(730, "days that the audit log is kept; 0 sets no limit", least=0, most=36_500)
+    keep_audit: int = _set(
+        1_000_000, "entries of the audit log that are kept, the newest; 0 sets no limit", least=0
+    )
     log_level: str = _set(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
@@ -133,6 +165,18 @@ class Settings:
     def backends(self) -> tuple[str, ...]:
         """Return the backends that imports may be for."""
         return tuple(self.backend) or config.NAMES
+
+    @property
+    def limits(self) -> Limits:
+        """Return what the retention keeps."""
+        from importer.storage.retention import Keep, Limits
+
+        return Limits(
+            jobs=Keep(self.keep_jobs_days, self.keep_jobs),
+            events=Keep(self.keep_events_days, self.keep_events),
+            versions=Keep(self.keep_versions_days, self.keep_versions),
+            audit=Keep(self.keep_audit_days, self.keep_audit),
+        )
 
     @property
     def names(self) -> frozenset[str]:

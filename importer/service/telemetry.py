@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from importer import config
 from importer.service.settings import Settings
-from importer.storage import executors, tables
+from importer.storage import executors, retention, tables
 from importer.storage.database import Database
 from importer.version import __version__
 
@@ -155,6 +155,14 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", max(0.0, waited)
     )
+    yield _counted(
+        "importer_retention_removed", "Old rows that were ever deleted.", ["kind"],
+        retention.removed(connection).items(),
+    )  # fmt: skip
+    yield GaugeMetricFamily(
+        "importer_retention_seconds", "When the last retention began, in epoch seconds.",
+        retention.last_run(connection),
+    )  # fmt: skip
     running = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
     yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(running))
 

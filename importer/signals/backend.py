@@ -10,6 +10,7 @@ from importer.reasons import Reason
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.loading import LoadVerdict, fits, serves
+from importer.signals.mlx_origin import made_for_mlx
 from importer.signals.modalities import sees
 from importer.signals.quantisation import MLX, read
 
@@ -20,6 +21,7 @@ class BackendReason(StrEnum):
     """Reasons for a backend."""
 
     MLX_WEIGHTS = "mlx-weights"
+    MLX_ORIGIN = "mlx-origin"
     MLX_IS_NATIVE = "mlx-is-native"
     VLLM_SERVES = "vllm-serves"
     OTHER_COULD = "other-could"
@@ -43,6 +45,9 @@ def evidence(
     if quantised is not None and quantised.method == MLX:
         reason = Reason(BackendReason.MLX_WEIGHTS, quote=quantised.quote)
         facts.append(Evidence(Rule.FILES, "backend", apple, quantised.source, reason, quantised.quote))
+    elif (origin := made_for_mlx(snapshot)) and serves(snapshot, able(apple)).can is not False:
+        reason = Reason(BackendReason.MLX_ORIGIN, quote=origin[1])
+        facts.append(Evidence(Rule.FILES, "backend", apple, origin[0], reason, origin[1]))
     elif machine is not None and (quantised is None or quantised.named):  # an unnamed method decides nothing
         facts += _instead(snapshot, machine, able, native, apple if native == "vllm" else "vllm")
     kind = BackendReason.MLX_IS_NATIVE if native == apple else BackendReason.VLLM_SERVES

@@ -25,6 +25,7 @@ from importer.signals import (
     sisters,
     speculation,
     stop_words,
+    tasks,
     template_markers,
     way_in,
 )
@@ -60,12 +61,15 @@ def collect(
     ``machine`` is the target device, ``platform`` its operating system. ``able`` returns the abilities of a
     backend. ``template`` names the source of the analyzed template, if it is not the model's own.
     """
+    silent = kind.kind in tasks.TASKS
     return [
         *kind.evidence,
         *family.evidence(snapshot, ignore_name),
-        *sampling.evidence(snapshot),
-        *([] if ignore_name else [*card.evidence(snapshot), *sisters.evidence(snapshot)]),
-        *stop_words.evidence(snapshot, None if kind.kind == "base" else analysis),
+        *([] if silent else sampling.evidence(snapshot)),
+        *([] if ignore_name or silent else card.evidence(snapshot)),
+        *([] if ignore_name else sisters.evidence(snapshot)),
+        *([] if silent else stop_words.evidence(snapshot, None if kind.kind == "base" else analysis)),
+        *tasks.backend(kind.kind),
         *quantisation.evidence(snapshot),
         *backend.evidence(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
@@ -93,6 +97,7 @@ def for_engine(
     calls, thinks = (
         declared_parsers.is_possible(key, facts, name) for key in ("tool_parser", "reasoning_parser")
     )
+    kind = next((str(f.value) for f in facts if f.key == "kind"), "chat")
     named = [
         f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
         for f in facts
@@ -105,7 +110,8 @@ def for_engine(
         *loading.evidence(snapshot, able, machine),
         *context.evidence(snapshot, able),
         *modalities.evidence(snapshot, able),
-        *speculation.evidence(snapshot, able, machine),
+        *tasks.evidence(snapshot, kind, able),
+        *([] if kind in tasks.TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able, machine),
         *mistral_files.evidence(snapshot, able),
         *code.evidence(snapshot, able),

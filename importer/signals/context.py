@@ -15,6 +15,7 @@ from typing import Any
 
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
+from importer.signals import tasks
 from importer.signals.architecture import FILE, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
@@ -68,13 +69,22 @@ class Length:
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     """Return the length with all its reasons; the tokenizer's length is shown and decides nothing."""
-    length = derive(snapshot, able)
+    length = _sentence(snapshot, able) or derive(snapshot, able)
     if length is None:
         return []
     rule = Rule.CONFIG if length.named else Rule.ENGINE
     reasons = [length.reason, *length.notes, *_window(snapshot), *_card(snapshot, length)]
     facts = [Evidence(rule, "max_model_len", length.tokens, FILE, r, length.quote) for r in reasons]
     return [*facts, *_tokenizer(snapshot, length)]
+
+
+def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
+    """Return the length of sentence-transformers, if any; vLLM puts it in place of its own."""
+    tokens = tasks.sentence_length(snapshot) if able.engine == "vllm" else None
+    if tokens is None:
+        return None
+    quote = f"max_seq_length: {tokens}"
+    return Length(tokens, Reason(LengthReason.NAMED, file=tasks.LENGTH, quote=quote), quote)
 
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:

@@ -28,6 +28,9 @@ class Abilities:
     """What one version of an engine can load and does by default; an empty field is unknown.
 
     ``architectures``      that it serves itself, with their traits: ``hybrid``, ``image:1``, ``audio?``.
+    ``pooling``            architectures that pool, with what they return: ``embed``, ``classify``,
+                           ``token-classify``, ``reward`` or ``late-interaction``.
+    ``transcribes``        architectures that turn sound into text: ``only`` that, or ``also`` chat.
     ``removed``            architectures that it served up to a version.
     ``model_types``        with a configuration that it (or its transformers) has without a repository's code.
     ``tokenizer_types``    model types with a tokenizer that it has without a repository's code.
@@ -52,6 +55,8 @@ class Abilities:
     engine: str = ""
     version: str | None = None
     architectures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pooling: Mapping[str, str] = field(default_factory=dict)
+    transcribes: Mapping[str, str] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
     model_types: frozenset[str] = frozenset()
     tokenizer_types: frozenset[str] = frozenset()

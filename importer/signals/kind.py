@@ -7,41 +7,57 @@ missing: they count only without a strong fact and without evidence for a chat m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, config_of, model_types
+from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.family import base_models, match, own_name
 from importer.signals.name import joined, normalise
+from importer.signals.quantisation import MLX, read
 from importer.signals.tables import parser_table
+from importer.signals.tasks import TASKS, labels
 
 
 class NotChat(StrEnum):
-    """Kinds of models that are not for chat."""
+    """Kinds of models that no engine here serves."""
 
-    EMBEDDING = "embedding"
-    RERANKER = "reranker"
-    REWARD = "reward"
     SPEECH = "speech"
     IMAGE = "image"
     DRAFT = "draft"
+    MLX_TASK = "mlx-task"
 
 
 class KindRemedy(StrEnum):
     """Remedies for a model that cannot be imported."""
 
     DRAFTED = "drafted"
-    OTHER_ENGINE = "other-engine"
+    IMAGE_ENGINE = "image-engine"
+    SPEECH_ENGINE = "speech-engine"
+    LIBRARY = "library"
+    NO_MLX = "no-mlx"
     MADE_FROM = "made-from"
     ORIGINAL = "original"
 
 
 NOT_CHAT = frozenset(kind.value for kind in NotChat)
+# Libraries of any model: a page that names one of them names no engine.
+GENERAL_LIBRARIES = frozenset({"transformers", "sentence-transformers", "safetensors", "pytorch", "mlx"})
+LIBRARY = re.compile(r"[A-Za-z][\w.-]{1,39}", re.ASCII)
+# What an architecture of the engine's registry returns, and the kind of such a model.
+_POOLED = {
+    "embed": "embedding",
+    "late-interaction": "embedding",
+    "classify": "reranker",
+    "token-classify": "classifier",
+    "reward": "reward",
+}
 
 # Parts of class names that show the kind; the first kind that fits wins.
 _ARCHITECTURES = {
@@ -72,8 +88,9 @@ _TAGS = {
     "sentence-similarity": "embedding",
     "sentence-transformers": "embedding",
     "text-ranking": "reranker",
-    "text-classification": "reranker",
-    "token-classification": "reranker",
+    "text-classification": "classifier",
+    "token-classification": "classifier",
+    "zero-shot-classification": "classifier",
     "automatic-speech-recognition": "speech",
     "text-to-speech": "speech",
     "text-to-audio": "speech",
@@ -115,13 +132,15 @@ class KindReason(StrEnum):
 class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
 
-    ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``NOT_CHAT``, or
-    ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card does.
+    ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``TASKS`` or of ``NOT_CHAT``,
+    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card does.
+    ``library`` is the model's library by the Hub, where it is made for one kind of model.
     """
 
     kind: str
     evidence: tuple[Evidence, ...]
     made_from: str | None = None
+    library: str | None = None
 
     def error(self, repo: str) -> RepositoryError | None:
         """Return the error for a kind without a document, or ``None``."""
@@ -132,42 +151,90 @@ class KindFinding:
             return RepositoryError("gguf-only", repo=repo, next=original)
         if self.kind in NOT_CHAT:
             kind = NotChat(self.kind)
-            instead = KindRemedy.DRAFTED if kind is NotChat.DRAFT else KindRemedy.OTHER_ENGINE
-            return RepositoryError("not-chat", repo=repo, what=Reason(kind), next=Reason(instead))
+            return RepositoryError("not-chat", repo=repo, what=Reason(kind), next=self._instead(kind))
         return None
 
+    def _instead(self, kind: NotChat) -> Reason:
+        """Return what serves such a model: its own library, else engines for its kind."""
+        if kind is NotChat.DRAFT:
+            return Reason(KindRemedy.DRAFTED)
+        if kind is NotChat.MLX_TASK:
+            return Reason(KindRemedy.NO_MLX)
+        usual = KindRemedy.IMAGE_ENGINE if kind is NotChat.IMAGE else KindRemedy.SPEECH_ENGINE
+        return Reason(usual) if self.library is None else Reason(KindRemedy.LIBRARY, library=self.library)
 
-def find_kind(snapshot: Snapshot, ignore_name: bool = False) -> KindFinding:
-    """Return the kind of model; ``ignore_name`` leaves out id, card and tags."""
-    strong = [*_from_architecture(snapshot), *_from_files(snapshot)]
+
+def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = UNKNOWN) -> KindFinding:
+    """Return the kind of model; ``ignore_name`` leaves out id, card and tags.
+
+    ``able`` has the architectures of vLLM that pool or transcribe.
+    """
+    strong = [*_from_architecture(snapshot, able), *_from_files(snapshot)]
     weak: list[Evidence] = []
     if not ignore_name:
         strong += _from_name(snapshot)
         weak += _from_tags(snapshot)
-    refused = next((e for e in strong if e.value in NOT_CHAT), None)
-    if refused is None and _only_gguf(snapshot):
+    strong = _ranking_first(strong, weak)
+    decided = next((e for e in strong if e.value in NOT_CHAT or e.value in TASKS), None)
+    if decided is None and _only_gguf(snapshot):
         return _gguf(snapshot, ignore_name)
+    library = None if ignore_name else _library(snapshot)
+    if decided is not None and decided.value in TASKS and _is_mlx(snapshot):
+        decided = replace(decided, value=NotChat.MLX_TASK.value)
+        strong = [decided]
     if strong:
-        first = refused or strong[0]
-        return KindFinding(first.value, (first, *(e for e in strong if e is not first)))
+        first = decided or strong[0]
+        return KindFinding(first.value, (first, *(e for e in strong if e is not first)), library=library)
     chats = tuple(_chats(snapshot, ignore_name))
     if chats:
         return KindFinding("chat", (*chats, *weak))
     if weak:
-        return KindFinding(weak[0].value, tuple(weak))
+        return KindFinding(weak[0].value, tuple(weak), library=library)
     return KindFinding(*_without_template(snapshot))
 
 
-def _from_architecture(snapshot: Snapshot) -> Iterator[Evidence]:
+def _ranking_first(strong: list[Evidence], weak: list[Evidence]) -> list[Evidence]:
+    """Return the facts with those of a reranker before the files that all sentence encoders have."""
+    by_files = [e for e in strong if e.rule is Rule.KIND_FILES and e.value == "embedding"]
+    ranks = [e for e in (*strong, *weak) if e.value == "reranker"]
+    if not by_files or not ranks:
+        return strong
+    return [ranks[0], *(e for e in strong if e is not ranks[0])]
+
+
+def _is_mlx(snapshot: Snapshot) -> bool:
+    """Return whether the weights are MLX's, whose servers generate text and nothing else."""
+    quantised = read(snapshot)
+    return quantised is not None and quantised.method == MLX
+
+
+def _library(snapshot: Snapshot) -> str | None:
+    name = snapshot.info.get("library_name")
+    known = isinstance(name, str) and LIBRARY.fullmatch(name) and name not in GENERAL_LIBRARIES
+    return str(name) if known else None
+
+
+def _from_architecture(snapshot: Snapshot, able: Abilities) -> Iterator[Evidence]:
+    config = config_of(snapshot)
     for name in architectures(snapshot):
-        kind = next((k for k, parts in _ARCHITECTURES.items() if _has(name.lower(), parts)), None)
+        shown = next((k for k, parts in _ARCHITECTURES.items() if _has(name.lower(), parts)), None)
+        kind = _by_registry(shown, name, config, able)
         if kind:
             reason = Reason(KindReason.ARCHITECTURE, name=name, of=kind)
             yield _fact(Rule.KIND_ARCHITECTURE, kind, "config.json", reason, name)
-    config = config_of(snapshot)
     for key in _DRAFT_KEYS:
         if key in config:
             yield _fact(Rule.KIND_ARCHITECTURE, "draft", "config.json", Reason(KindReason.KEY, key=key), key)
+
+
+def _by_registry(shown: str | None, name: str, config: Mapping[str, Any], able: Abilities) -> str | None:
+    """Return the kind by registry, else by class name; labels separate scores and classes."""
+    if able.transcribes.get(name) == "only" or (shown == "speech" and name in able.transcribes):
+        return "transcription"
+    kind = shown or _POOLED.get(able.pooling.get(name, ""))
+    if kind == "reranker" and ("ForTokenClassification" in name or labels(config) != 1):
+        return "classifier"
+    return kind
 
 
 def _has(name: str, parts: str) -> bool:

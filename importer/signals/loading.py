@@ -119,7 +119,7 @@ def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     named = architectures(snapshot)
     if not able.architectures or not named:
         return LoadVerdict(None)
-    if any(a in able.architectures for a in named):
+    if any(a in able.architectures or a in able.pooling for a in named):
         return LoadVerdict(True)
     removed = next((a for a in named if a in able.removed), None)
     if removed is not None:

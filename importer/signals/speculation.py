@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class DraftReason(StrEnum):
     NOT_OF_THIS_TYPE = "not-of-this-type"
     NOT_ON_PROCESSORS = "not-on-processors"
     NOT_HELD = "not-held"
-    DRAFTED = "drafted"
+    OFFERED = "offered"
     FILE_HOLDS = "file-holds"
     TENSOR_HOLDS = "tensor-holds"
     NO_TENSOR = "no-tensor"
@@ -58,7 +59,7 @@ def read(config: Mapping[str, object]) -> Heads | None:
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """Return the setting for vLLM, or evidence of its absence."""
+    """Return the offer of these heads for vLLM, or why there is none; only the user switches them on."""
     heads = read(config_of(snapshot))
     if heads is None or able.engine != "vllm":
         return []
@@ -73,9 +74,9 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     if not held:
         reason, source = Reason(DraftReason.NOT_HELD, quote=quote, how=how), "config.json"
         return [Evidence(Rule.CONFIG, KEY, None, INDEX if held is False else source, reason, quote)]
-    reason = Reason(DraftReason.DRAFTED, quote=quote, how=how)
-    value = {"method": "mtp", "num_speculative_tokens": TOKENS}
-    return [Evidence(Rule.CONFIG, KEY, value, "config.json", reason, quote)]
+    offer = json.dumps({"method": "mtp", "num_speculative_tokens": TOKENS})
+    reason = Reason(DraftReason.OFFERED, quote=quote, how=how, offer=offer)
+    return [Evidence(Rule.CONFIG, KEY, None, "config.json", reason, quote)]
 
 
 def _drafts(snapshot: Snapshot, able: Abilities) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from importer.config import now
 from importer.storage.tables import audit
@@ -32,6 +32,11 @@ def record(
     data = dict(details) | {key: value for key, value in beside.items() if value is not None}
     row = {"who": context.who, "action": context.action, "subject": subject, "request": context.request}
     connection.execute(insert(audit).values(**row, at=now(), details=json.dumps(data, ensure_ascii=False)))
+
+
+def total(connection: Connection) -> int:
+    """Return how many entries there are."""
+    return connection.execute(select(func.count(audit.c.id))).scalar_one()
 
 
 def page(connection: Connection, limit: int, before: int | None = None) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, tuple_, update
 
 from importer.storage import receipts
 from importer.storage.tables import configs, marks, versions
@@ -71,16 +71,39 @@ class Filters:
     backend: str | None = None
     q: str | None = None
     released: bool | None = None
+    review: Sequence[str] = ()
+    validation: Sequence[str] = ()
+    updated_since: str | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Return the filters for a cache."""
+        values = (getattr(self, one.name) for one in fields(self))
+        return tuple(value if isinstance(value, str | bool | None) else tuple(value) for value in values)
 
 
 SUMMARY = [T[f.name] for f in fields(Summary)]
 VERSION = [V[f.name] for f in fields(Version) if f.name != "receipt"] + [V.receipt_hash]
 
 
-def page(connection: Connection, filters: Filters, limit: int, after: str = "") -> list[Summary]:
-    """Return documents by name, those behind ``after``."""
-    query = select(*SUMMARY).where(T.deleted_at.is_(None), T.name > after, *_conditions(filters))
-    return [Summary(**row) for row in connection.execute(query.order_by(T.name).limit(limit)).mappings()]
+def page(
+    connection: Connection, filters: Filters, limit: int, after: Sequence[str] = (), sort: str = "name"
+) -> list[Summary]:
+    """Return documents by a column and then by name, with ``-`` the last first, those behind ``after``."""
+    column = sort.removeprefix("-")
+    columns = [T.name] if column == "name" else [T[column], T.name]
+    query = select(*SUMMARY).where(T.deleted_at.is_(None), *_conditions(filters))
+    if after:
+        place, here = tuple_(*columns), tuple_(*after)
+        query = query.where(place < here if sort.startswith("-") else place > here)
+    order = [one.desc() if sort.startswith("-") else one for one in columns]
+    return [Summary(**row) for row in connection.execute(query.order_by(*order).limit(limit)).mappings()]
+
+
+def names(connection: Connection, filters: Filters) -> list[str]:
+    """Return the names of all documents that a filter leaves."""
+    query = select(T.name).where(T.deleted_at.is_(None), *_conditions(filters)).order_by(T.name)
+    return [*connection.execute(query).scalars()]
 
 
 def summary(connection: Connection, name: str) -> Summary | None:
@@ -103,6 +126,12 @@ def newest(connection: Connection, name: str) -> Version:
 def history(connection: Connection, name: str) -> list[Version]:
     """Return every version, the newest first."""
     return _read(connection, _versions(name))
+
+
+def makers(connection: Connection, name: str) -> list[tuple[str, str, str]]:
+    """Return data, person and time of every version, the newest first."""
+    query = select(V.data, V.by, V.at).where(V.name == name).order_by(V.number.desc())
+    return [(row.data, row.by, row.at) for row in connection.execute(query)]
 
 
 def version(connection: Connection, name: str, number: int) -> Version | None:
@@ -148,8 +177,7 @@ class CountCache:
         """Return the number of documents that a list has in all."""
         every = select(func.count()).select_from(configs)
         query = every.where(T.deleted_at.is_(None), *_conditions(filters))
-        key = (tuple(filters.state), filters.family, filters.backend, filters.q, filters.released)
-        return self._get(key, _mark(connection), lambda: connection.execute(query).scalar_one())
+        return self._get(filters.key, _mark(connection), lambda: connection.execute(query).scalar_one())
 
     def _get(self, key: Hashable, mark: int, count: Callable[[], int]) -> int:
         with self._lock:
@@ -205,6 +233,11 @@ def _conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
     for column, value in ((T.family, filters.family), (T.backend, filters.backend)):
         if value is not None:
             yield column == value
+    for column, chosen in ((T.review, filters.review), (T.validation, filters.validation)):
+        if chosen:
+            yield column.in_(chosen)
+    if filters.updated_since is not None:
+        yield T.updated_at >= filters.updated_since
     if filters.released is not None:
         yield T.release.is_not(None) if filters.released else T.release.is_(None)
     if filters.q:

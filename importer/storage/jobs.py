@@ -11,13 +11,15 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from importer.config import now
 from importer.errors import ServiceError
-from importer.storage import tables
+from importer.storage import tables, webhooks
 from importer.storage.ids import fresh
+from importer.storage.wakeups import signal
 
-Kind = Literal["import", "imports", "validation"]
+Kind = Literal["import", "imports", "validation", "recheck"]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
 ENDED = ("succeeded", "failed", "cancelled")
+WAKING = ("queued", *ENDED)  # events after which a process may have a job to claim
 J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 
 
@@ -91,30 +93,63 @@ def get(connection: Connection, ident: str) -> Job:
     return read(row)
 
 
-def page(
-    connection: Connection, limit: int, *, before: str | None = None, states: Sequence[str] = (),
-    kind: str | None = None, config: str | None = None, root: str | None = None,
-) -> list[Job]:  # fmt: skip
-    """Return the newest jobs, those before an id; of ``root`` its own ones in their order.
+@dataclass(frozen=True, slots=True)
+class JobFilters:
+    """Which jobs a list has: those of ``root``; else jobs of lists are left out, unless a document is named.
 
-    Jobs of lists are left out, unless a document is named.
+    ``since`` selects jobs that were created, begun or ended at that time or later.
     """
-    query = select(*COLUMNS)
-    if root is None:
-        query = query.where(*([J.root == J.id] if config is None else [])).order_by(J.id.desc())
-        query = query if before is None else query.where(J.id < before)
-    else:
-        query = query.where(J.root == root, J.id != root).order_by(J.place)
-        query = query if before is None else query.where(J.place > int(before))
-    query = query.where(J.state.in_(states)) if states else query
-    query = query if kind is None else query.where(J.kind == kind)
-    query = query if config is None else query.where(J.config == config)
+
+    states: Sequence[str] = ()
+    kind: str | None = None
+    config: str | None = None
+    root: str | None = None
+    since: str | None = None
+
+    @property
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions of the rows."""
+        found = [column == value for column, value in ((J.kind, self.kind), (J.config, self.config)) if value]
+        if self.root is not None:
+            found += [J.root == self.root, J.id != self.root]
+        elif self.config is None:
+            found.append(J.root == J.id)
+        if self.states:
+            found.append(J.state.in_(self.states))
+        if self.since is not None:
+            found.append(func.coalesce(J.ended_at, J.started_at, J.created_at) >= self.since)
+        return found
+
+
+def page(
+    connection: Connection, limit: int, filters: JobFilters | None = None, *, behind: str | None = None,
+    oldest_first: bool = False,
+) -> list[Job]:  # fmt: skip
+    """Return the newest jobs, those behind an id; of a list its jobs in their order, those behind a place."""
+    chosen = filters or JobFilters()
+    column: ColumnElement[Any] = J.id if chosen.root is None else J.place
+    forward = oldest_first or chosen.root is not None
+    query = select(*COLUMNS).where(*chosen.conditions).order_by(column if forward else column.desc())
+    if behind is not None:
+        place = behind if chosen.root is None else int(behind)
+        query = query.where(column > place if forward else column < place)
     return [read(row) for row in connection.execute(query.limit(limit)).mappings()]
+
+
+def total(connection: Connection, filters: JobFilters) -> int:
+    """Return how many jobs a list has in all."""
+    return connection.execute(select(func.count(J.id)).where(*filters.conditions)).scalar_one()
 
 
 def newest(connection: Connection, kind: Kind, limit: int) -> list[Job]:
     """Return the newest jobs of a kind, those of lists included."""
     query = select(*COLUMNS).where(J.kind == kind).order_by(J.id.desc()).limit(limit)
+    return [read(row) for row in connection.execute(query).mappings()]
+
+
+def open_of(connection: Connection, kind: Kind, config: str) -> list[Job]:
+    """Return the jobs of a kind that wait or run for a document, the oldest first."""
+    query = select(*COLUMNS).where(J.kind == kind, J.config == config, J.state.in_(OPEN)).order_by(J.id)
     return [read(row) for row in connection.execute(query).mappings()]
 
 
@@ -130,22 +165,22 @@ def leased(job: Job) -> list[ColumnElement[bool]]:
     return [J.id == job.id, J.attempt == job.attempt, J.claims == job.claims, executor, J.state.in_(OPEN)]
 
 
-def begin(connection: Connection, job: Job, step: str) -> bool:
-    """Record that a step begins; false where the job is no longer leased to its process."""
+def begin(connection: Connection, job: Job, step: str, number: int = 1, of: int = 1) -> bool:
+    """Record that a step begins, ``number`` of so many; false where the job is no longer leased."""
     started = func.coalesce(J.started_at, now())
     row = {"state": "running", "step": step, "says": None, "started_at": started}
     if connection.execute(update(tables.jobs).where(*leased(job)).values(row)).rowcount == 0:
         return False
-    note(connection, job, "step", {"step": step})
+    note(connection, job, "step", {"step": step, "number": number, "of": of})
     _root_begins(connection, job)
     return True
 
 
-def report(connection: Connection, job: Job, text: str) -> None:
-    """Record progress within a step."""
+def report(connection: Connection, job: Job, text: str, figures: Mapping[str, Any]) -> None:
+    """Record progress within a step: its text, the step, and what is done of how much."""
     leased_row = update(tables.jobs).where(*leased(job), J.state == "running")
     if connection.execute(leased_row.values(says=text)).rowcount:
-        note(connection, job, "progress", {"says": text})
+        note(connection, job, "progress", {"says": text, **figures})
 
 
 def end(
@@ -221,11 +256,15 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
 
 def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -> None:
     """Add an event; its number is the next one of the root, in the order of commits."""
+    if kind in ENDED:
+        _announce(connection, job, kind, data)
     grown = update(tables.jobs).where(J.id == job.root).values(events=J.events + 1).returning(J.events)
     number = connection.execute(grown).scalar_one()
     text = json.dumps({"attempt": job.attempt, **data})
     row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": text}
     connection.execute(insert(tables.events).values(**row, at=now()))
+    if kind in WAKING:
+        signal(connection)
 
 
 def events(connection: Connection, job: Job, after: int, limit: int) -> list[dict[str, Any]]:
@@ -261,13 +300,37 @@ def _root_ends(connection: Connection, job: Job) -> None:
     if job.root == job.id:
         return
     states = counts(connection, job.root)
+    root = get(connection, job.root)
+    note(connection, root, "progress", _list_progress(states))
     if any(states.get(state) for state in OPEN):
         return
     worst: State = next((s for s in ("failed", "cancelled") if states.get(s)), "succeeded")
-    root = get(connection, job.root)
     mine = update(tables.jobs).where(J.id == root.id, J.state.in_(OPEN))
     connection.execute(mine.values(state=worst, ended_at=now(), result=json.dumps(states)))
     note(connection, root, worst, {"result": states})
+
+
+def _list_progress(states: Mapping[str, int]) -> dict[str, Any]:
+    """Return how many jobs of a list have ended, of how many, and how."""
+    done, total = sum(states.get(state, 0) for state in ENDED), sum(states.values())
+    passed = states.get("succeeded", 0)
+    text = f"{done} of {total}"
+    return {
+        "says": text,
+        "done": done,
+        "total": total,
+        "unit": "items",
+        "passed": passed,
+        "failed": done - passed,
+    }
+
+
+def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, Any]) -> None:
+    """Queue the end of a job for webhooks."""
+    config = job.config or (data.get("result") or {}).get("name")
+    subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
+    problem = (data.get("error") or {}).get("kind")
+    webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
 
 
 def read(row: Mapping[str, Any] | Any) -> Job:

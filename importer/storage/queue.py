@@ -12,9 +12,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
-from importer.storage import jobs, tables
+from importer.storage import jobs, tables, turns
 from importer.storage.executors import Executor
 from importer.storage.jobs import COLUMNS, OPEN, Job, Kind
+from importer.storage.wakeups import signal
 
 J, S, X = tables.jobs.c, tables.steps.c, tables.executors.c
 MAX_CLAIMS = 100  # of one attempt: a job that kills its process that often is given up
@@ -27,10 +28,11 @@ def waiting(connection: Connection, executor: Executor, kind: Kind) -> bool:
 
 
 def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
-    """Lease the oldest job of a kind that a process can run to it; its device runs one at a time.
+    """Lease a job of a kind to a process that can run it; its device runs one at a time.
 
-    In SQLite the transaction is the only writer. In PostgreSQL the rows of the processes that share the
-    device are locked first, and a job that another one claims at this moment is skipped.
+    A job that another process has begun comes first, then the one whose turn it is. In SQLite the transaction
+    is the only writer. In PostgreSQL the rows of the processes that share the device are locked first, and a
+    job that another one claims at this moment is skipped.
     """
     mine = (
         X.id == executor.id
@@ -40,8 +42,11 @@ def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
     sharing = connection.execute(select(X.id).where(mine).order_by(X.id).with_for_update()).scalars().all()
     if executor.id not in sharing:  # taken for dead: its next heartbeat comes first
         return None
-    query = select(J.id).where(*_claimable(executor, kind)).order_by(J.device.is_(None), J.id).limit(1)
-    ident = connection.execute(query.with_for_update(skip_locked=True)).scalar()
+    claimable = _claimable(executor, kind)
+    begun = select(J.id).where(*claimable, _begun()).order_by(J.id).limit(1)
+    ident = connection.execute(begun.with_for_update(skip_locked=True)).scalar()
+    if ident is None:
+        ident = turns.choose(connection, kind, claimable)
     if ident is None:
         return None
     leased: dict[str, Any] = {"executor": executor.id, "version": executor.version, "claims": J.claims + 1}
@@ -51,10 +56,14 @@ def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
     return jobs.get(connection, ident)
 
 
+def _begun() -> ColumnElement[bool]:
+    return or_(J.state == "running", J.device.is_not(None))
+
+
 def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
     """Return the conditions of jobs without a process, of this version, with claims left."""
     free = [
-        J.kind == kind, J.state.in_(OPEN), J.executor.is_(None), J.claims < MAX_CLAIMS,
+        J.kind == kind, J.state.in_(OPEN), J.executor.is_(None), J.ended_at.is_(None), J.claims < MAX_CLAIMS,
         or_(J.version.is_(None), J.version == executor.version),
     ]  # fmt: skip
     return [*free, _on_device(executor)] if kind == "validation" else free
@@ -100,7 +109,9 @@ def release(connection: Connection, executors: Collection[str], keep: Collection
     conditions = (J.executor.in_(executors), J.state.in_(OPEN), J.id.not_in(keep))
     if connection.execute(select(J.id).where(*conditions).limit(1)).first() is None:
         return 0
-    return connection.execute(update(tables.jobs).where(*conditions).values(executor=None)).rowcount
+    released = connection.execute(update(tables.jobs).where(*conditions).values(executor=None)).rowcount
+    signal(connection)
+    return released
 
 
 def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:

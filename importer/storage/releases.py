@@ -16,12 +16,15 @@ R = tables.releases.c
 
 @dataclass(frozen=True, slots=True)
 class ReleaseEntry:
-    """What LocalAI is shown of a release, as it was rendered, and the sentences on what that lacks."""
+    """What LocalAI is shown of a release, as it was rendered, and what that lacks.
+
+    A loss has effect, kind and message; one of an earlier version of importer is its sentence.
+    """
 
     item: str
     file: str
     about: Mapping[str, Any]
-    lost: Sequence[str]
+    lost: Sequence[Mapping[str, str] | str]
 
 
 @dataclass(frozen=True, slots=True)

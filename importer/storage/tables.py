@@ -94,6 +94,14 @@ jobs = Table(
     *(Column(name, Integer) for name in ("place", "attempt", "events", "claims")),
 )
 
+# When a caller or a list had its last turn in the queue, by a clock that counts claims.
+turns = Table(
+    "turns",
+    METADATA,
+    *(Column(name, Text, primary_key=True) for name in ("kind", "lane", "flow")),
+    Column("number", BigInteger),
+)
+
 # Results of finished steps as JSON, until the job ends.
 steps = Table(
     "steps",
@@ -120,4 +128,55 @@ executors = Table(
     *(Column(name, Text) for name in ("place", "host", "device", "engines", "started_at", "version")),
     *(Column(name, BigInteger) for name in ("pid", "memory")),
     Column("seen", Float),
+)
+
+# Results of rechecks that change a document. ``version`` is the one that was compared, ``fingerprint`` the
+# hash of what changed apart from edits. ``summary`` is the finding as JSON; ``proposals`` the files that an
+# import would write, by the side that conflicts are settled for: compressed, and empty once they are settled.
+findings = Table(
+    "findings",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *(Column(name, Text) for name in ("name", "fingerprint", "causes", "summary", "proposals", "state")),
+    *(Column(name, Text) for name in ("job", "at", "seen_at", "by", "decided_at", "why")),
+    Column("version", Integer),
+)
+
+# The documents of a recheck, each with its outcome once it was compared; ``error`` is a problem as JSON.
+rechecks = Table(
+    "rechecks",
+    METADATA,
+    Column("job", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    *(Column(name, Text) for name in ("outcome", "finding", "error", "at")),
+)
+
+# When work of all processes together is due, in epoch seconds, and its last job; ``every`` is in seconds.
+schedules = Table(
+    "schedules",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    *(Column(name, Text) for name in ("job", "at")),
+    Column("every", BigInteger),
+    Column("due", Float),
+)
+
+# ``types`` are names of events, separated by spaces; ``failures`` counts failed tries since the last success.
+webhooks = Table(
+    "webhooks",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *(Column(name, Text) for name in ("url", "types", "secret", "state", "note")),
+    *(Column(name, Text) for name in ("created_at", "created_by", "updated_at")),
+    Column("failures", Integer),
+)
+
+# One event for one webhook; ``due`` is the next try in epoch seconds, ``status`` that of the last answer.
+deliveries = Table(
+    "deliveries",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *(Column(name, Text) for name in ("webhook", "type", "body", "state", "problem", "at", "ended_at")),
+    *(Column(name, Integer) for name in ("tries", "status")),
+    Column("due", Float),
 )

@@ -96,6 +96,9 @@ def _shortened(value: Any) -> Any:
     return value
 
 
+BOUNDARY = "importer-form-boundary"
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """A client of ``base_url`` (``http://127.0.0.1:PORT``, with or without ``/v1``); ``time_limit`` in
@@ -148,6 +151,16 @@ class Client:
             except (ValueError, RecursionError):
                 raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
 
+    def upload(self, path: str, fields: Mapping[str, str], sound: bytes, log: list[Exchange]) -> Any:
+        """POST a form with a WAV file and return the JSON of a 2xx answer; the log has the fields alone."""
+        exchange = Exchange("POST", path, {**fields, "file": f"{len(sound)} bytes"})
+        with _recorded(exchange, log):
+            text = b"".join(self._chunks(exchange, _form(fields, sound)))
+            try:
+                return json.loads(text)
+            except (ValueError, RecursionError):
+                raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
+
     def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
         """Return the text that follows the prompt."""
         return self.completion(body, log).content
@@ -177,12 +190,12 @@ class Client:
                     if len(exchange.received) >= after:
                         return
 
-    def _chunks(self, exchange: Exchange) -> Generator[bytes, None, None]:
+    def _chunks(self, exchange: Exchange, form: bytes | None = None) -> Generator[bytes, None, None]:
         """Send the request and yield the answer's bytes as they arrive; raises RequestRefused for an error
         status.
         """
         deadline = time.monotonic() + self.time_limit
-        with self._sent(exchange) as connection:
+        with self._sent(exchange, form) as connection:
             sock = connection.sock
             with connection.getresponse() as response:
                 exchange.status = response.status
@@ -192,12 +205,14 @@ class Client:
                 yield from body
 
     @contextmanager
-    def _sent(self, exchange: Exchange) -> Iterator[http.client.HTTPConnection]:
+    def _sent(self, exchange: Exchange, form: bytes | None = None) -> Iterator[http.client.HTTPConnection]:
         """Send the request and yield its connection."""
         parts = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         payload = None if exchange.request is None else json.dumps(exchange.request).encode()
         headers = {"Content-Type": "application/json"} if payload else {}
+        if form is not None:
+            payload, headers = form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
         headers |= {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
         with closing(kind(parts.hostname or "", parts.port, timeout=self.time_limit)) as connection:
             connection.connect()
@@ -210,6 +225,14 @@ class Client:
                 yield connection
             finally:
                 self._open.discard(sock)
+
+
+def _form(fields: Mapping[str, str], sound: bytes) -> bytes:
+    """Return the body of a form with these fields and one WAV file."""
+    head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; name="
+    parts = [f'{head}"{name}"\r\n\r\n{value}\r\n'.encode() for name, value in fields.items()]
+    file = f'{head}"file"; filename="tone.wav"\r\nContent-Type: audio/wav\r\n\r\n'.encode()
+    return b"".join([*parts, file, sound, f"\r\n--{BOUNDARY}--\r\n".encode()])
 
 
 def _paced(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from importer.config_file import field_paths
 from importer.reasons import Reason
+from importer.signals.tasks import TASKS
 
 
 class PromiseReason(StrEnum):
@@ -20,6 +21,7 @@ class PromiseReason(StrEnum):
     NO_TOOL_PARSER = "no-tool-parser"
     NO_REASONING_PARSER = "no-reasoning-parser"
     NO_CONTEXT = "no-context"
+    OTHER_TASK = "other-task"
 
 
 class CommonReason(StrEnum):
@@ -69,6 +71,7 @@ ALTERING = (
 class Expectations:
     """The parts of a document that probes depend on.
 
+    ``kind``             of the model; ``outputs`` what a request returns where it is no text.
     ``client_sampling``  values that this engine cannot be started with, under the request's names.
     ``markers``          strings that the proof has shown to be markup, where there was one.
     ``max_tokens``       the limit of an answer to a probe.
@@ -84,6 +87,8 @@ class Expectations:
     """
 
     chats: bool = True
+    kind: str = "chat"
+    outputs: Mapping[str, Any] = field(default_factory=dict)
     tool_parser: str | None = None
     reasoning_parser: str | None = None
     client_sampling: Mapping[str, Any] = field(default_factory=dict)
@@ -117,7 +122,9 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
     context = limit or UNKNOWN_CONTEXT
     parameters = document.get("parameters") or {}
     return Expectations(
-        chats=section.get("kind") != "base",
+        chats=section.get("kind") not in {"base", *TASKS},
+        kind=str(section.get("kind") or "chat"),
+        outputs=section.get("outputs") or {},
         tool_parser=field_paths.parser(document, "tool_parser"),
         reasoning_parser=field_paths.parser(document, "reasoning_parser"),
         client_sampling={
@@ -156,6 +163,11 @@ def _images(document: Mapping[str, Any]) -> int:
     if isinstance(limit, int):
         return limit
     return 2 if "vision" in (document.get("known_usecases") or ()) else 0
+
+
+def other_task(promise: Expectations, kinds: Container[str]) -> Reason | None:
+    """Return why a probe for some kinds of models does not apply."""
+    return None if promise.kind in kinds else Reason(PromiseReason.OTHER_TASK, of=promise.kind)
 
 
 def no_chat(promise: Expectations) -> Reason | None:

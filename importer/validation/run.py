@@ -20,11 +20,12 @@ from importer.engines.tokenizer import Ask
 from importer.progress import Progress, Step, silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
+from importer.signals.tasks import TASKS
 from importer.validation import diagnosis, root_causes
 from importer.validation.client import TIME_LIMIT, Client
 from importer.validation.context import Context, Render, Shared
 from importer.validation.errors import ExchangeError
-from importer.validation.expectations import CommonReason, promise_of
+from importer.validation.expectations import CommonReason, Expectations, other_task, promise_of
 from importer.validation.journal import Journal
 from importer.validation.outcome import (
     Fail,
@@ -205,20 +206,25 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[P
     An engine that leaves everything unanswered gets no more requests.
     """
     shared: dict[str, Shared] = {}
-    numbers = count()
+    numbers, results = count(), list[bool]()
     breaker = CircuitBreaker(bench.client.time_limit)
     healthy = _row(health, bench, shared)
     unasked = Inconclusive(Reason(CommonReason.NOT_ASKED, why=healthy.outcome.reason), "engine", trials=0)
 
     def row(one: Probe) -> ProbeRow:
-        progress(Step(one.NAME, next(numbers), len(probes)))
+        passed = sum(results)
+        progress(Step(one.NAME, next(numbers), len(probes), passed=passed, failed=len(results) - passed))
         if one is health:
-            return healthy
+            return recorded(healthy)
         why = breaker.verdict if isinstance(healthy.outcome, Pass) else unasked
         if why is not None:
-            return ProbeRow(one.NAME, one.LESSON, why)
+            return recorded(ProbeRow(one.NAME, one.LESSON, why))
         made = _row(one, bench, shared)
         breaker.record(made)
+        return recorded(made)
+
+    def recorded(made: ProbeRow) -> ProbeRow:
+        results.append(counts_as_passed(made.outcome))
         return made
 
     together = [one for one in probes if not alone(one)]
@@ -247,7 +253,7 @@ def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
 
 def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     """Run one probe; its exchanges are the evidence of any outcome."""
-    needless = one.needs(ctx.promise)
+    needless = _other_task(one, ctx.promise) or one.needs(ctx.promise)
     if needless is not None:
         return NotApplicable(needless)
     outcome = _attributed(one, ctx)
@@ -255,6 +261,13 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
     return replace(outcome, evidence=tuple(exchange.to_json() for exchange in log))
+
+
+def _other_task(one: Probe, promise: Expectations) -> Reason | None:
+    """Return why a probe does not apply to a model that pools or transcribes: it is about text."""
+    if promise.kind not in TASKS:
+        return None
+    return other_task(promise, getattr(one, "TASKS", frozenset()))
 
 
 def _attributed(one: Probe, ctx: Context) -> Outcome:

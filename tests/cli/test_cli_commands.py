@@ -43,7 +43,7 @@ def test_list_show_and_nothing(desk: Desk) -> None:
     row = json.loads(desk("list", "--json").out)
     assert row == {
         "name": "base", "model": "acme/base", "revision": desk.hub.repos["acme/base"].sha, "backend": "vllm",
-        "review": "approved", "validation": "never",
+        "review": "approved", "validation": "never", "variants": [],
     }  # fmt: skip
     assert "approved" in desk("list").out
     shown = json.loads(desk("show", "base", "--json").out)
@@ -51,6 +51,23 @@ def test_list_show_and_nothing(desk: Desk) -> None:
     text = desk("show", "base").out
     assert (desk.folder / "models" / "base.yaml").read_text().strip() in text
     assert "review: approved; validation: never" in text
+
+
+def test_show_has_the_value_that_is_there_and_every_offer(desk: Desk) -> None:
+    desk("acme/base")
+    file = desk.folder / "models" / "base.yaml"
+    file.write_text(file.read_text().replace("temperature: 0.6", "temperature: 0.9"))
+    values = {one["key"]: one for one in json.loads(desk("show", "base", "--json").out)["values"]}
+    found = values["parameters.temperature"]
+    assert (found["value"], found["imported"], found["status"]) == (0.9, 0.6, "edited")
+    assert found["vendor"] == {"value": 0.6, "source": "generation_config.json"}
+    plain = desk("show", "base", "--explain").out
+    assert "effective values" in plain
+    assert "vendor: 0.6" in plain
+    shown = json.loads(desk("review", "base", "--json").out)
+    assert [one for one in shown["values"] if one["status"] == "edited"] == [found]
+    assert {one["effect"] for one in shown["losses"]} >= {"added"}
+    assert "LocalAI, added: " in desk("review", "base").out
 
 
 @pytest.mark.parametrize("name", ["nobody", "../models/base", "/etc/passwd", "x" * 5000, "..", "."])

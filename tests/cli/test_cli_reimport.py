@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.commandline import BASE, Desk, desk, document, edit, receipt, state, validated
 
 __all__ = ["desk"]
@@ -91,3 +93,21 @@ def test_a_broken_file_of_that_name_is_left_alone(desk: Desk) -> None:
     path.write_text("a: [")
     assert desk("acme/base", "--json").line["name"] == "acme--base"
     assert path.read_text() == "a: ["
+
+
+def test_another_backend_is_another_document(desk: Desk) -> None:
+    assert desk("acme/base", "--backend", "vllm", "--yes").code == 0
+    first = desk.files()["models/base.yaml"]
+    made = desk("acme/base", "--backend", "mlx", "--set", "temperature=0.3")
+    assert made.code == 0
+    assert "base is the document for vllm and stays as it is; the one for mlx is base-mlx." in made.err
+    assert desk.files()["models/base.yaml"] == first
+    again = desk("acme/base", "--backend", "mlx")
+    assert "base-mlx.yaml stays as it is" in again.err, "its own settings are kept, those of vllm are not"
+    refused = desk("acme/base", "--backend", "sglang", "--name", "base")
+    assert (refused.code, desk.files()["models/base.yaml"]) == (5, first)
+    assert "base is the document for vllm, and this import is for sglang." in refused.err
+    listed = [json.loads(line) for line in desk("list", "--json").out.splitlines()]
+    assert [(one["name"], one["backend"], one["variants"]) for one in listed] == [
+        ("base", "vllm", ["base-mlx"]), ("base-mlx", "mlx", ["base"]),
+    ]  # fmt: skip

@@ -68,7 +68,7 @@ def test_usecases_follow_from_what_goes_in() -> None:
 def test_maps_have_their_reason_and_defaults_are_not_written() -> None:
     drafts = {"method": "mtp", "num_speculative_tokens": 1}
     key = "engine_args.enable_prefix_caching"
-    drafted = Reason(DraftReason.DRAFTED, quote="x", how="y")
+    drafted = Reason(DraftReason.OFFERED, quote="x", how="y", offer="z")
     more = {
         "engine_args.speculative_config": Chosen(drafts, "vendor", (drafted,)),
         key: Chosen(True, "engine-default", (as_reason("on by itself"),)),

@@ -46,7 +46,8 @@ def test_a_branch_that_moved(desk: Desk) -> None:
         "twin": True,
     }
     line = found["base"]
-    assert line["causes"] == [{"what": "commit", "before": old, "after": new}]
+    moved = {"what": "commit", "before": old, "after": new, "files": ["generation_config.json"]}
+    assert line["causes"] == [moved]
     why = "generation_config.json now says temperature: 0.7; it said temperature: 0.6"
     assert line["decisions"] == [
         {"key": "parameters.temperature", "before": 0.6, "after": 0.7, "why": [why], "covered": False}
@@ -55,7 +56,8 @@ def test_a_branch_that_moved(desk: Desk) -> None:
     assert (revision["before"], revision["after"], revision["covered"]) == (old, new, False)
     text = desk("recheck", "base").out
     assert text == (
-        f"base: 1 decision would change.\n  commit: {old} → {new}\n  parameters.temperature: 0.6 → 0.7\n"
+        f"base: 1 decision would change.\n  commit: {old} → {new}\n      files: generation_config.json\n"
+        f"  parameters.temperature: 0.6 → 0.7\n"
         f"      {why}\n  again: importer acme/base\n"
     )
     imported(desk, "acme/base")

@@ -22,6 +22,36 @@ pytestmark = pytest.mark.slow
 __all__ = ["desk"]
 
 
+# Other weights
+
+
+def weights(last: bytes) -> dict[str, object]:
+    """A model with one file of weights without tensors, which ends with some bytes."""
+    return {**CHAT, "model.safetensors": b"\x02" + bytes(7) + b"{}" + last}
+
+
+def test_weights_with_other_hashes(desk: Desk) -> None:
+    repo = desk.hub.repos["acme/heavy"] = Repo(weights(b""))
+    imported(desk, "acme/heavy")
+    repo.commit({**weights(b""), "README.md": "# x"})
+    assert [(c["what"], c["files"]) for c in one(desk, 1)["causes"]] == [("commit", ["README.md"])]
+    repo.commit(weights(b"other"))
+    causes = {c["what"]: c["files"] for c in one(desk, 1)["causes"]}
+    assert causes == {"commit": ["model.safetensors"], "weights": ["model.safetensors"]}
+
+
+def test_weights_with_other_hashes_at_the_same_commit(desk: Desk) -> None:
+    desk.hub.repos["acme/heavy"] = Repo(weights(b""))
+    imported(desk, "acme/heavy")
+    assert one(desk, 0)["causes"] == []
+    path = desk.folder / "models" / "heavy.receipt.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "content": f"sha256:{'0' * 64}"}))
+    line = one(desk, 1)
+    assert [(c["what"], c["files"]) for c in line["causes"]] == [("weights", ["model.safetensors"])]
+    assert line["causes"][0]["before"] == line["causes"][0]["after"]
+    assert "heavy: no decision would change" in desk("recheck").out
+
+
 # Another engine
 
 
@@ -56,6 +86,9 @@ def test_a_parser_that_the_new_version_lacks(desk: Desk) -> None:
     assert ran.code == 1
     assert found["old"]["decisions"][0]["before"] == "minimax"
     assert found["old"]["decisions"][0]["why"] == ["vllm 0.32.0 has no tool parser named minimax"]
+    gone = {"what": "parsers", "before": "minimax", "after": None, "keys": ["tool_parser"]}
+    assert gone in found["old"]["causes"]
+    assert found["chat"]["causes"] == [gone]
     refused = found["chat"]["refused"]
     assert (refused["kind"], found["chat"]["changed"]) == ("unknown-parser", True)
     assert "vllm 0.32.0 has no tool parser named 'minimax'" in refused["message"]
@@ -128,7 +161,9 @@ def test_a_table_that_says_otherwise(desk: Desk) -> None:
     desk.hub.repos["Qwen/Qwen3-8B"] = Repo(CHAT)
     imported(desk, "Qwen/Qwen3-8B")
     other_table(desk)
-    [found] = one(desk, 1)["decisions"]
+    line = one(desk, 1)
+    assert line["causes"] == [{"what": "tables", "before": None, "after": None, "keys": ["tool_parser"]}]
+    [found] = line["decisions"]
     assert (found["key"], found["before"], found["after"]) == ("tool_parser", "hermes", "qwen3_xml")
     assert found["why"] == ['parser_defaults.json now says "qwen3_xml"; it said "hermes"']
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from importer.cli.importing import user
+from importer.config import now
 from tests.commandline import BASE, Desk, desk, document, receipt, state
 from tests.hubserver import Repo
 from tests.terminal import Terminal
@@ -93,7 +95,10 @@ def test_edit_until_right_then_accept(desk: Desk) -> None:
     assert seen(desk, 0) == before
     assert seen(desk, 1).splitlines()[2] == f"# importer: {too_hot}"
     assert line_of(seen(desk, 1), "temperature: 7") == hot
-    assert yaml_of(desk).decode() == before.replace("temperature: 0.6", "temperature: 0.5")
+    comment = f"edited by {user()}, {now()[:10]}; imported: 0.6"
+    assert yaml_of(desk).decode() == before.replace(
+        "temperature: 0.6  # vendor: generation_config.json", f"temperature: 0.5  # {comment}"
+    )
     assert (state(desk)[0], receipt(desk)["review"]["note"]) == ("approved", "looks fine")
     assert left(desk) == []
 

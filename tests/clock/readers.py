@@ -56,7 +56,7 @@ READERS = tuple(
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
-        engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm exports.sglang_config memory.config_keys
+        engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache
         storage.releases storage.migrations.m0005_releases service.api.releases
         proof.cache proof.conversations reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
@@ -64,7 +64,7 @@ _REASONS = {
         cli.commands.show cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
         cli.asking cli.reviewing config_file.template_file engines.base engines.vllm engines.vllm_arguments
-        exports.vllm_config app.preferences service.settings""",
+        app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache""",

@@ -22,6 +22,7 @@ from importer.config_file.name_allocator import ALLOWED, check, choose, slug
 from importer.config_file.store import write_all
 from importer.decisions.decision import Chosen, KnownNone, Undecided
 from importer.errors import DocumentError, UsageError
+from importer.messages import render
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
 from importer.signals.sampling_values import GenerationReason
@@ -133,13 +134,19 @@ def test_an_unknown_key_is_named() -> None:
         schema.check("document", data, "x.yaml")
 
 
-def test_a_key_of_localais_that_nobody_here_knows_is_told_and_no_fault() -> None:
+def test_a_key_that_neither_localai_nor_importer_has_is_a_fault_at_every_depth() -> None:
     data = build(SUBJECT, decisions(), ENGINE, {}).data
-    assert list(schema.faults("document", data | {"mirostat": 2, "brand_new": {"x": 1}})) == []
-    assert schema.strangers(data | {"mirostat": 2, "brand_new": {"x": 1}}) == ["brand_new"]
-    slips = {"temprature": 1, "option": [], "backned": "vllm", "temperature": 1, "max_model_lens": 5}
-    assert [f.path for f in schema.faults("document", data | slips)] == [(key,) for key in slips]
-    assert schema.strangers(data | slips) == []
+    localais = {"mirostat": 2, "function": {"grammar": {"prefix": "x"}}, "reasoning": {"disable": True}}
+    assert list(schema.faults("document", data | localais)) == []
+    slips = {"temprature": 1, "option": [], "brand_new": 1, "temperature": 1, "function": {"gramar": {}}}
+    nested = {"artifacts": [{"source": {"revison": "x"}}], "importer": {**data["importer"], "famly": "x"}}
+    found = {fault.path: render(schema.at(fault.path, fault.message)) for fault in
+             schema.faults("document", data | slips | nested)}  # fmt: skip
+    deep = [("function", "gramar"), ("artifacts", 0, "source", "revison"), ("importer", "famly")]
+    assert set(found) == {*((key,) for key in slips if key != "function"), *deep}
+    near = {("function", "gramar"): "grammar", ("artifacts", 0, "source", "revison"): "revision",
+            ("importer", "famly"): "family", ("option",): "options"}  # fmt: skip
+    assert all(name in found[path] for path, name in near.items())
 
 
 @given(st.text(max_size=200))

@@ -62,5 +62,7 @@ def test_values_that_an_import_sets() -> None:
 
 @pytest.mark.parametrize("kind", GrantReason)
 def test_each_has_a_sentence(kind: GrantReason) -> None:
-    data = {"trust_remote_code": True, "parameters": {"model": "/m"}, "engine_args": {"hostfile": "/h"}}
+    drafter = {"model": "acme/Draft", "revision": "0" * 40}
+    arguments = {"hostfile": "/h", "speculative_config": drafter}
+    data = {"trust_remote_code": True, "parameters": {"model": "/m"}, "engine_args": arguments}
     assert "/" in next(render(grant.reason) for grant in grants(data) if grant.kind is kind)

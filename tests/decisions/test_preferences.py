@@ -24,7 +24,7 @@ JSON = st.recursive(
 
 
 def value(text: str) -> Any:
-    return parse([f"engine_args.x={text}"]).values["engine_args.x"]
+    return parse([f"chat_template_kwargs.x={text}"]).values["chat_template_kwargs.x"]
 
 
 @given(JSON)

@@ -137,6 +137,7 @@ class Tiny:
     readiness: Any = None
     deaths: tuple[Death, ...] = field(default=())
     takes_template: bool = True
+    needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
 
     def plan(self) -> tuple[tuple[str, ...], ...]:

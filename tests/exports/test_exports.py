@@ -73,11 +73,6 @@ def test_what_vllm_serve_would_drop_is_written_as_the_flag_that_it_means() -> No
     assert data["enable-chunked-prefill"] is True
 
 
-def test_a_number_that_vllms_configuration_cannot_say_is_refused() -> None:
-    with pytest.raises(DocumentError, match="cannot say"):
-        text("vllm-config", VLLM | {"engine_args": {"cpu_offload_gb": -0.5}})
-
-
 @pytest.mark.parametrize(("device", "engine"), [("gpu", VllmCuda()), ("cpu", VllmCpu())])
 def test_compose(device: str, engine: VllmCpu | VllmCuda) -> None:
     data = yaml.safe_load(text("compose", VLLM, device=device))
@@ -233,7 +228,7 @@ def test_compose_serves_either_engine_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("enable_lora", True), ("speculative_algorithm", "EAGLE3"), ("page_size", [1])]
+    ("key", "value"), [("lora_paths", ["x"]), ("speculative_algorithm", "EAGLE3"), ("page_size", [1])]
 )
 def test_sglang_is_refused_other_options(key: str, value: object) -> None:
     with pytest.raises(DocumentError, match=key):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shlex
 import signal
 import subprocess
@@ -16,13 +17,13 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmarks.settings import value
+from importer.config_file import argument_check
+from importer.config_file.engine_arguments import load
 from importer.demo import MODEL
-from importer.engines import sglang
 from importer.engines.install import Installed
 from importer.engines.ready import free_port
 from importer.engines.vllm import VllmCuda
-from importer.engines.vllm_arguments import ARGUMENTS
-from importer.exports import localai
 from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, ON_SGLANG, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
 from tests.waiting import PATIENCE, wait_until
@@ -114,18 +115,7 @@ def by_sglang(engine: Installed, *lines: list[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.nightly
 def test_sglang_reads_every_value_of_the_document(sglang_engine: Installed, tmp_path: Path) -> None:
-    values: dict[str, Any] = {
-        "attention_backend": "triton", "dist_init_addr": "10.0.0.1", "kv_cache_dtype": "fp8_e4m3",
-        "mem_fraction_static": 0.8, "moe_a2a_backend": "deepep", "moe_runner_backend": "triton",
-        "schedule_conservativeness": 1.5, "schedule_policy": "lpm", "speculative_algorithm": "NEXTN",
-    }  # fmt: skip
-    switches = {
-        "disable_overlap_schedule",
-        "disable_radix_cache",
-        "language_model_only",
-        "mm_enable_dp_encoder",
-    }
-    values |= {key: key in switches or 2 for key in sglang.ARGUMENTS if key not in values}
+    values = a_value_of_each("sglang", "0.5.23")
     document = ON_SGLANG | {"engine_args": values}
     config = tmp_path / "tiny.yaml"
     config.write_text(text("sglang-config", document | {"engine_args": ON_SGLANG["engine_args"]}))
@@ -140,10 +130,8 @@ def test_sglang_reads_every_value_of_the_document(sglang_engine: Installed, tmp_
         "default_chat_template_kwargs": VLLM["chat_template_kwargs"], "trust_remote_code": False,
     }  # fmt: skip
     assert {key: by_config[key] for key in expected} == expected
-    own = expected | {"context_length": 2} | values  # the later of two words for one option
-    assert {key: told[key] for key in own if key != "context_length"} == {
-        key: value for key, value in own.items() if key != "context_length"
-    }
+    assert {key: told[key] for key in expected} == expected
+    assert {key: told[key] for key in values if key in told} == values
     assert by_config["context_length"] == 32768
     assert "refused" in refused
 
@@ -169,28 +157,31 @@ def test_vllm_serve_drops_a_false_without_a_word(by_vllm: ByVllm, tmp_path: Path
 
 def test_vllm_reads_every_argument_that_a_document_may_set(by_vllm: ByVllm, tmp_path: Path) -> None:
     """Each option of ``engine_args`` is one that this version has, in the file as on the command line."""
-    values: dict[str, Any] = dict.fromkeys(ARGUMENTS, True) | {
-        "attention_backend": "FLASH_ATTN", "block_size": 16, "config_format": "hf", "cpu_offload_gb": 1.5,
-        "data_parallel_size": 2, "hf_overrides": {"a": {"b": 1}}, "kv_cache_dtype": "fp8",
-        "kv_cache_memory_bytes": 2**30, "mamba_cache_dtype": "float32", "mamba_ssm_cache_dtype": "auto",
-        "max_logprobs": 5, "max_num_batched_tokens": 2048, "max_num_seqs": 4, "mm_processor_kwargs": {"a": 1},
-        "model_impl": "auto", "moe_backend": "triton", "num_gpu_blocks_override": 9,
-        "pipeline_parallel_size": 2, "scheduling_policy": "priority", "seed": -1,
-        "speculative_config": {"method": "mtp"}, "tokenizer_mode": "slow", "tool_strict_level": "auto",
-        "all2all_backend": "deepep_low_latency", "data_parallel_address": "10.0.0.1",
-        "data_parallel_backend": "ray", "data_parallel_rpc_port": 13345, "data_parallel_size_local": 1,
-        "data_parallel_start_rank": 1, "decode_context_parallel_size": 2,
-        "distributed_executor_backend": "ray", "expert_placement_strategy": "round_robin",
-        "master_addr": "10.0.0.1", "master_port": 29600, "nnodes": 2, "node_rank": 1,
-        "prefill_context_parallel_size": 2, "chat_template_content_format": "openai",
-    }  # fmt: skip
-    document = VLLM | {"engine_args": {key: values[key] for key in ARGUMENTS}}
+    values = a_value_of_each("vllm", "0.32.0")
+    document = VLLM | {"engine_args": values}
     config = tmp_path / "tiny.yaml"
     config.write_text(text("vllm-config", document))
     (command,) = commands(text("vllm-command", document))
     for answer in (by_vllm("serve", "--config", str(config)), by_vllm(*command[1:])):
         assert "parsed" in answer, answer
-        assert {key: answer["parsed"][key] for key in ARGUMENTS} == document["engine_args"]
+        assert {key: answer["parsed"][key] for key in values} == values
+
+
+def a_value_of_each(engine: str, version: str) -> dict[str, Any]:
+    """One accepted value for each argument whose parsed form is the value itself: no configurations."""
+    draw, registry = random.Random(3), load(engine, version)
+    assert registry is not None
+    found: dict[str, Any] = {}
+    for name, argument in argument_check.arguments_of(engine, version).items():
+        simple = argument.kind in ("int", "float", "str", "bool") or "one_of" in argument.kind
+        if not simple or (argument.kind == "bool" and argument.off is None) or argument.many:
+            continue
+        for _ in range(20):
+            drawn = True if argument.kind == "bool" else value(draw, argument.kind, registry.configs)
+            if not [*argument_check.faults(engine, version, {name: drawn})]:
+                found[name] = drawn
+                break
+    return found
 
 
 def test_vllm_reads_what_containers_are_told(by_vllm: ByVllm) -> None:
@@ -209,14 +200,12 @@ def test_vllm_reads_what_containers_are_told(by_vllm: ByVllm) -> None:
 
 def test_localais_engine_args_are_fields_of_vllms_engine(by_vllm: ByVllm) -> None:
     """LocalAI puts them into this very class, and fails to load a model where one is unknown."""
-    words = {"attention_backend", "config_format", "kv_cache_dtype", "moe_backend", "scheduling_policy"}
-    told = {k: "x" if k in words else 1 for k in ARGUMENTS if k != "speculative_config"}
-    chosen = {"distributed_executor_backend": "ray", "chat_template_content_format": "string"}
-    document = VLLM | {"engine_args": told | chosen}
+    values = a_value_of_each("vllm", "0.32.0")
+    document = VLLM | {"engine_args": values}
     VllmCuda().settings(document)
     data = yaml.safe_load(text("localai", document))
     assert set(data["engine_args"]) <= set(by_vllm.fields)
-    assert set(document["engine_args"]) - set(data["engine_args"]) == {*localai.SERVERS}
+    assert {"tool_strict_level", "chat_template_content_format"} & {*data["engine_args"]} == set()
 
 
 def by_mlx(python: Path, script: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ import yaml
 
 from importer.config_file import schema
 from importer.errors import DocumentError
+from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.messages import render
 from tests.exporting import ON_MLX, VLLM, export, text
+from tests.exports.test_exports import RECEIPT
 
 # LocalAI
 
@@ -70,14 +73,14 @@ def test_localais_mlx_reads_a_repetition_penalty_among_the_options() -> None:
 
 def test_localai_gets_no_flag_of_the_engine_and_nothing_of_ours() -> None:
     for flag in ("--trust-remote-code:true", " --worker-cls=evil"):
-        with pytest.raises(DocumentError, match="from its own key of the document or never"):
+        with pytest.raises(DocumentError, match=r"is not set here; use|loads code by name"):
             localai(VLLM | {"options": [flag]})
     data, lost = localai(VLLM | {"options": ["--enable-eplb", "-x evil"]})
     assert [o for o in data["options"] if "-" in o] == []
     assert data["engine_args"]["enable_eplb"] is True
     assert "-x" in lost
     assert "importer" not in data
-    with pytest.raises(DocumentError, match="none of the options"):
+    with pytest.raises(DocumentError, match="loads code by name"):
         localai(VLLM | {"engine_args": {"worker_cls": "evil.Worker"}})
 
 
@@ -106,3 +109,23 @@ def test_a_gallery_of_one_entry() -> None:
     assert entry["overrides"] == {"known_usecases": ["chat"]}
     alone, _ = localai(VLLM)
     assert entry["config_file"] == {k: v for k, v in alone.items() if k != "description"}
+
+
+def test_an_entry_for_mlx_has_the_files_of_the_commit_with_their_digests() -> None:
+    document = ON_MLX
+    commit, weights = document["importer"]["revision"], "a" * 64
+    files = {"config.json": "b" * 40, "model.safetensors": weights}
+    made = entry(document, replace(RECEIPT, revision=commit, content_files=files))
+    assert isinstance(made, GalleryEntry)
+    (item,) = yaml.safe_load(made.item)
+    schema.check("localai-gallery", [item], "gallery")
+    folder = f"models--{document['parameters']['model'].replace('/', '--')}/snapshots/{commit}"
+    url = f"https://huggingface.co/{document['parameters']['model']}/resolve/{commit}"
+    assert item["files"] == yaml.safe_load(made.file)["files"] == [
+        {"filename": f"{folder}/config.json", "uri": f"{url}/config.json"},
+        {"filename": f"{folder}/model.safetensors", "sha256": weights, "uri": f"{url}/model.safetensors"},
+    ]  # fmt: skip
+    for other in ({"revision": "0" * 40}, {"content_files": {"../x": weights}}):
+        moved = entry(document, replace(RECEIPT, **{"revision": commit, "content_files": files, **other}))
+        assert isinstance(moved, GalleryEntry)
+        assert "files" not in yaml.safe_load(moved.item)[0]

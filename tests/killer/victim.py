@@ -14,12 +14,15 @@ from typing import Any
 
 from importer.__main__ import main
 from importer.engines import process
+from importer.hub import outgoing
+from importer.service import upkeep_duties
 from importer.service.gallery import Change, Gallery
 from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import LiveJob
+from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.runner import Runner
 from importer.service.jobs.steps import JobRun
-from importer.storage import jobs, queue, releases
+from importer.storage import findings, jobs, queue, releases, schedules, webhooks
 from importer.storage.audit import AuditContext
 
 AT = os.environ.get("KILL_AT", "")
@@ -78,6 +81,13 @@ def plant() -> None:
     around(releases, "withdraw", after=lambda *_: "withdraw written")
     behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
+    around(schedules, "began", after=lambda *_: "schedule written")
+    around(upkeep_duties, "begin_due", after=lambda *_: "schedule looked at")
+    around(findings, "record", after=lambda *_: "finding written")
+    around(RecheckSteps, "_one", after=lambda *_: "document compared")
+    around(findings, "decide", after=lambda _c, _i, state, *_: f"{state} decided")
+    around(webhooks, "claim", after=lambda _c, _n: "delivery claim written")
+    around(outgoing, "post", lambda *_, **__: "delivery claimed", lambda *_, **__: "delivery sent")
 
 
 if __name__ == "__main__":

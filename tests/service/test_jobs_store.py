@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -20,30 +20,14 @@ from importer.storage import executors, jobs, migrations, queue, tables
 from importer.storage.database import Database
 from importer.storage.documents import Filters
 from importer.storage.executors import Executor, LeaseMonitor
-from importer.storage.jobs import Job, Kind
 from importer.storage.migrations import NUMBERED, migrate
-from tests.postgres import Postgres, postgres
+from tests.postgres import postgres
+from tests.storing import asked, claim, claimed, database, empty, raw, worker
 
-__all__ = ["postgres"]
+__all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 MANY = 8  # threads
 OLD = Path(__file__).parents[1] / "fixtures" / "databases" / "gallery_3.sql"
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A database without tables."""
-    kept = request.param == "postgresql"
-    server: Postgres | None = request.getfixturevalue("postgres") if kept else None
-    database = Database(server.fresh() if server else f"sqlite:///{tmp_path / 'gallery.sqlite'}")
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def database(empty: Database) -> Database:
-    migrate(empty)
-    return empty
 
 
 def at_once(work: Callable[[int], Any]) -> list[Any]:
@@ -58,30 +42,6 @@ def at_once(work: Callable[[int], Any]) -> list[Any]:
         return [*pool.map(one, range(MANY))]
 
 
-def asked(database: Database, kind: Any, **said: Any) -> Job:
-    with database.writing() as connection:
-        return jobs.create(connection, kind, {}, "ann", **said)
-
-
-def worker(database: Database, name: str, device: str | None = None, **more: Any) -> Executor:
-    """A process that has sent its first heartbeat."""
-    said = {"engines": ("mlx",), "version": "2", **more}
-    one = Executor(name, "here", "vm", 1, "", 0.0, device=device, **said)
-    with database.writing() as connection:
-        executors.heartbeat(connection, one)
-    return one
-
-
-def claim(database: Database, one: Executor, kind: Kind = "validation") -> Job | None:
-    with database.writing() as connection:
-        return queue.claim(connection, one, kind)
-
-
-def claimed(database: Database, one: Executor, kind: Kind = "validation") -> str | None:
-    found = claim(database, one, kind)
-    return None if found is None else found.id
-
-
 def test_the_tables_are_what_queries_see(database: Database) -> None:
     found = inspect(database.engine)
     for table in tables.METADATA.sorted_tables:
@@ -90,14 +50,6 @@ def test_the_tables_are_what_queries_see(database: Database) -> None:
             c.name for c in table.primary_key
         ]
     assert migrate(database) == []
-
-
-def raw(database: Database, table: str, **row: Any) -> None:
-    """Insert a row as another version of the importer did."""
-    names = ", ".join(f'"{name}"' for name in row)
-    values = ", ".join(f":{name}" for name in row)
-    with database.writing() as connection:
-        connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
 
 
 @pytest.mark.parametrize("number", [n for n in NUMBERED if n < 4])
@@ -139,7 +91,7 @@ def test_a_gallery_that_the_old_version_left_in_the_middle_goes_on(tmp_path: Pat
         with database.reading() as connection:
             found = {job.id: job for job in jobs.page(connection, 99)}
             [root] = [job for job in found.values() if job.kind == "imports"]
-            begun, waits = jobs.page(connection, 99, root=root.id)
+            begun, waits = jobs.page(connection, 99, jobs.JobFilters(root=root.id))
         assert sorted(job.state for job in found.values()) == ["failed", "queued", "running", "succeeded"]
         one = worker(database, "a", "vm/gpu", engines=("vllm",))
         with database.writing() as connection:

@@ -46,7 +46,7 @@ def test_what_was_published_is_release_1_and_stays_in_the_index(
         for row in rows:
             raw(empty, name, **{key: value for key, value in row.items() if (name, key) != ("audit", "id")})
     monkeypatch.setattr(migrations, "NUMBERED", NUMBERED)
-    assert migrate(empty) == [5]
+    assert migrate(empty) == [n for n in NUMBERED if n >= 5]
     gallery = Gallery(empty)
     found = {one.name: one for one in gallery.page(Filters(), 10)}
     assert {name: (one.state, one.release) for name, one in found.items()} == {

@@ -153,7 +153,9 @@ def test_lists_have_pages_and_filters(service: Service) -> None:
         ({"reference": "/etc"}, 422, "no-directories", "/reference"),
         ({"reference": "a/b/c"}, 422, "bad-reference", "/reference"),
         ({"reference": "https://evil.example/a/b"}, 422, "bad-reference", "/reference"),
-        ({"reference": "a/b", "set": {"nope": 1}}, 422, "unknown-setting", "/set"),
+        ({"reference": "a/b", "set": {"nope": 1}}, 422, "unknown-setting", "/set/nope"),
+        ({"reference": "a/b", "set": {"seed": 1, "top_p": "hot"}}, 422, "bad-value", "/set/top_p"),
+        ({"references": ["a/b", "a/c"], "set": {"max_model_len": 0}}, 422, "bad-value", "/set/max_model_len"),
         ({"reference": "a/b", "name": "../x"}, 422, "bad-value", "/name"),
         ({"reference": "a/b", "device": "abacus"}, 422, "unknown-device", "/device"),
         ({"reference": "a/b", "backend": "llama"}, 422, "bad-value", "/backend"),
@@ -266,13 +268,13 @@ def test_keys_have_scopes_and_are_shown_once(service: Service) -> None:
     refused = service.client.post("/v1/imports", json={"reference": "acme/base"}, headers=key)
     assert "import" in problem(refused, 403, "wrong-scope")["detail"]
     problem(service.client.get("/v1/configs", headers={"x-api-key": "imp_0_0"}), 401, "no-key")
-    listed = service.client.get("/v1/keys").json()
+    listed = service.client.get("/v1/keys").json()["items"]
     assert made.json()["key"].split("_", 2)[2] not in json.dumps(listed)
     ident = next(k["id"] for k in listed if k["name"] == "reader")
     assert service.client.delete(f"/v1/keys/{ident}").status_code == 204
     problem(service.client.get("/v1/configs", headers=key), 401, "no-key")
     problem(service.client.delete(f"/v1/keys/{ident}"), 404, "no-such-key")
-    log = service.client.get("/v1/audit").json()
+    log = service.client.get("/v1/audit").json()["items"]
     assert [e["action"] for e in log if e["subject"] == f"key {ident}"] == ["revoke key", "create key"]
     assert ident == made.json()["id"]
 
@@ -284,6 +286,8 @@ def test_a_key_is_made_once_by_one_request(service: Service) -> None:
     made = ask("once").json()
     assert made["id"] in problem(ask("once"), 409, "key-made")["detail"]
     problem(ask("other"), 422, "key-reused")
-    assert [k["id"] for k in service.client.get("/v1/keys").json() if k["name"] == "once"] == [made["id"]]
+    assert [k["id"] for k in service.client.get("/v1/keys").json()["items"] if k["name"] == "once"] == [
+        made["id"]
+    ]
     told = problem(service.client.post("/v1/keys", json={"name": "two\nlines"}), 422, "bad-value")
     assert told["errors"][0]["pointer"] == "/name"

@@ -23,12 +23,13 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("ser
 
 def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, service: Service) -> None:
     page = seen.go("import")
-    page.get_by_label("Models").fill("acme/second\nacme/nowhere\n")
+    page.get_by_label("Models").fill("acme/second\nacme/nowhere\nno owner\n")
     page.get_by_label("Backend").select_option("mlx")
     page.get_by_role("button", name="Import", exact=True).click()
     seen.heading("Import of a list")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_be_visible()
     expect(page.locator(".job")).to_contain_text("1 failed")
+    expect(page.get_by_role("row", name="no owner")).to_contain_text("3")
     service.hub.repos["acme/nowhere"] = Repo(DEMO)
     seen.press("Try again what has not succeeded")
     expect(page.locator(".job")).to_contain_text("2 succeeded")

@@ -20,7 +20,7 @@ CONFIG = "content_type_overrides: {application/yaml: application/octet-stream}\n
 
 
 class Api:
-    """``api("jobs_one", id)`` is the generated function for that operation; its whole answer."""
+    """``api("jobs_get", id)`` is the generated function for that operation; its whole answer."""
 
     def __init__(self, url: str) -> None:
         made = import_module("importer_client")
@@ -61,7 +61,7 @@ def api(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def ended(api: Api, service: Service, job: str) -> Any:
     """Ask until it has ended."""
-    return service.wait(lambda: found if (found := api("jobs_one", job).parsed).ended_at else None)
+    return service.wait(lambda: found if (found := api("jobs_get", job).parsed).ended_at else None)
 
 
 def problem(api: Api, answer: Any, status: int, kind: str) -> Any:
@@ -72,7 +72,7 @@ def problem(api: Api, answer: Any, status: int, kind: str) -> Any:
 
 
 def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
-    asked = api("imports_start", body=api.models.Import(reference="other/base", name="typed"))
+    asked = api("imports_create", body=api.models.Import(reference="other/base", name="typed"))
     assert (asked.status_code, asked.headers["Location"]) == (202, f"/v1/jobs/{asked.parsed.id}")
     job = ended(api, service, asked.parsed.id)
     assert isinstance(job.error, api.models.Problem)
@@ -83,27 +83,29 @@ def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
     job = ended(api, service, job.id)
     assert (job.state, job.attempt, job.config) == (api.models.JobState.SUCCEEDED, 2, "typed")
 
-    decisions = api("configs_decisions", "typed").parsed.decisions
+    decisions = api("documents_decisions", "typed").parsed.decisions
     assert decisions["backend"]["value"] == chosen.backend
-    whole = api("configs_one", "typed")
+    whole = api("documents_get", "typed")
     tag = whole.headers["ETag"]
     cooler = api.models.Data.from_dict({"parameters": {"temperature": 0.25}})
-    edited = api("configs_patch", "typed", body=cooler, if_match=tag, why="cooler")
+    edited = api("documents_update", "typed", body=cooler, if_match=tag, why="cooler")
     assert edited.parsed.data["parameters"]["temperature"] == 0.25
-    late = api("configs_patch", "typed", body=cooler, if_match=tag)
+    late = api("documents_update", "typed", body=cooler, if_match=tag)
     assert "version 2" in problem(api, late, 412, "precondition-failed").detail
     text = edited.parsed.text.replace("0.25", "0.3").encode()
-    assert api("looking_check", "typed", body=api.types.File(io.BytesIO(text))).parsed.errors == []
-    put = api("configs_put", "typed", body=api.types.File(io.BytesIO(text)), if_match=edited.headers["ETag"])
+    assert api("preview_check", "typed", body=api.types.File(io.BytesIO(text))).parsed.errors == []
+    put = api(
+        "documents_replace", "typed", body=api.types.File(io.BytesIO(text)), if_match=edited.headers["ETag"]
+    )
     assert put.parsed.data["parameters"]["temperature"] == 0.3
 
     word = api.models.Approval(note="fine", digest=put.parsed.digest)
     approved = api("review_approve", "typed", body=word, if_match=put.headers["ETag"]).parsed
     assert (approved.state, approved.reason) == (api.models.ConfigState.APPROVED, "it was never validated")
-    assert [v.action for v in api("configs_history", "typed").parsed.versions][:2] == ["approve", "edit"]
-    exported = api("configs_export", "typed", "vllm-config").parsed
+    assert [v.action for v in api("documents_history", "typed").parsed.versions][:2] == ["approve", "edit"]
+    exported = api("documents_export", "typed", "vllm-config").parsed
     assert any("0.3" in text for text in exported.files.additional_properties.values())
-    listed = api("gallery_shown").parsed
+    listed = api("gallery_list").parsed
     assert [(i.name, i.published) for i in listed.items if i.name == "typed"] == [("typed", False)]
     events = api("jobs_events", job.id)
     assert (events.status_code, b"event: succeeded" in events.content) == (200, True)
@@ -111,9 +113,9 @@ def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
 
 
 def test_problems_are_typed(api: Api) -> None:
-    wrong = api("imports_start", body=api.models.Import(reference="a/b/c"))
+    wrong = api("imports_create", body=api.models.Import(reference="a/b/c"))
     assert problem(api, wrong, 422, "bad-reference").errors[0].pointer == "/reference"
-    problem(api, api("configs_one", "none"), 404, "no-such-document")
+    problem(api, api("documents_get", "none"), 404, "no-such-document")
     problem(api, api("jobs_cancel", "none"), 404, "no-such-job")
     shown = api("imports_preview", body=api.models.Import(reference="other/base"))
     assert [c.backend for c in problem(api, shown, 409, "ambiguous").candidates] == ["vllm", "mlx"]

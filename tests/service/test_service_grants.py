@@ -93,7 +93,7 @@ def grants(service: Service, name: str) -> list[tuple[str, str, dict[str, Any]]]
         ("POST", "/v1/imports", {"json": {**importing, "set": CODE}}),
         ("POST", "/v1/imports", {"json": {**importing, "set": {"engine_args.hostfile": "/etc/hosts"}}}),
         ("POST", "/v1/imports", {"json": {**importing, "reference": good(service)}}),
-        ("POST", "/v1/imports", {"json": {"references": ["acme/base", good(service)], "backend": "vllm"}}),
+        ("POST", "/v1/imports", {"json": {"references": [good(service)], "backend": "vllm"}}),
         ("POST", "/v1/imports", {"json": {"references": ["acme/base"], "backend": "vllm", "set": CODE}}),
         ("POST", "/v1/imports/preview", {"json": {**importing, "set": CODE}}),
         ("POST", "/v1/imports/preview", {"json": {**importing, "reference": good(service)}}),
@@ -124,6 +124,18 @@ def test_code_and_folders_need_the_scope_approve_by_every_route(service: Service
             said["content"] = said["content"].replace("name: matrix", f"name: {own}")
         answer = ask(service, "import+approve", method, place, **said)
         assert answer.status_code in (200, 202), (method, path, said, answer.text)
+
+
+@slow
+def test_a_folder_in_a_list_refuses_its_own_line(service: Service) -> None:
+    body = {"references": ["acme/base", good(service)], "backend": "vllm"}
+    answer = ask(service, "import", "POST", "/v1/imports", json=body)
+    assert answer.status_code == 207
+    assert [line["status"] for line in answer.json()["lines"]] == [202, 403]
+    assert answer.json()["lines"][1]["error"]["kind"] == "needs-approver"
+    problem(
+        ask(service, "import", "POST", "/v1/imports", json=body | {"atomic": True}), 403, "needs-approver"
+    )
 
 
 @slow

@@ -20,7 +20,7 @@ from tests.serving import PATIENCE, Service, problem, running
 
 __all__ = ["desk"]
 slow = pytest.mark.slow
-NAMES = {**dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x"), "number": 1}
+NAMES = {**dict.fromkeys(("name", "kind", "job", "key", "uuid", "finding", "webhook"), "x"), "number": 1}
 LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
 INSIDE = "what only this machine may read"
 
@@ -36,10 +36,11 @@ def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> No
                      "--database", url).out.strip()
         for scopes in ("read", "import", "approve", "read+import+approve")
     }  # fmt: skip
-    with running(tmp_path, "--host", "0.0.0.0", "--rate", "1000") as service:
-        for method, path in _operations(service):
+    with running(tmp_path, "--host", "0.0.0.0", "--rate", "1000", "--trusted-proxy", "127.0.0.1") as service:
+        for number, (method, path) in enumerate(_operations(service)):
             found = path.format_map(NAMES)
-            nobody = service.client.request(method, found)
+            somewhere = {"X-Forwarded-For": f"192.0.2.{number}"}  # one address has few tries
+            nobody = service.client.request(method, found, headers=somewhere)
             assert nobody.status_code == 401, (found, nobody.text)
             if path.startswith("/v1/"):  # LocalAI's clients are told in its own words
                 problem(nobody, 401, "no-key")
@@ -47,7 +48,7 @@ def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> No
             reads = method == "GET" or path.endswith("/check")
             asked = {"x-api-key": made["import" if reads else "read"], "If-Match": "*"}
             answer = service.client.request(method, found, headers=asked, json={})
-            of_admin = path in ("/v1/keys", "/v1/audit")
+            of_admin = path.startswith(("/v1/keys", "/v1/audit", "/v1/webhooks"))
             assert (answer.status_code == 403) is not (reads and not of_admin), (found, answer.text)
         for path in ("/v1/keys", "/v1/audit"):
             answer = service.client.get(path, headers={"x-api-key": made["read+import+approve"]})

@@ -201,11 +201,14 @@ def test_more_connections_than_there_may_be_are_told_to_come_later(tmp_path: Pat
     with running(tmp_path, "--connections", "10") as service:
         job = service.imported("acme/base", name="one")
         held = [service.client.send(_events(service, job["id"]), stream=True) for _ in range(9)]
-        statuses = {service.client.get("/healthz").status_code for _ in range(3)}
+        held += [service.client.send(_events(service, job["id"]), stream=True) for _ in range(3)]
+        refused = service.client.get("/v1/configs")
+        assert problem(refused, 503, "too-many-connections")
+        assert refused.headers["Retry-After"] == "5"
+        assert service.client.get("/healthz").status_code == 200
         for one in held:
             one.close()
-        assert statuses <= {200, 503}
-        service.wait(lambda: service.client.get("/healthz").status_code == 200)
+        service.wait(lambda: service.client.get("/v1/configs").status_code == 200)
 
 
 def _events(service: Service, job: str) -> Any:

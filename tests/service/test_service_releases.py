@@ -150,8 +150,9 @@ def test_a_release_keeps_what_was_reviewed(service: Service) -> None:
     assert release["revision"] == before["data"]["importer"]["revision"]
     assert ask(service, "read", "GET", f"{name}/releases/1/receipt").json() == receipt
     shown = service.client.get(f"/v1/configs/{name}/export/localai-gallery").json()
-    assert release["lost"] == shown["lost"] == before["lost"]
-    assert before["lost"]  # what a reviewer is shown
+    assert release["losses"] == before["losses"]  # what a reviewer is shown
+    assert [loss["message"] for loss in before["losses"]] == shown["lost"]
+    assert {loss["effect"] for loss in before["losses"]} >= {"added"}
     problem(ask(service, "read", "GET", f"{name}/releases/2"), 404, "no-such-release")
     problem(ask(service, "read", "GET", "nothing/releases"), 404, "no-such-document")
 
@@ -259,3 +260,14 @@ def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
     said = {"digest": found["digest"]}
     refused = problem(ask(service, ALL, "POST", f"{name}/releases", json=said), 409, "not-ready-to-release")
     assert "commit" in refused["detail"]
+
+
+def test_a_commit_of_another_model_is_none(service: Service) -> None:
+    name = imported(service, "elsewhere")
+    patch = {"parameters": {"model": "other/base"}}
+    ask(service, "import", "PATCH", name, json=patch, headers=ANY).raise_for_status()
+    validated(gallery_of(service), name)
+    service.approve(name).raise_for_status()
+    found = config(service, name)
+    assert (found["state"], found["release"]) == ("validated", None)
+    assert "commit" in found["reason"]

@@ -33,8 +33,13 @@ def snapshot(
 
 
 def drafted(told: Snapshot, able: Any = VLLM, machine: Machine = CPU) -> Any:
+    """Return the value that is offered, ``None`` where there is no offer; nothing is switched on."""
     facts = speculation.evidence(told, able, machine)
-    return facts[0].value if facts else "nothing said"
+    if not facts:
+        return "nothing said"
+    assert facts[0].value is None
+    offered = facts[0].reason.kind is speculation.DraftReason.OFFERED
+    return json.loads(str(facts[0].reason.fields["offer"])) if offered else None
 
 
 @pytest.mark.parametrize(
@@ -95,6 +100,15 @@ def test_versions_devices_and_engines_differ() -> None:
     assert drafted(snapshot(QWEN), OLD, H100) is None  # it does not know the type
     assert drafted(snapshot({**GLM, "model_type": "x", "architectures": ["X"]})) is None
     assert drafted(snapshot(GLM), capabilities.load("mlx")) == "nothing said"
+
+
+def test_heads_are_offered_with_their_cost_and_switched_on_by_the_user_alone() -> None:
+    facts = speculation.evidence(snapshot(GLM, ["mtp.fc.weight"]), VLLM, CPU)
+    decided = decide(facts, Preferences(), Target("vllm"))[speculation.KEY]
+    assert decided.value is None
+    assert "min_p or logit_bias" in whys(decided)[0]
+    chosen = decide(facts, Preferences({speculation.KEY: DRAFTS}), Target("vllm"))[speculation.KEY]
+    assert (chosen.value, chosen.status) == (DRAFTS, "user")
 
 
 def test_why_nothing_is_drafted_is_a_decision() -> None:

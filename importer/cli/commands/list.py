@@ -15,16 +15,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print a row for each document, those that cannot be read included."""
+    """Print a row for each document, those that cannot be read included; documents of one model together."""
     from importer.cli import show
-    from importer.config_file.review import state_of
+    from importer.config_file.review import state_of, together
     from importer.config_file.store import Store
 
     store = Store(Path(arguments.folder))
-    states = [state_of(store, name) for name in store.names()]
+    states = together([state_of(store, name) for name in store.names()])
     if arguments.json:
         show.json_lines(states)
         return
-    rows = [tuple(show.value(v) for v in state.values()) for state in states]
-    heads = ("name", "model", "revision", "backend", "review", "validation")
+    cells = [{**state, "variants": ", ".join(state["variants"]) or None} for state in states]
+    rows = [tuple(show.value(v) for v in state.values()) for state in cells]
+    heads = ("name", "model", "revision", "backend", "review", "validation", "variants")
     show.console().print(show.table(heads, rows))

@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from importer.cli import options
+
+if TYPE_CHECKING:
+    from importer.config_file.store import StoredDocument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +18,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
     options.folder(parser)
     options.json(parser, "the document and its receipt as one line of JSON")
+    parser.add_argument(
+        "--explain", action="store_true", help="print each value with its source and every other offer"
+    )
+
+
+def _values(stored: StoredDocument) -> list[dict[str, Any]]:
+    """Return the effective values of a document."""
+    from importer.config_file.effective import effective
+    from importer.engines.sampling_defaults import sampling_defaults
+
+    return [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -26,14 +41,16 @@ def run(arguments: argparse.Namespace) -> None:
     store = Store(Path(arguments.folder))
     stored = store.load(arguments.name)
     receipt = stored.need_receipt()
-    state = state_of(store, stored.name)
+    state, values = state_of(store, stored.name), _values(stored)
     if arguments.json:
-        data = {**state, "document": stored.data, "receipt": json.loads(receipt.to_text())}
+        data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
         show.json_line(show.json_text(data))
         return
     console = show.console()
     show.line(show.plain("\n".join(stored.text.rstrip().splitlines())))
-    console.print(show.decisions(receipt.decisions))
+    console.print(show.decisions(receipt.decisions, values))
+    if arguments.explain:
+        console.print(show.effective(values))
     if receipt.fit is not None:
         console.print(show.fit(receipt.fit))
         if (ways := show.plans(receipt.fit)) is not None:

@@ -8,11 +8,13 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
+from importer.config import now
 from importer.config_file.carry_over import carried
 from importer.config_file.diff import differences
+from importer.config_file.edit_comments import patched
+from importer.config_file.effective import Editor
 from importer.config_file.review import change_json, page
-from importer.config_file.yaml_edit.edit import rewrite
-from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
@@ -21,16 +23,24 @@ from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import Edit, edit
 from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.api.problems import problems
-from importer.service.api.request_models import Spoken, Text, json_object, merged
-from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
+from importer.service.api.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
+from importer.service.api.request_models import Spoken, json_object, merged
+from importer.service.api.response_models import (
+    Decisions,
+    Document,
+    DocumentPage,
+    Export,
+    History,
+    config_json,
+)
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import State, losses
+from importer.service.reviewed import losses_of, values_of
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
 from importer.storage import published
-from importer.storage.documents import Filters, Summary
+from importer.storage.documents import Summary
 
-router = APIRouter(prefix="/v1/configs", tags=["configs"])
+router = APIRouter(prefix="/v1/configs", tags=["documents"])
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 JSON = ("application/json",)
 PATCHES = ("application/merge-patch+json", "application/json")
@@ -55,38 +65,39 @@ EDITED = problems(
 PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
 
 
-@router.get("", response_model=Configs, responses=problems(), summary="Documents by name")
-def listed(
+@router.get("", response_model=DocumentPage, responses=problems(), summary="Documents by name")
+def list_(
     at: AtDesk,
     who: Reader,
+    filters: DocumentFilters,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[str, Query(max_length=200)] = "",
-    state: Annotated[list[State] | None, Query()] = None,
-    family: Annotated[str | None, Query(max_length=200)] = None,
-    backend: Annotated[str | None, Query(max_length=200)] = None,
-    q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
+    cursor: Annotated[str, Query(max_length=MAX_CURSOR)] = "",
+    sort: Annotated[Sort, Query(description="the order; with `-` the last first")] = "name",
 ) -> Response:
-    """List documents by name. Pages continue with `cursor`; `total` counts all documents of the filters."""
+    """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
     del who
-    filters = Filters(state or (), family, backend, q)
-    summaries = at.gallery.page(filters, limit + 1, cursor)
+    summaries = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
     more = len(summaries) > limit
     return json_answer(
         {
             "items": [config_json(one) for one in summaries[:limit]],
             "total": at.gallery.count(filters),
-            "next": summaries[limit - 1].name if more else None,
+            "next": _cursor(sort, summaries[limit - 1]) if more else None,
         }
     )
 
 
+def _cursor(sort: Sort, last: Summary) -> str:
+    return cursor_of(sort, getattr(last, sort.removeprefix("-")), last.name)
+
+
 @router.get(
     "/{name}",
-    response_model=Whole,
+    response_model=Document,
     responses={304: {"description": "It is still that version"}, **problems("no-such-document")},
     summary="One document",
 )
-def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
+def get_(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
     """Return its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
     del who
     summary, version = at.gallery.get(name)
@@ -98,43 +109,39 @@ def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Respons
 
 @router.put(
     "/{name}",
-    response_model=Whole,
+    response_model=Document,
     responses=EDITED,
     openapi_extra=PUT_BODY,
     summary="Replace a document",
 )
-async def put(
+async def replace(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
     """Replace the text with YAML, or the data with JSON; comments stay where they can."""
     kind, body = _type(request, (*YAML, *JSON)), await request.body()
 
-    def text(old: str) -> str:
-        return _text(body) if kind in YAML else rewrite(old, json_object(body), path=f"{name}.yaml")
+    def text(old: StoredDocument) -> str:
+        return _text(body) if kind in YAML else patched(old, json_object(body), Editor(who.name, now()))
 
     return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 
 
 @router.patch(
     "/{name}",
-    response_model=Whole,
+    response_model=Document,
     responses=EDITED,
     openapi_extra=PATCH_BODY,
     summary="Change values of a document",
 )
-async def patch(
+async def update(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
     """Apply a JSON merge patch (RFC 7396) to the data; comments and layout stay."""
     _type(request, PATCHES)
     body = await request.body()
 
-    def text(old: str) -> str:
-        try:
-            data = parse_yaml(old)
-        except UnreadableYaml as error:
-            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
-        return rewrite(old, merged(data, json_object(body)), path=f"{name}.yaml")
+    def text(old: StoredDocument) -> str:
+        return patched(old, merged(old.data, json_object(body)), Editor(who.name, now()))
 
     return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 
@@ -145,7 +152,7 @@ async def patch(
     responses=problems("no-such-document", "precondition-failed", "precondition-required"),
     summary="Take a document away",
 )
-def remove(
+def delete(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
 ) -> Response:
     """Delete a document: its name is free, and its versions stay in the history.
@@ -162,12 +169,14 @@ def remove(
 
 
 @router.get(
-    "/{name}/decisions", response_model=Decisions, responses=problems("no-such-document", "no-receipt"),
+    "/{name}/decisions", response_model=Decisions, response_model_exclude_unset=True,
+    responses=problems("no-such-document", "no-receipt"),
     summary="What was decided and why",
 )  # fmt: skip
 def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return each decision with its status, its reasons and what it overruled; the evidence; fit and
-    proof.
+    """Return each decision with its reasons and what it overruled; evidence, fit, proof; and `values`.
+
+    `values` has each key as it is now: who edited it, what vendor, table and engine offer, what is served.
     """
     del who
     stored = at.gallery.get(name)[1].stored
@@ -176,6 +185,7 @@ def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
         "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
         "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
         "edited": shown["edited"], "differences": shown["differences"],
+        "values": values_of(at.gallery, stored), "losses": losses_of(stored),
     }  # fmt: skip
 
 
@@ -269,9 +279,9 @@ def _edit(
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
-    found = losses(stored)
-    lost = None if found is None else [render(loss) for loss in found]
-    whole = {"text": version.text, "data": stored.data, "carried": carried(stored), "lost": lost}
+    whole = {
+        "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
+    }  # fmt: skip
     return config_json(summary) | whole | {"warnings": [*warnings]}
 
 

@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from importer.app.decide import Studied, study_snapshot
+from importer.config import now
+from importer.config_file.edit_comments import renewed
+from importer.config_file.effective import Editor
 from importer.config_file.grants import grants
-from importer.config_file.store import write_all
+from importer.config_file.name_allocator import Names
+from importer.config_file.store import StoredDocument, write_all
 from importer.errors import ServiceError
 from importer.hub import parse, resolve
 from importer.service.api.dependencies import Desk
@@ -15,11 +19,11 @@ from importer.service.api.request_models import Import, checked
 from importer.service.gallery import DocumentVersion, check_version
 from importer.service.jobs.import_steps import need_choice
 from importer.service.security.grants import Caller, admitted, need_approver
-from importer.service.variants import Variants
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Summary
 
-Edit = Callable[[str], str]
+# Returns the new text of a document, by the present one.
+Edit = Callable[[StoredDocument], str]
 TRIES = 20  # of an edit that any version will do for, while others are quicker
 
 
@@ -48,8 +52,9 @@ def _edit(
     """Check the text before the transaction, which it would hold up; raise for an edit of an old version."""
     last = at.gallery.get(name)[1]
     check_version(name, last.number, expected)
-    new = text(last.text)
+    new = text(last.stored)
     need_approver(who, grants(checked(new, name)), grants(last.stored.data))
+    new = renewed(last.stored, new, Editor(act.who, now()))
     with at.gallery.change(act) as change:
         change.expect(name, [last.number])
         write_all({change.checkout.path(name): new})
@@ -81,7 +86,7 @@ def look(body: Import, at: Desk, who: Caller) -> Studied:
     request = admitted(body, who, at.settings)
     snapshot = resolve(parse(request.reference, request.revision), at.settings.places)
     with at.gallery.checkout() as folder:
-        request = request.after(Variants(folder, request.backend).known(snapshot, request.name))
+        request = request.after(Names(folder).known(snapshot, request.name, request.backend))
     studied = study_snapshot(snapshot, request, at.runner.bench)
     need_choice(studied, at.settings)
     return studied

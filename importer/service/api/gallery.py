@@ -67,7 +67,7 @@ class GalleryPage(BaseModel):
     responses=problems(),
     summary="What is published, and what is not",
 )
-def shown(
+def list_(
     request: Request,
     at: AtDesk,
     who: Reader,
@@ -78,7 +78,7 @@ def shown(
     """List each document with its reason; `published=false` lists those that are not in the gallery."""
     del who
     filters = Filters(released=only)
-    summaries = at.gallery.page(filters, limit + 1, cursor)
+    summaries = at.gallery.page(filters, limit + 1, (cursor,) if cursor else ())
     base = addresses.base(request, at.settings)
     return {
         "gallery": addresses.gallery(request, at.settings),

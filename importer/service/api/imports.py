@@ -13,23 +13,24 @@ from importer.app.import_ import Plan, build_plan, merge_plan
 from importer.config_file.build import to_json, to_text
 from importer.config_file.diff import Change
 from importer.config_file.merge import of_conflicts
+from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import evidence_json
 from importer.config_file.review import change_json
 from importer.config_file.store import Store
-from importer.errors import DocumentError, ImporterError, ServiceError
+from importer.errors import DocumentError, ServiceError
 from importer.hub import parse
 from importer.messages import render
-from importer.service import messages
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.edit import look, turn
-from importer.service.api.problems import accepted, problems
+from importer.service.api.import_lines import check_request, read_lines
+from importer.service.api.problems import LOCATION, accepted, problems
 from importer.service.api.request_models import Import
 from importer.service.api.response_models import Job, Preview, job_json
-from importer.service.idempotency import AskedOnce
+from importer.service.idempotency import AskedOnce, Idempotency
 from importer.service.security.auth import Importer, act
-from importer.service.security.grants import Caller, admitted, check_reference
-from importer.service.variants import Variants
+from importer.service.security.grants import Caller
 from importer.storage import audit, jobs
+from importer.storage.audit import AuditContext
 
 router = APIRouter(prefix="/v1/imports", tags=["imports"])
 ASKING = (
@@ -42,6 +43,7 @@ ASKING = (
     status_code=202,
     response_model=Job,
     responses=accepted(ASKING)
+    | {207: {"model": Job, "description": "The list was accepted but for some lines", "headers": LOCATION}}
     | problems(
         "bad-reference",
         "no-directories",
@@ -53,9 +55,12 @@ ASKING = (
     ),
     summary="Import a model, or a list of models",
 )
-def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
+def create(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
     """Queue an import and answer at once with its job; `Location` names it. A list is one job with a job for
     each reference.
+
+    A refused line of a list does not refuse the others: the answer is 207, and `lines` has the result of
+    each. With `atomic` one such line refuses the list.
 
     Several backends may be able to serve a model. Where the request names none, a directory is analysed
     first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which
@@ -63,26 +68,56 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
     """
     if (answered := once.replay()) is not None:
         return answered
-    requests, seen = _split(body, at, who), _seen(body, at, who)
+    if body.references is not None:
+        return _list(body, body.references, act(request, who, "ask", body.note), at, who, once)
+    check_request(body, who, at.settings)
+    seen = _seen(body, at, who)
     with at.database.writing() as connection:
-        root = None
-        if body.references is not None:
-            root = jobs.create(connection, "imports", body.model_dump(exclude_unset=True), who.name)
-        made = [
-            jobs.create(connection, "import", one, who.name, root=root, place=place)
-            for place, one in enumerate(requests, 1)
-        ]
-        first = root or made[0]
-        counts = None if root is None else {"queued": len(made)}
-        audit.record(
-            connection, act(request, who, "ask", body.note), f"job {first.id}", {"imports": len(made)}
-        )
-        headers = {"Location": f"/v1/jobs/{first.id}"}
-        answered = once.answer(connection, job_json(first, counts), 202, headers)
+        made = jobs.create(connection, "import", body.model_dump(exclude_unset=True), who.name)
+        audit.record(connection, act(request, who, "ask", body.note), f"job {made.id}", {"imports": 1})
+        answered = once.answer(connection, job_json(made), 202, {"Location": f"/v1/jobs/{made.id}"})
     if seen is None:
         at.runner.hurry()
     else:
-        at.runner.bring(first, seen)
+        at.runner.bring(made, seen)
+    return answered
+
+
+def _list(
+    body: Import, references: Sequence[Any], doing: AuditContext, at: Desk, who: Caller, once: Idempotency
+) -> Response:
+    """Queue a list: a job for each line that is not refused, and a result for each line."""
+    lines = read_lines(body, references, who, at.settings)
+    options = body.model_dump(exclude_unset=True, exclude={"references", "atomic"})
+    refused = [line.refusal for line in lines if line.error is not None]
+    accepted_lines = [line for line in lines if line.error is None]
+    with at.database.writing() as connection:
+        request = options | {"references": [line.reference for line in accepted_lines]}
+        root = jobs.create(
+            connection, "imports", request | ({"refused": refused} if refused else {}), who.name
+        )
+        made = {
+            line.number: jobs.create(
+                connection,
+                "import",
+                {**options, "reference": line.reference},
+                who.name,
+                root=root,
+                place=place,
+            )
+            for place, line in enumerate(accepted_lines, 1)
+        }
+        audit.record(
+            connection,
+            doing,
+            f"job {root.id}",
+            {"imports": len(made)} | ({"refused": len(refused)} if refused else {}),
+        )
+        results = [line.result(made.get(line.number)) for line in lines]
+        members = job_json(root, {"queued": len(made)}) | {"lines": results}
+        headers = {"Location": f"/v1/jobs/{root.id}"}
+        answered = once.answer(connection, members, 207 if refused else 202, headers)
+    at.runner.hurry()
     return answered
 
 
@@ -92,38 +127,6 @@ def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
         return None
     with turn(at):
         return look(body, at, who)
-
-
-def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
-    """Return one request for each reference, each checked before any is accepted."""
-    options = body.model_dump(exclude_unset=True, exclude={"references"})
-    if body.references is None:
-        admitted(body, who, at.settings)
-        return [options]
-    if len(body.references) > at.settings.references:
-        problem = f"a list has at most {at.settings.references} references"
-        raise ServiceError(
-            "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
-        )
-    _check_references(body.references, body.revision, who, at)
-    admitted(Import(**options, reference=body.references[0]), who, at.settings)
-    return [{**options, "reference": reference} for reference in body.references]
-
-
-def _check_references(references: Sequence[str], revision: str | None, who: Caller, at: Desk) -> None:
-    """Raise the error of the first invalid reference; its ``errors`` have all of them."""
-    failed: list[tuple[int, ImporterError]] = []
-    for place, reference in enumerate(references):
-        try:
-            check_reference(reference, revision, who, at.settings)
-        except ImporterError as error:
-            failed.append((place, error))
-    if failed:
-        first = failed[0][1]
-        errors = [
-            {"pointer": f"/references/{place}", "detail": messages.detail(error)} for place, error in failed
-        ]
-        raise first.but(errors=errors)
 
 
 @router.post(
@@ -159,10 +162,7 @@ def _preview(body: Import, at: Desk, who: Caller) -> dict[str, Any]:
     studied = look(body, at, who)
     decided = finalize(studied, prove_studied(studied, at.runner.bench))
     with at.gallery.checkout() as folder:
-        names = Variants(folder, decided.target.backend)
-        planned = build_plan(decided, names)
-        names.check(folder.find(planned.name), planned.model)
-        return _shown(planned, folder, body)
+        return _shown(build_plan(decided, Names(folder)), folder, body)
 
 
 def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
     conflicts: list[dict[str, Any]] = []
     text, document, warnings = to_text(planned.built), planned.built.data, planned.warnings
     try:
-        settled = merge_plan(planned, folder, body.take)
+        settled = merge_plan(planned, folder, body.take, body.on_conflict)
         edits, changes, text, document = settled.edits, settled.changes, settled.text, settled.plan.built.data
         warnings = settled.warnings
     except DocumentError as error:

@@ -12,14 +12,17 @@ from fastapi.responses import Response, StreamingResponse
 
 from importer.errors import ServiceError
 from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.job_events import BY_TYPE
 from importer.service.api.problems import accepted, problems
+from importer.service.api.query import JobSort, Since, utc
 from importer.service.api.request_models import Import, Retry
-from importer.service.api.response_models import JOBS, Job, Jobs, JobState, event_json, job_json
+from importer.service.api.response_models import JOBS, Job, JobPage, JobState, event_json, job_json
 from importer.service.idempotency import AskedOnce
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller, admitted, need_approval
 from importer.storage import audit, jobs
 from importer.storage.jobs import Job as JobRow
+from importer.storage.jobs import JobFilters
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 AGAIN = ("failed", "cancelled")  # what may be tried again
@@ -34,37 +37,40 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 
 @router.get(
     "",
-    response_model=Jobs,
+    response_model=JobPage,
     response_model_exclude_unset=True,
     responses=problems(),
-    summary="Jobs, the newest first",
+    summary="JobPage, the newest first",
 )
-def listed(
+def list_(
     at: AtDesk,
     who: Reader,
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
     state: Annotated[list[JobState] | None, Query()] = None,
-    kind: Annotated[str | None, Query(pattern="^(import|imports|validation)$")] = None,
+    kind: Annotated[str | None, Query(pattern="^(import|imports|validation|recheck)$")] = None,
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
+    updated_since: Since = None,
+    sort: Annotated[JobSort, Query(description="the order; with `-` the last first")] = "-created_at",
 ) -> dict[str, Any]:
     """List jobs. Pages continue with `cursor`; `parent` lists the jobs of a list, in order; `config`
-    those of lists, too.
+    those of lists, too. `total` counts all jobs of the filters.
     """
     del who
+    filters = JobFilters(state or (), kind, config, parent, utc(updated_since))
     if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
         problem = "this cursor is of another list"
         errors = [{"pointer": "/query/cursor", "detail": problem}]
         raise ServiceError("bad-request", problem=problem, errors=errors)
     with at.database.reading() as connection:
-        rows = jobs.page(
-            connection, limit + 1, before=cursor, states=state or (), kind=kind, config=config, root=parent
-        )
+        rows = jobs.page(connection, limit + 1, filters, behind=cursor, oldest_first=sort == "created_at")
+        total = jobs.total(connection, filters)
         shown = [job_json(job, _counts(connection, job)) for job in rows[:limit]]
     more = len(rows) > limit
     last = rows[limit - 1] if more else None
-    return {"items": shown, "next": None if last is None else (str(last.place) if parent else last.id)}
+    behind = None if last is None else (str(last.place) if parent else last.id)
+    return {"items": shown, "total": total, "next": behind}
 
 
 def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
@@ -78,7 +84,7 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     responses=SHOWN | problems("no-such-job"),
     summary="One job",
 )
-def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+def get_(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     """Return a job with its state, its step and its result."""
     del who
     with at.database.reading() as connection:
@@ -90,7 +96,10 @@ def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     "/{job}/events",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events"},
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "x-event-data": BY_TYPE}},
+            "description": "Events; x-event-data has the schema of `data` for each type",
+        },
         204: {"description": "It has ended, and nothing is new"},
         **problems("no-such-job"),
     },
@@ -230,9 +239,9 @@ def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller
     if job.kind == "import":
         admitted(Import(**{**job.request, **changes}), who, at.settings)
     elif changes:
-        problem = "a validation has neither"
+        problem = "this job has neither"
         errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]
         raise ServiceError("bad-request", problem=f"{', '.join(changes)}: {problem}", errors=errors)
-    else:
+    elif job.kind == "validation":
         need_approval(at.gallery.get(str(job.config))[1].stored)
     return {**job.request, **changes}

@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1", tags=["admin"])
 Scope = Literal["read", "import", "approve", "publish", "admin"]
 
 
-class KeyRequest(Body):
+class ApiKeyRequest(Body):
     """A key to be made."""
 
     model_config = ConfigDict(
@@ -33,14 +33,14 @@ class KeyRequest(Body):
     scopes: list[Scope] = Field(default=["read"], min_length=1)
 
 
-class Made(BaseModel):
+class CreatedApiKey(BaseModel):
     """A new key; it is shown this once, ``id`` in the list of keys, too."""
 
     id: str
     key: str
 
 
-class Shown(BaseModel):
+class ApiKey(BaseModel):
     """A key without its secret."""
 
     id: str
@@ -51,7 +51,14 @@ class Shown(BaseModel):
     revoked_at: str | None
 
 
-class KeyEntry(BaseModel):
+class ApiKeys(BaseModel):
+    """All API keys."""
+
+    items: list[ApiKey]
+    total: int
+
+
+class AuditEntry(BaseModel):
     """One entry of the audit log."""
 
     id: int
@@ -63,14 +70,24 @@ class KeyEntry(BaseModel):
     request: str | None
 
 
+class AuditLog(BaseModel):
+    """A page of the audit log, the newest entries first."""
+
+    items: list[AuditEntry]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
 @router.post(
     "/keys",
     status_code=201,
-    response_model=Made,
+    response_model=CreatedApiKey,
     responses=problems("key-made", "key-reused"),
     summary="Make an API key",
 )
-def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
+def create_key(
+    body: ApiKeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce
+) -> dict[str, Any]:
     """Create a key. With an `Idempotency-Key` one key is made; its secret is shown only once.
 
     Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and reject,
@@ -85,7 +102,7 @@ def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: Asked
     raise ServiceError("key-made", key=made["id"])
 
 
-def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
+def _made(body: ApiKeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
     with at.database.writing() as connection:
         key = keys.create(connection, body.name, body.scopes, doing)
         members = {"id": key.split("_")[1]}
@@ -93,32 +110,33 @@ def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) ->
     return members | {"key": key}
 
 
-@router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")
-def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
+@router.get("/keys", response_model=ApiKeys, responses=problems(), summary="All API keys")
+def list_keys(at: AtDesk, who: Admin) -> dict[str, Any]:
     """List all keys without their secrets, which are not stored."""
     del who
     with at.database.reading() as connection:
-        return keys.listed(connection)
+        found = keys.listed(connection)
+    return {"items": found, "total": len(found)}
 
 
 @router.delete("/keys/{key}", status_code=204, responses=problems("no-such-key"), summary="Revoke an API key")
-def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
+def revoke_key(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
     """Revoke a key at once."""
     with at.database.writing() as connection:
         keys.revoke(connection, key, act(request, who, "revoke key"))
     return Response(status_code=204)
 
 
-@router.get(
-    "/audit", response_model=list[KeyEntry], responses=problems(), summary="The audit log, newest first"
-)
-def log(
+@router.get("/audit", response_model=AuditLog, responses=problems(), summary="The audit log, newest first")
+def list_audit(
     at: AtDesk,
     who: Admin,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
-) -> list[dict[str, Any]]:
-    """Return every change: who, when, what, on which request."""
+    cursor: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+) -> dict[str, Any]:
+    """Return every change: who, when, what, on which request. Pages continue with `cursor`."""
     del who
     with at.database.reading() as connection:
-        return audit.page(connection, limit, before)
+        entries, total = audit.page(connection, limit + 1, cursor), audit.total(connection)
+    behind = entries[limit - 1]["id"] if len(entries) > limit else None
+    return {"items": entries[:limit], "total": total, "next": None if behind is None else str(behind)}

@@ -8,9 +8,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from importer.config_file.yaml_edit.edit import rewrite
-from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
-from importer.errors import DocumentError
+from importer.config import now
+from importer.config_file.edit_comments import patched
+from importer.config_file.effective import Editor
+from importer.config_file.store import StoredDocument
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import edit
 from importer.service.api.etags import IfMatch, etag, numbers
@@ -78,12 +79,8 @@ def _patched(
     if not patch:
         return json_answer({"error": EMPTY}, 400)
 
-    def text(old: str) -> str:
-        try:
-            data = parse_yaml(old)
-        except UnreadableYaml as error:
-            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
-        return rewrite(old, merge(data, patch), path=f"{name}.yaml")
+    def text(old: StoredDocument) -> str:
+        return patched(old, merge(old.data, patch), Editor(who.name, now()))
 
     summary, _ = edit(name, at, who, act(request, who, "edit"), expected, text)
     return json_answer(

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from importer.service.api import job_events
 from importer.service.api.problems import MEDIA_TYPE, problems
 from importer.service.api.response_models import JOBS, Problem
 
 METHODS = ("get", "put", "post", "patch", "delete")
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 JSON = "application/json"
+OF_FASTAPI = ("HTTPValidationError", "ValidationError")  # its own 422, for that importer has problems
+TEXT = {"type": "string"}
 DATA = {"type": "object", "title": "Data", "description": "A document's data, or a change of them"}
+# draft-ietf-httpapi-ratelimit-headers
+LIMITS = {
+    "RateLimit-Policy": {"description": "the limit of the caller: q requests in w seconds", "schema": TEXT},
+    "RateLimit": {"description": "r requests are left; in t seconds all are again", "schema": TEXT},
+}
+RETRY = {"description": "seconds to wait", "schema": TEXT}
+WAITING = ("Too many", "Too many connections")  # titles of problems with that header
 NEEDS_MATCH = ("put", "patch", "delete")
 
 
@@ -29,18 +39,33 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= problem.pop("$defs", {}) | {"Problem": problem, "Data": DATA}
+        schemas |= job_events.schemas()
+        for name in OF_FASTAPI:
+            schemas.pop(name, None)
+        _times(schemas)
         schemas["Job"]["examples"] = [*JOBS.values()]
         for method, operation in _operations(document):
             _problems(operation)
             _examples(operation)
             _preconditions(method, operation)
             _bodies(operation)
+            _limits(operation)
             if "localai" in operation["tags"]:
                 operation["responses"].pop("422", None)  # LocalAI's is 400
             if app.state.settings.loopback and "security" in operation:
                 operation["security"] = [{}, *operation["security"]]  # on loopback no key is required
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _times(schemas: Mapping[str, Any]) -> None:
+    """Give the format of RFC 3339 to every property that is a time: ``at``, and what ends with it."""
+    for schema in schemas.values():
+        for name, one in schema.get("properties", {}).items():
+            if name == "at" or name.endswith("_at"):
+                for text in (one, *one.get("anyOf", ())):
+                    if text.get("type") == "string":
+                        text["format"] = "date-time"
 
 
 def methods(app: FastAPI, path: str) -> list[str]:
@@ -87,6 +112,17 @@ def _bodies(operation: dict[str, Any]) -> None:
         examples = problems("wrong-type")[415]["content"][MEDIA_TYPE]
         response = {"description": "Wrong type", "content": {MEDIA_TYPE: {"schema": PROBLEM, **examples}}}
         operation["responses"].setdefault("415", response)
+
+
+def _limits(operation: dict[str, Any]) -> None:
+    """Describe the headers of limits, of each answer of a route that needs a key."""
+    if "security" in operation:
+        for response in operation["responses"].values():
+            response.setdefault("headers", {})
+            response["headers"] = {**response["headers"], **LIMITS}
+    for response in operation["responses"].values():
+        if MEDIA_TYPE in response.get("content", {}) and response["description"].endswith(WAITING):
+            response["headers"] = {**response.get("headers", {}), "Retry-After": RETRY}
 
 
 def _preconditions(method: str, operation: dict[str, Any]) -> None:

@@ -18,12 +18,12 @@ from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.etags import MOST
 from importer.service.api.problems import problems
 from importer.service.api.request_models import looked_at
-from importer.service.api.response_models import Mistake
+from importer.service.api.response_models import FieldError
 from importer.service.security.auth import Reader, caller, sent_key
 from importer.service.security.grants import Caller
 from importer.version import __version__
 
-router = APIRouter(prefix="/v1", tags=["looking"])
+router = APIRouter(prefix="/v1", tags=["preview"])
 YAML = {
     "requestBody": {
         "required": True,
@@ -39,7 +39,7 @@ TYPES = {"application/json": "object"}
 MEDIA = {".txt": "text/plain", ".json": "application/json", ".xml": "application/xml", ".html": "text/html"}
 
 
-class Me(BaseModel):
+class CallerInfo(BaseModel):
     """The caller, and the backends of this server."""
 
     name: str | None = Field(description="the key's name; null where a key is needed and none was sent")
@@ -48,15 +48,15 @@ class Me(BaseModel):
     backends: list[str] = Field(description="the engines that imports may be for")
 
 
-class Checked(BaseModel):
+class CheckResult(BaseModel):
     """The mistakes of an edited text, and what it would change."""
 
-    errors: list[Mistake]
+    errors: list[FieldError]
     changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
     digest: str | None
 
 
-@router.get("/me", response_model=Me, responses=problems(), summary="Who asks, and what they may")
+@router.get("/me", response_model=CallerInfo, responses=problems(), summary="Who asks, and what they may")
 async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     """Return the caller, also without a key, so that a page can ask for one; a wrong key is refused."""
     unknown = sent_key(request) is None and not at.settings.loopback
@@ -67,7 +67,7 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
 
 @router.post(
     "/configs/{name}/check",
-    response_model=Checked,
+    response_model=CheckResult,
     responses=problems("no-such-document", "invalid"),
     openapi_extra=YAML,
     summary="Check a text without keeping it",

@@ -20,6 +20,7 @@ from importer.errors import (
     RepositoryError,
     SandboxError,
     ServiceError,
+    Setting,
     UsageError,
     ValidationError,
     one_line,
@@ -45,11 +46,13 @@ BY_KIND: Mapping[str, int] = {
     "needs-approver": 403, "code-not-approved": 409,
     "wrong-method": 405, "no-such-job": 404, "no-such-version": 404, "no-such-key": 404,
     "precondition-failed": 412, "precondition-required": 428, "key-reused": 422, "key-made": 409,
+    "no-such-finding": 404, "finding-settled": 409, "finding-outdated": 409, "no-such-webhook": 404,
+    "webhook-made": 409, "bad-webhook": 422, "not-deleted": 409,
     "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
     "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
     "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
     "digest-required": 428, "not-ready-to-release": 409, "no-such-release": 404, "withdrawn": 409,
-    "other-backend": 409,
+    "other-backend": 409, "too-many-connections": 503,
 }  # fmt: skip
 # The field of a request that a kind is about, where the kind itself knows.
 FIELDS: Mapping[str, str] = {
@@ -57,7 +60,7 @@ FIELDS: Mapping[str, str] = {
     "revision-conflict": "/revision", "revision-not-found": "/revision", "unknown-device": "/device",
     "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
     "digest-required": "/digest", "changed": "/digest",
-    "other-backend": "/name",
+    "other-backend": "/name", "bad-webhook": "/url",
 }  # fmt: skip
 
 
@@ -155,17 +158,21 @@ ALWAYS = (
     "foreign-page",
     "foreign-host",
     "bad-request",
+    "unknown-parameter",
     "bad-json",
     "too-many",
     "body-too-large",
+    "too-many-connections",
 )
+
+
+LOCATION = {"Location": {"description": "where the job is", "schema": {"type": "string"}}}
 
 
 def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
     """Return the response 202 of a job; ``failing`` describes a failure that clients have to handle."""
     description = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
-    header = {"description": "where the job is", "schema": {"type": "string"}}
-    return {202: {"description": description, "headers": {"Location": header}}}
+    return {202: {"description": description, "headers": LOCATION}}
 
 
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
@@ -177,16 +184,41 @@ def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
             explanation["status"], {"description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
         )
         media["description"] = ", ".join(filter(None, (media["description"], explanation["title"])))
-        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": _example(kind, explanation)}
+        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": example(kind)}
     return responses
 
 
-def _example(kind: str, explanation: dict[str, Any]) -> dict[str, Any]:
-    sentence = messages.detail_row(kind)
-    members = {
-        "type": f"/problems/{kind}",
-        "title": explanation["title"],
-        "status": explanation["status"],
-        "kind": kind,
-    }
-    return {**members, "detail": sentence, "hint": explanation["hint"]}
+# Values of the fields of failures, for examples.
+SAMPLES: Mapping[str, object] = {
+    "reference": "Qwen/Qwen3-8B", "name": "qwen3-8b", "model": "Qwen/Qwen3-8B", "repo": "Qwen/Qwen3-8B",
+    "backend": "vllm", "engine": "vllm", "has": "read", "scope": "import", "seconds": 5, "limit": 2_000_000,
+    "job": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "key": "0123456789ab", "number": 3, "version": 3,
+    "path": "/v1/configs/qwen3-8b", "method": "PUT", "host": "example.org", "type": "text/plain",
+    "wanted": "application/json", "state": "running", "names": "vllm, mlx", "near": ("limit",),
+    "known": ("vllm", "mlx"), "count": 2, "times": 100, "revision": "main", "inline": "main", "option": "v1",
+    "folder": "the gallery", "url": "https://huggingface.co/Qwen/Qwen3-8B", "size": "16.4 GB", "kind": "pdf",
+    "what": "trust_remote_code", "why": "it awaits a review", "problem": "limit: must be at least 1",
+    "first": "parameters.temperature: it was 0.6, the file has 0.5, this import has 0.7",
+    "format": "pdf", "review": "draft", "device": "8xh101", "code": 1, "setting": Setting.BACKEND,
+}  # fmt: skip
+SAMPLES_OF: Mapping[str, Mapping[str, object]] = {
+    "bad-reference": {"reference": "Qwen3-8B", "problem": "it has no owner"},
+    "unknown-parameter": {"name": "limt"},
+    "wrong-scope": {"name": "ann"},
+    "needs-approver": {"name": "ann"},
+    "too-slow": {"limit": 30},
+    "would-not-run": {"problem": ("the weights are missing",), "remedy": ("Import it again.",)},
+    "bad-json": {"problem": "Expecting value"},
+    "not-ready": {"problem": "it is ending"},
+    "wrong-method": {"path": "/v1/configs"},
+    "no-such-page": {"path": "/v1/config"},
+}
+
+
+def example(kind: str) -> dict[str, Any]:
+    """Return the problem of a kind with values in its sentences."""
+    branch = KINDS[kind]
+    own = SAMPLES_OF.get(kind, {})
+    fields = {name: own.get(name, SAMPLES.get(name, name)) for name in branch.kinds[kind].fields}
+    error = branch(kind, **fields) if fields else branch(kind)
+    return problem(error)

@@ -18,7 +18,7 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import MOST, IfMatch, etag, seen
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Note, ReleaseRequest
-from importer.service.api.response_models import Config, config_json
+from importer.service.api.response_models import Config, LossOf, config_json
 from importer.service.idempotency import AskedOnce
 from importer.service.releases import need, need_history, promote, roll_back, withdraw
 from importer.service.security.auth import Publisher, Reader, act
@@ -33,7 +33,7 @@ EXAMPLE: JsonDict = {
     "model": "Qwen/Qwen3-8B", "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm",
     "by": "ann", "at": "2026-11-21T13:09:00+00:00", "why": "a day in staging",
     "withdrawn": {"by": "ann", "at": "2026-11-22T09:00:00+00:00", "why": "answers are cut off"},
-    "lost": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
+    "losses": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
 }  # fmt: skip
 
 
@@ -45,7 +45,7 @@ class Withdrawal(BaseModel):
     why: str | None
 
 
-class ReleaseOf(BaseModel):
+class ReleaseSummary(BaseModel):
     """A release: what was released by whom, and whether the gallery serves it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
@@ -62,13 +62,13 @@ class ReleaseOf(BaseModel):
     at: str
     why: str | None
     withdrawn: Withdrawal | None
-    lost: list[str] = Field(description="the parts of the document that LocalAI lacks")
+    losses: list[LossOf] = Field(description="what its entry drops, changes, adds or does not pin")
     changes: list[dict[str, Any]] | None = Field(
         description="from the release before; none for the first, and in the answer to a change"
     )
 
 
-class WholeRelease(ReleaseOf):
+class ReleaseDocument(ReleaseSummary):
     """A release with its text and the data in it."""
 
     model_config = ConfigDict(
@@ -79,37 +79,40 @@ class WholeRelease(ReleaseOf):
     data: dict[str, Any]
 
 
-class Releases(BaseModel):
+class ReleasePage(BaseModel):
     """A page of releases, the newest first; ``served`` is the number of the one in the gallery."""
 
-    items: list[ReleaseOf]
+    items: list[ReleaseSummary]
     served: int | None
     total: int
     next: str | None = Field(description="the cursor of the next page")
 
 
-class Released(BaseModel):
+class ReleaseResult(BaseModel):
     """A change of what the gallery serves: the release, and the document after it."""
 
-    release: ReleaseOf
+    release: ReleaseSummary
     config: Config
 
 
-SERVED: dict[int | str, dict[str, Any]] = {200: {"model": Released, "description": "It is served already"}}
+SERVED: dict[int | str, dict[str, Any]] = {
+    200: {"model": ReleaseResult, "description": "It is served already"}
+}
 
 
 @router.post(
     "",
     status_code=201,
-    response_model=Released,
+    response_model=ReleaseResult,
     responses=SERVED
     | problems(
-        "no-such-document", "changed", "precondition-failed", "digest-required", "not-ready-to-release",
+        "no-such-document", "invalid", "changed", "precondition-failed", "digest-required",
+        "not-ready-to-release",
         "key-reused",
     ),
     summary="Release the working copy",
 )  # fmt: skip
-def make(
+def promote_(
     name: str, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
     body: ReleaseRequest | None = None, match: IfMatch = None,
 ) -> Response:  # fmt: skip
@@ -133,8 +136,8 @@ def make(
         return once.answer(change.connection, data, 201 if new else 200, headers)
 
 
-@router.get("", response_model=Releases, responses=problems("no-such-document"), summary="All releases")
-def listed(
+@router.get("", response_model=ReleasePage, responses=problems("no-such-document"), summary="All releases")
+def list_(
     name: str,
     at: AtDesk,
     who: Reader,
@@ -162,9 +165,9 @@ def listed(
 
 
 @router.get(
-    "/{number}", response_model=WholeRelease, responses=problems("no-such-release"), summary="One release"
+    "/{number}", response_model=ReleaseDocument, responses=problems("no-such-release"), summary="One release"
 )
-def one(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
+def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
     """Return a release with the text that was released, and what it changed."""
     del who
     with at.database.reading() as connection:
@@ -191,11 +194,11 @@ def receipt(name: str, number: Number, at: AtDesk, who: Reader) -> Response:
 
 @router.post(
     "/{number}/withdraw",
-    response_model=Released,
+    response_model=ReleaseResult,
     responses=problems("no-such-document", "no-such-release", "withdrawn", "key-reused"),
     summary="Withdraw a release",
 )
-def take_back(
+def withdraw_(
     name: str, number: Number, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
     body: Note | None = None,
 ) -> Response:  # fmt: skip
@@ -211,11 +214,13 @@ def take_back(
 
 @router.post(
     "/{number}/rollback",
-    response_model=Released,
-    responses=problems("no-such-document", "no-such-release", "withdrawn", "key-reused"),
+    response_model=ReleaseResult,
+    responses=problems(
+        "no-such-document", "no-such-release", "withdrawn", "not-ready-to-release", "key-reused"
+    ),
     summary="Serve an earlier release again",
 )
-def back(
+def rollback(
     name: str, number: Number, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
     body: Note | None = None,
 ) -> Response:  # fmt: skip
@@ -242,8 +247,12 @@ def release_json(
         "revision": block.get("revision"), "backend": data.get("backend"), "by": release.by,
         "at": release.at, "why": release.why,
         "withdrawn": None if release.withdrawn_at is None else withdrawal,
-        "lost": [*release.entry.lost], "changes": before,
+        "losses": [_loss(loss) for loss in release.entry.lost], "changes": before,
     }  # fmt: skip
+
+
+def _loss(loss: Mapping[str, str] | str) -> dict[str, str | None]:
+    return {"effect": None, "kind": None, "message": loss} if isinstance(loss, str) else dict(loss)
 
 
 def _before(release: Release, last: Release | None) -> list[dict[str, Any]] | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
 from importer.app import preferences
@@ -17,6 +17,7 @@ from importer.chat_template.override import TemplateOverride, by_name, is_name
 from importer.config_file import name_allocator
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
+from importer.decisions.decision import Preferences
 from importer.errors import DocumentError, Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
@@ -158,6 +159,9 @@ Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Key = Annotated[Text, AfterValidator(_settable)]
 Template = Annotated[str, Field(pattern=r"^(pythonic|json|own-calls|none|repository:[\w.-]{1,64})$")]
+Choices = dict[Text, Literal["mine", "theirs"]]
+# Any value passes: a line that is no reference is refused by itself, and the other lines are imported.
+Line = Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": REFERENCE})]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
 # Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {
@@ -181,8 +185,11 @@ class Import(Body):
     reference: Annotated[str, Field(min_length=1, max_length=REFERENCE)] | None = Field(
         default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"
     )
-    references: list[Annotated[str, Field(min_length=1, max_length=REFERENCE)]] | None = Field(
+    references: list[Line] | None = Field(
         default=None, min_length=1, description="many references, imported as one job with a job for each"
+    )
+    atomic: bool = Field(
+        default=False, description="refuse the whole list where one line is refused, and begin nothing"
     )
     revision: Text | None = Field(default=None, description="branch, tag or commit (default: main)")
     name: Text | None = Field(default=None, description="the document's name (default: from the repository)")
@@ -221,14 +228,21 @@ class Import(Body):
     take: Literal["mine", "theirs"] | None = Field(
         default=None, description="whose value counts where an edit and this import differ"
     )
+    on_conflict: Choices = Field(
+        default={},
+        max_length=KEYS,
+        description="the same for single keys, before `take`: paths of `conflicts`",
+    )
     note: Spoken | None = Field(default=None, description="why, for the history")
 
     @model_validator(mode="after")
     def _one(self) -> Import:
         if (self.reference is None) == (self.references is None):
             raise ValueError("give either reference or references")
-        if self.references is not None and (self.name or self.template):
-            raise ValueError("name and template are for one reference, not for a list")
+        if self.references is not None and (self.name or self.template or self.on_conflict):
+            raise ValueError("name, template and on_conflict are for one reference, not for a list")
+        if self.atomic and self.references is None:
+            raise ValueError("atomic is for a list of references")
         return self
 
 
@@ -292,6 +306,7 @@ class Retry(Body):
 
     backend: Text | None = None
     take: Literal["mine", "theirs"] | None = None
+    on_conflict: Choices | None = None
 
 
 def request_of(body: Import, settings: Settings) -> ImportRequest:
@@ -307,7 +322,7 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
         reference=reference,
         revision=body.revision,
         name=body.name,
-        preferences=preferences.of_values(body.set, _backend(body, settings), body.unset),
+        preferences=_preferences(body, settings),
         engine_version=body.engine_version,
         device=device,
         memory=memory,
@@ -318,6 +333,20 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
         template=_template(body.template),
         frontend=body.frontend,
     )
+
+
+def _preferences(body: Import, settings: Settings) -> Preferences:
+    """Return the preferences; raises UsageError, whose ``errors`` point to each invalid key of ``set``."""
+    failed: list[tuple[str, UsageError]] = []
+    for key, value in body.set.items():
+        try:
+            preferences.of_values({key: value})
+        except UsageError as error:
+            failed.append((key, error))
+    if failed:
+        errors = [{"pointer": pointer(("set", key)), "detail": messages.detail(e)} for key, e in failed]
+        raise failed[0][1].but(errors=errors)
+    return preferences.of_values(body.set, _backend(body, settings), body.unset)
 
 
 def _backend(body: Import, settings: Settings) -> str | None:

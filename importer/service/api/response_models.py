@@ -18,7 +18,7 @@ from importer.storage.jobs import Job as JobRow
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 
-class Mistake(BaseModel):
+class FieldError(BaseModel):
     """One mistake in a request, and the field that it is about."""
 
     pointer: str = Field(description="a JSON pointer into the body, the query or the document")
@@ -35,7 +35,7 @@ class Candidate(BaseModel):
     message: str = Field(description="why it is a candidate")
 
 
-class Clash(BaseModel):
+class Conflict(BaseModel):
     """A value that an edit and an import changed differently; a side that has none is left out."""
 
     path: str
@@ -55,14 +55,14 @@ class Problem(BaseModel):
     hint: str
     instance: str | None = None
     request_id: str | None = None
-    errors: list[Mistake] | None = None
+    errors: list[FieldError] | None = None
     candidates: list[Candidate] | None = Field(
         default=None, description="of an ambiguous import: the backends that could take it"
     )
-    conflicts: list[Clash] | None = None
+    conflicts: list[Conflict] | None = None
 
 
-class Warned(BaseModel):
+class WarningEntry(BaseModel):
     """What needs a person's attention."""
 
     kind: str = Field(examples=["does-not-fit"])
@@ -81,7 +81,8 @@ JOB: JsonDict = {
     "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
     "message": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1,
     "by": "ann", "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
-    "counts": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
+    "counts": None,
+    "refused": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
     "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
 }  # fmt: skip
 CANDIDATES = [
@@ -109,13 +110,32 @@ CONFIG: JsonDict = {
 }  # fmt: skip
 
 
+class RefusedLine(BaseModel):
+    """A line of a list that was refused; the others were accepted."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    error: Problem
+
+
+class LineResult(BaseModel):
+    """The result of one line of a list: a job, or the problem for that it was refused."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    status: int = Field(description="the status that the line alone would have had")
+    job: str | None
+    href: str | None = Field(description="where its job is")
+    error: Problem | None
+
+
 class Job(BaseModel):
     """A job: its request, its progress and its result."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
     id: str
-    kind: Literal["import", "imports", "validation"]
+    kind: Literal["import", "imports", "validation", "recheck"]
     state: JobState
     step: str | None = Field(description="the step it is at")
     message: str | None = Field(description="how far that step is")
@@ -124,20 +144,30 @@ class Job(BaseModel):
     result: dict[str, Any] | None
     error: Problem | None = Field(description="why it failed; `candidates` where the request must name one")
     attempt: int
+    merged: bool | None = Field(
+        default=None, description="whether an equal request had queued it before; absent for a new job"
+    )
     by: str
     device: str | None
     parent: str | None = Field(description="the list that it belongs to")
     counts: dict[str, int] | None = Field(default=None, description="of a list: its jobs by state")
+    refused: list[RefusedLine] | None = Field(
+        default=None, description="of a list: the lines that were refused and have no job"
+    )
+    lines: list[LineResult] | None = Field(
+        default=None, description="in the answer to a list: the result of each line"
+    )
     created_at: str
     started_at: str | None
     ended_at: str | None
     links: dict[str, Link]
 
 
-class Jobs(BaseModel):
+class JobPage(BaseModel):
     """A page of jobs, the newest first; of a list in its order."""
 
     items: list[Job]
+    total: int
     next: str | None = Field(description="the cursor of the next page")
 
 
@@ -164,7 +194,7 @@ class Config(BaseModel):
     links: dict[str, Link]
 
 
-class Configs(BaseModel):
+class DocumentPage(BaseModel):
     """A page of documents, by name."""
 
     items: list[Config]
@@ -172,14 +202,47 @@ class Configs(BaseModel):
     next: str | None = Field(description="the cursor of the next page")
 
 
-class Carried(BaseModel):
+class CarriedValidation(BaseModel):
     """The earlier commit that a validation ran on: its files are equal to those of the present one."""
 
     revision: str
     digest: str
 
 
-class Whole(Config):
+class LossOf(BaseModel):
+    """A part of a document that LocalAI lacks, or that its entry adds."""
+
+    effect: Literal["added", "changed", "dropped", "not-pinned"] | None = Field(
+        description="null in a release of an earlier version of importer"
+    )
+    kind: str | None
+    message: str
+
+
+class Offered(BaseModel):
+    """A value that vendor, table or engine offers, and where it stands."""
+
+    value: Any
+    source: str
+
+
+class EffectiveValue(BaseModel):
+    """One key: its value now, in the import and in the release that is served, who set it, other offers."""
+
+    key: str
+    value: Any = Field(default=None, description="left out where the document has none, like the next two")
+    imported: Any = None
+    served: Any = None
+    status: str = Field(description="of the decision, or 'edited'")
+    source: str
+    by: str | None = Field(default=None, description="the person who edited it")
+    at: str | None = None
+    vendor: Offered | None = None
+    table: Offered | None = None
+    engine_default: Offered | None = None
+
+
+class Document(Config):
     """A document: its text, and the data in it."""
 
     model_config = ConfigDict(
@@ -188,16 +251,17 @@ class Whole(Config):
 
     text: str
     data: dict[str, Any]
-    lost: list[str] | None = Field(
-        default=None, description="the parts that its entry in the gallery would lack; null without an entry"
+    losses: list[LossOf] | None = Field(
+        default=None,
+        description="what its entry in the gallery would drop, change, add or not pin; null without an entry",
     )
-    carried: Carried | None = Field(
+    carried: CarriedValidation | None = Field(
         default=None, description="the commit that was run, where the validation is of an earlier one"
     )
-    warnings: list[Warned] = Field(default=[], description="what needs attention, the gravest first")
+    warnings: list[WarningEntry] = Field(default=[], description="what needs attention, the gravest first")
 
 
-class VersionOf(BaseModel):
+class VersionSummary(BaseModel):
     """One version: who made it, when, by which action, why, and what it changed."""
 
     version: int
@@ -213,7 +277,7 @@ class VersionOf(BaseModel):
 class History(BaseModel):
     """Every version, the newest first, and every review."""
 
-    versions: list[VersionOf]
+    versions: list[VersionSummary]
     reviews: list[dict[str, Any]]
 
 
@@ -228,6 +292,10 @@ class Decisions(BaseModel):
     warnings: list[str]
     edited: list[dict[str, Any]] | None
     differences: list[dict[str, Any]] | None
+    values: list[EffectiveValue] = Field(
+        description="each key as it is now, in the import and in the release"
+    )
+    losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
 
 
 class Preview(BaseModel):
@@ -247,8 +315,8 @@ class Preview(BaseModel):
     new: bool
     edits: list[dict[str, Any]] = Field(description="what stays of a person's edits")
     changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
-    conflicts: list[Clash]
-    warnings: list[Warned] = Field(description="what needs attention, the gravest first")
+    conflicts: list[Conflict]
+    warnings: list[WarningEntry] = Field(description="what needs attention, the gravest first")
 
 
 class Export(BaseModel):
@@ -268,6 +336,8 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
         links["jobs"] = f"/v1/jobs?parent={job.id}"
+    if job.kind == "recheck":
+        links["documents"] = f"/v1/recheck/{job.id}"
     if job.state in jobs.OPEN:
         links["cancel"] = f"{base}/cancel"
     elif job.state != "succeeded":
@@ -276,8 +346,11 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
         links["config"] = f"/v1/configs/{job.config}"
     shown = ("id", "kind", "state", "step", "config", "request", "result", "attempt", "by")
     times = ("device", "created_at", "started_at", "ended_at")
+    request = {key: value for key, value in job.request.items() if key != "refused"}
     return {
         **{key: getattr(job, key) for key in (*shown, *times)},
+        "request": request,
+        "refused": job.request.get("refused"),
         "message": job.says,
         "error": None if job.error is None else _error(job.error),
         "parent": None if job.root == job.id else job.root,

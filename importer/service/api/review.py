@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.config import now
-from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import record_review
-from importer.engines import get
+from importer.service import validations
 from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import IfMatch, etag, numbers, seen
 from importer.service.api.problems import accepted, problems
@@ -17,13 +17,7 @@ from importer.service.api.response_models import Config, Job, config_json, job_j
 from importer.service.idempotency import AskedOnce
 from importer.service.releases import promote, ready
 from importer.service.security.auth import Approver, Importer, act
-from importer.service.security.grants import need_approval
-from importer.storage import audit, executors, jobs
-
-NOBODY = (
-    "no worker has {engine} and the memory; it waits for one that does: install {known} on the server or "
-    "on a worker, then start that again"
-)
+from importer.storage import audit
 
 router = APIRouter(prefix="/v1/configs", tags=["review"])
 
@@ -103,32 +97,16 @@ def validate(
     body: ValidationRequest | None = None,
 ) -> Response:
     """Queue a validation and answer at once with its job, which waits for a worker with the engine, the
-    device and the memory.
+    device and the memory. The same data on the same engine are not queued twice: while such a job waits or
+    runs, the answer is that job, with `merged`.
     """
     if (answered := once.replay()) is not None:
         return answered
     options = body or ValidationRequest()
-    with at.gallery.checkout() as folder:
-        stored = folder.load(name)
-        stored.check()
-        need_approval(stored)
-        engine = options.engine or stored.backend
-        known = get(engine).name
-        needs = _memory(stored.need_receipt())
+    wanted = validations.order(at.gallery, name, options.engine, fetch=options.fetch)
     with at.database.writing() as connection:
-        request_body = {"config": name, "engine": engine, "fetch": options.fetch}
-        able = any(one.can(engine, needs) for one in executors.all_executors(connection))
-        job = jobs.create(
-            connection, "validation", request_body, who.name, config=name, engine=engine, memory=needs,
-            text=None if able else NOBODY.format(engine=engine, known=known),
-        )  # fmt: skip
-        audit.record(connection, act(request, who, "ask"), f"job {job.id}", request_body)
-        return once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
-
-
-def _memory(receipt: Receipt) -> int | None:
-    """Return the likely bytes of the model on each device, where they were estimated."""
-    try:
-        return int(((receipt.fit or {})["estimate"])["total"]["likely"])
-    except (KeyError, TypeError, ValueError):
-        return None
+        at.database.alone(connection)
+        job, new = validations.ask(connection, wanted, who.name)
+        audit.record(connection, act(request, who, "ask"), f"job {job.id}", wanted.request)
+        data = job_json(job) | ({} if new else {"merged": True})
+        return once.answer(connection, data, 202, {"Location": f"/v1/jobs/{job.id}"})

@@ -9,6 +9,7 @@ from importer.app.decide import ImportRequest, Studied, finalize, prove_studied,
 from importer.app.import_ import build_plan, merge_plan, write
 from importer.app.session import ImportSession
 from importer.config_file.carry_over import carried
+from importer.config_file.name_allocator import Names
 from importer.errors import ServiceError
 from importer.hub import parse, resolve
 from importer.hub.endpoint import Pace
@@ -21,7 +22,6 @@ from importer.service.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
 from importer.service.settings import Settings
-from importer.service.variants import Variants
 from importer.signals.architecture import architectures
 from importer.signals.backend import takers
 from importer.signals.loading import LoadVerdict
@@ -70,10 +70,8 @@ class ImportSteps:
         decided = finalize(self._studied(live, results, progress), proof, progress)
         body = Import(**job.request)
         with self._gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
-            names = Variants(change.checkout, decided.target.backend)
-            planned = build_plan(decided, names)
-            names.check(change.checkout.find(planned.name), planned.model)
-            settled = merge_plan(planned, change.checkout, body.take)
+            planned = build_plan(decided, Names(change.checkout))
+            settled = merge_plan(planned, change.checkout, body.take, body.on_conflict)
             write(settled, change.checkout)
             saved = change.save(planned.name)
             result = {
@@ -97,7 +95,7 @@ class ImportSteps:
             request = self._request(live.job)
             snapshot = self._snapshot(live, request, results, progress)
             with self._gallery.checkout() as folder:
-                request = request.after(Variants(folder, request.backend).known(snapshot, request.name))
+                request = request.after(Names(folder).known(snapshot, request.name, request.backend))
             live.studied = study_snapshot(snapshot, request, self._bench, progress)
         return live.studied
 

@@ -14,6 +14,7 @@ from importer.app.session import ImportSession
 from importer.config import now
 from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import this_machine
+from importer.engines.vllm import has_gpu
 from importer.errors import EngineError, ServiceError
 from importer.memory import devices
 from importer.memory.devices import Device
@@ -23,20 +24,24 @@ from importer.service.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
 from importer.service.jobs.process_identity import has_exited, this_process
+from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.steps import JobRun, Step, fail
 from importer.service.jobs.validation_steps import ValidationSteps
 from importer.service.settings import Settings
-from importer.storage import executors, idempotency_store, queue
+from importer.storage import executors, queue, retention
 from importer.storage.database import driver_message
 from importer.storage.executors import Executor, LeaseMonitor
 from importer.storage.jobs import Job, Kind
+from importer.storage.wakeups import Wakeups
 
 LOG = logging.getLogger(__name__)
 VERSION = "2"  # of the steps: grows when one cannot go on with the results of another version
-HEARTBEAT = 1.0  # seconds between two heartbeats
-POLL = 0.2  # seconds between two looks at the queue
+LOOK = 1.0  # seconds between two looks for cancelled jobs and dead processes
+HEARTBEAT = 5.0  # seconds between two heartbeats: each is a commit
+IDLE = 5.0  # seconds between two looks at the queue, where nothing wakes this process earlier
+POLL = 0.2  # seconds between two looks at jobs that end
 REVIEW = 10.0  # seconds between two looks for jobs that no process will end
-EXPIRE = 3600.0  # seconds between two looks for stored responses that are old
+RETENTION = 60.0  # seconds between two looks whether old rows are to be deleted
 PATIENCE = 5.0  # seconds that jobs have to end when the process does
 
 
@@ -46,7 +51,7 @@ class Runner:
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
         # A job or a preview uses one child at a time, so none of them waits for another.
-        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews or 1))
+        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews + 1))
         me = this_process()
         own = this_machine("vllm")
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
@@ -54,28 +59,33 @@ class Runner:
             f"{me.host}-{me.pid}-{me.start_time}", me.place, me.host, me.pid, now(), time.time(),
             device=self.device, engines=self._engines(), memory=self._memory(own), version=VERSION,
         )  # fmt: skip
-        self._room: Mapping[Kind, int] = {"import": settings.imports, "validation": int(settings.validate)}
+        self._room: Mapping[Kind, int] = {
+            "import": settings.imports, "validation": int(settings.validate),
+            "recheck": min(1, settings.imports),
+        }  # fmt: skip
         imports = ImportSteps(gallery, self.bench, settings)
         validations = ValidationSteps(gallery, self.device or me.host, settings.places)
         self._steps: Mapping[Kind, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
+            "recheck": RecheckSteps(gallery, self.bench, settings).steps,
         }  # fmt: skip
-        self._ending, self._new = threading.Event(), threading.Event()
+        self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()
-        self._next_review = self._next_expiry = self._next_sweep = 0.0
-        work = {"heartbeat": self._keep_alive, "dispatcher": self._dispatch}
+        self._next_review = self._next_sweep = 0.0
+        work = {"heartbeat": self._keep_alive, "dispatcher": self._dispatch, "retention": self._retain}
         self._threads = [threading.Thread(target=w, name=n, daemon=True) for n, w in work.items()]
 
     def __enter__(self) -> Runner:
         self.bench.__enter__()
-        self._heartbeat()
+        self._beat()
+        self._wakeups.begin()
         for thread in self._threads:
             thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ending.set()
-        self._new.set()
+        self._wakeups.end()
         for thread in self._threads:
             thread.join(PATIENCE)  # a database that does not answer is not waited for
         for thread in _stop_all([*self.live.all().values()]):
@@ -100,7 +110,7 @@ class Runner:
 
     def hurry(self) -> None:
         """Query the queue now; without it, a new job waits for the next query."""
-        self._new.set()
+        self._wakeups.event.set()
 
     def bring(self, job: Job, studied: Studied) -> None:
         """Keep the analysis from before the job was created, if this process is to run it."""
@@ -116,8 +126,7 @@ class Runner:
 
     def _dispatch(self) -> None:
         while not self._ending.is_set():
-            self._new.wait(POLL)
-            self._new.clear()
+            self._wakeups.wait(IDLE)
             try:
                 self._sweep()
                 for kind in self._room:
@@ -168,8 +177,8 @@ class Runner:
     # The heartbeat: what goes on beside the jobs
 
     def _keep_alive(self) -> None:
-        duties = (self._heartbeat, self._stop_lost, self._take_over, self._review, self._expire_responses)
-        while not self._ending.wait(HEARTBEAT):
+        duties = (self._heartbeat, self._stop_lost, self._take_over, self._review)
+        while not self._ending.wait(LOOK):
             for duty in duties:
                 try:
                     duty()
@@ -179,6 +188,10 @@ class Runner:
                     LOG.exception("%s", duty.__name__)
 
     def _heartbeat(self) -> None:
+        if time.monotonic() - self._seen >= HEARTBEAT:
+            self._beat()
+
+    def _beat(self) -> None:
         with self.gallery.database.writing() as connection:
             new = executors.heartbeat(connection, self.me)
         self._seen = time.monotonic()
@@ -238,18 +251,24 @@ class Runner:
                 queue.restart(connection, job, cause)
         self.hurry()
 
-    def _expire_responses(self) -> None:
-        if time.monotonic() < self._next_expiry:
-            return
-        self._next_expiry = time.monotonic() + EXPIRE
-        with self.gallery.database.writing() as connection:
-            idempotency_store.delete_expired(connection)
+    # The retention: one process of all deletes what is old
+
+    def _retain(self) -> None:
+        while not self._ending.wait(RETENTION):
+            try:
+                with self.gallery.database.writing() as connection:
+                    mine = retention.due(connection)
+                if mine:
+                    removed = retention.run(self.gallery.database, self.settings.limits, self._ending.is_set)
+                    LOG.info("retention", extra={"fields": {"removed": removed}})
+            except SQLAlchemyError as error:  # the next look tries again
+                LOG.warning("nothing old could be deleted: %s", driver_message(error))
 
     # What this process can do
 
     def _engines(self) -> tuple[str, ...]:
-        installed = (name for name in (*ENGINES, *CHOSEN) if _installed(name))
-        return tuple(installed) if self.settings.validate else ()
+        served = (name for name in (*ENGINES, *CHOSEN) if _serves(name))
+        return tuple(served) if self.settings.validate else ()
 
     def _memory(self, own: Device) -> int | None:
         return devices.size(self.settings.memory) if self.settings.memory else own.memory
@@ -259,9 +278,11 @@ def _exited(one: Executor) -> bool:
     return has_exited(one.place, one.pid, one.born)
 
 
-def _installed(name: str) -> bool:
+def _serves(name: str) -> bool:
+    """Return whether the engine is installed, and this machine has the card that its server needs."""
     try:
-        return install.find(get(name)) is not None
+        engine = get(name)
+        return (has_gpu() or not engine.needs_card) and install.find(engine) is not None
     except EngineError:
         return False
 

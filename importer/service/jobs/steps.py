@@ -12,6 +12,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from importer.errors import ImporterError, InternalError
 from importer.progress import Progress
+from importer.progress import Step as ProgressStep
 from importer.service import telemetry
 from importer.service.api.problems import problem
 from importer.service.jobs.live_jobs import LiveJob, Stopped
@@ -29,8 +30,8 @@ LOG = logging.getLogger(__name__)
 class ProgressReporter:
     """Progress of one step: an event at most every ``INTERVAL``, and the place where a stopped job ends."""
 
-    def __init__(self, database: Database, live: LiveJob) -> None:
-        self._database, self._live = database, live
+    def __init__(self, database: Database, live: LiveJob, step: str) -> None:
+        self._database, self._live, self._step = database, live, step
         self._lock, self._last, self._text = threading.Lock(), 0.0, ""
 
     def __call__(self, text: str) -> None:
@@ -40,9 +41,10 @@ class ProgressReporter:
             if text == self._text or time.monotonic() - self._last < INTERVAL:
                 return
             self._last, self._text = time.monotonic(), text
+        figures = {"step": self._step} | (text.figures if isinstance(text, ProgressStep) else {})
         try:
             with self._database.writing() as connection:
-                jobs.report(connection, self._live.job, text)
+                jobs.report(connection, self._live.job, text, figures)
         except SQLAlchemyError:  # no reason to end a job
             LOG.warning("progress of job %s could not be recorded", self._live.job.id)
 
@@ -52,6 +54,7 @@ class JobRun:
 
     def __init__(self, database: Database, live: LiveJob) -> None:
         self._database, self._live, self._job = database, live, live.job
+        self._names: list[str] = []
 
     def run(self, steps: Mapping[str, Step]) -> None:
         """Run the steps that are not recorded; an error of a step ends the job.
@@ -61,6 +64,7 @@ class JobRun:
         with telemetry.of_job(self._job.id):
             try:
                 results = self._retry(self._results)
+                self._names = [*steps]
                 for name, step in steps.items():
                     if name not in results and not self._run(name, step, results):
                         return
@@ -92,11 +96,12 @@ class JobRun:
 
     def _begin(self, name: str) -> bool:
         with self._database.writing() as connection:
-            return jobs.begin(connection, self._job, name)
+            number, of = self._names.index(name) + 1, len(self._names)
+            return jobs.begin(connection, self._job, name, number, of)
 
-    def _perform(self, _name: str, step: Step, results: Results) -> Results:
+    def _perform(self, name: str, step: Step, results: Results) -> Results:
         self._live.check()
-        return step(self._live, results, ProgressReporter(self._database, self._live))
+        return step(self._live, results, ProgressReporter(self._database, self._live, name))
 
     def _record(self, name: str, result: Results) -> bool:
         with self._database.writing() as connection:

@@ -1,7 +1,7 @@
 // What was decided and why: the value, how sure that is, the evidence, what was overruled, what parsers read.
 
 import { get } from "./api.js";
-import { changes, code, el, mark, section, shown, soft, table } from "./dom.js";
+import { changes, code, el, mark, moment, section, shown, soft, table } from "./dom.js";
 
 const FIELDS = { tool_parser: "tool calls", reasoning_parser: "thinking" };
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -30,13 +30,29 @@ export function attention(texts) {
   return el("div", { class: "trouble inconclusive" }, el("h2", {}, "Needs attention"), el("ul", {}, texts.map((text) => el("li", { class: "break" }, text))));
 }
 
-export function decisions({ decisions: decided, evidence, proof }) {
-  return table("Decisions", ["decision", "value", "status", "why"], Object.entries(decided).map(([key, one]) => [
+const TEXTS = { imported: "imported: ", served: "served: ", absent: "absent", by: (one) => `by ${one.by}, ` };
+
+export function decisions({ decisions: decided, evidence, proof, values = [] }) {
+  const now = Object.fromEntries(values.map((one) => [one.key, one]));
+  const others = values.filter((one) => !(one.key in decided)).map((one) => [el("span", { class: "break" }, one.key), effective(one), mark(one.status), one.source]);
+  return table("Decisions", ["decision", "value", "status", "why"], [...others, ...Object.entries(decided).map(([key, one]) => [
     el("span", { class: "break" }, key),
-    code(shown(one.value)),
-    mark(one.status),
+    now[key] ? effective(now[key]) : code(shown(one.value)),
+    mark(now[key]?.status ?? one.status),
     [el("ul", { class: "plain" }, one.why.map((why) => el("li", {}, why))), behind(key, one, evidence), FIELDS[key] && proof ? parsers(key, one, proof) : null],
-  ]), "stack decisions");
+  ])], "stack decisions");
+}
+
+// The value that is in the document now; below it the import's and the release's, where they are others.
+function effective(one) {
+  const side = (name) => (name in one ? shown(one[name]) : TEXTS.absent);
+  const differs = (name) => side(name) !== side("value");
+  return [
+    code(side("value")),
+    one.by ? el("p", { class: "soft small" }, TEXTS.by(one), moment(one.at)) : null,
+    one.status === "edited" ? el("p", { class: "soft small break" }, TEXTS.imported, code(side("imported"))) : null,
+    "served" in one && differs("served") ? el("p", { class: "soft small break" }, TEXTS.served, code(side("served"))) : null,
+  ];
 }
 
 function behind(key, one, evidence) {

@@ -4,6 +4,7 @@ import { get, whole } from "./api.js";
 import { code, el, facts, link, mark, moment, soft } from "./dom.js";
 import { attend, open } from "./progress.js";
 import { review } from "./review.js";
+import { losses, TEXTS } from "./losses.js";
 import * as decided from "./decisions.js";
 import * as editor from "./editor.js";
 import * as past from "./history.js";
@@ -36,7 +37,7 @@ function told(found) {
   return facts({
     model: found.model && code(found.model), commit: found.revision && code(found.revision), backend: found.backend, family: found.family,
     review: mark(found.review), validation: [mark(found.validation), found.carried ? soft(" of commit ", code(found.carried.revision)) : null],
-    "LocalAI lacks": found.lost?.length ? el("ul", { class: "plain small" }, found.lost.map((text) => el("li", { class: "break" }, text))) : null,
+    [TEXTS.losses]: found.losses?.length ? losses(found.losses) : null,
     version: [String(found.version), soft(` of ${moment(found.updated_at)}`)], release: found.release && String(found.release), digest: code(found.digest),
   });
 }

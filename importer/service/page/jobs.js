@@ -5,27 +5,33 @@ import { el, facts, fill, link, mark, moment, place, section, shown, soft, table
 import { follow, open } from "./progress.js";
 
 const STATES = ["queued", "running", "succeeded", "failed", "cancelled"];
-const KINDS = ["import", "imports", "validation"];
+const KINDS = ["import", "imports", "validation", "recheck"];
 const PAUSE = 2000; // milliseconds between two looks at a list of which some still run
 
 export const show = (context) => (context.route.parts[1] ? one(context) : list(context));
 
 async function one({ route, signal, again }) {
   const job = await get(["jobs", route.parts[1]], { signal });
-  const what = { import: `Import of ${job.request.reference}`, imports: "Import of a list", validation: `Validation of ${job.config}` }[job.kind];
+  const what = { import: `Import of ${job.request.reference}`, imports: "Import of a list", validation: `Validation of ${job.config}`, recheck: `Recheck of ${job.request.documents} documents` }[job.kind];
   const result = el("div", {}, outcome(job));
   const ended = (now) => { fill(result, outcome(now)); };
   return [
     el("h1", { tabindex: -1 }, what),
     follow(job, signal, ended, job.kind === "imports" ? again : null),
     result,
+    job.refused ? refused(job.refused) : null,
     job.kind === "imports" ? await children(job, signal) : null,
     section("What was asked for", facts({ ...Object.fromEntries(Object.entries(job.request).map(([k, v]) => [k, shown(v)])),
       by: job.by, at: moment(job.created_at), device: job.device, list: job.parent && link(job.parent, ["jobs", job.parent]) })),
   ];
 }
 
+// The lines of a list that have no job.
+const refused = (lines) => section("Refused lines", table("Refused lines", ["line", "reference", "problem"],
+  lines.map((one) => [one.line, one.reference, one.error.detail])));
+
 function outcome(job) {
+  if (job.kind === "recheck" && job.state === "succeeded") return el("p", { class: "buttons" }, link("See what was found", ["upkeep"], {}, { class: "button main" }));
   if (job.state !== "succeeded" || !job.result?.name && !job.config) return null;
   const name = job.result?.name ?? job.config;
   const tab = job.kind === "validation" ? ["documents", name, "probes"] : ["documents", name];

@@ -9,9 +9,10 @@ import * as gallery from "./gallery.js";
 import * as imports from "./imports.js";
 import * as jobs from "./jobs.js";
 import * as keys from "./keys.js";
+import * as upkeep from "./upkeep.js";
 
-const PAGES = { documents: "Documents", import: "Import", jobs: "Jobs", gallery: "Gallery", key: "Key" };
-const VIEWS = { documents: documents.show, import: imports.show, jobs: jobs.show, gallery: gallery.show, key: keys.show };
+const PAGES = { documents: "Documents", import: "Import", jobs: "Jobs", upkeep: "Upkeep", gallery: "Gallery", key: "Key" };
+const VIEWS = { documents: documents.show, import: imports.show, jobs: jobs.show, upkeep: upkeep.show, gallery: gallery.show, key: keys.show };
 const main = document.getElementById("main");
 let leaving = new AbortController();
 let shownPath = null;

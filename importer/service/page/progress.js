@@ -8,6 +8,7 @@ import { watch } from "./stream.js";
 const STEPS = {
   import: { resolve: "find the commit", decide: "read files, tables and template", prove: "ask the engine's parsers", store: "write the document" },
   validation: { weights: "find the weights", run: "start the engine and ask every probe", store: "keep what was found" },
+  recheck: { compare: "compare each document with an import now" },
 };
 const KEPT = 8; // lines of what was said
 

@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { changes, code, el, mark, moment, say, section, soft, table } from "./dom.js";
+import { losses, TEXTS } from "./losses.js";
 import { run } from "./problem.js";
 
 export async function show(context) {
@@ -11,7 +12,7 @@ export async function show(context) {
   return [
     el("p", { class: "soft" }, told.served === null ? "The gallery serves no release of this document."
       : `The gallery serves release ${told.served}. Imports, edits and reviews change the working copy alone.`),
-    told.items.length ? section("Releases", table("Releases", ["release", "by", "when", "changes", "what LocalAI lacks", ""], told.items.map((one) =>
+    told.items.length ? section("Releases", table("Releases", ["release", "by", "when", "changes", TEXTS.losses, ""], told.items.map((one) =>
       row(one, context, failed)), "stack versions")) : null,
     failed,
   ];
@@ -25,7 +26,7 @@ function row(one, context, failed) {
     [one.why ? el("p", { class: "break" }, one.why) : null, one.changes?.length ? changes(one.changes) : soft(one.changes ? "none in the data" : "the first"),
       out ? el("p", { class: "break" }, `Withdrawn by ${out.by}, ${moment(out.at)}`, out.why ? `: ${out.why}` : "") : null,
       el("p", { class: "soft small break" }, code(one.digest))],
-    one.lost.length ? el("ul", { class: "plain small" }, one.lost.map((text) => el("li", { class: "break" }, text))) : soft("nothing"),
+    one.losses.length ? losses(one.losses) : soft(TEXTS.none),
     out ? null : el("span", { class: "buttons" },
       one.served ? null : act("Roll back to it", ["rollback"], one, context, failed), act("Withdraw", ["withdraw"], one, context, failed)),
   ];

@@ -40,7 +40,9 @@ class Limits:
 
 def limits(settings: Settings) -> Limits:
     """Return the limiters with the settings' rates."""
-    return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
+    return Limits(
+        Limiter(settings.rate, "changes"), Limiter(settings.reads, "reads"), Limiter(REFUSED, "refused")
+    )
 
 
 def sent_key(request: Request) -> str | None:
@@ -69,12 +71,20 @@ def identify(request: Request, at: Desk, sent: str | None) -> Caller:
         with at.database.reading() as connection:
             key = keys.find(connection, sent or "")
         if key is None:
-            limited.refused.count(address(request))
+            _count(request, limited.refused, address(request))
             raise ServiceError("no-key")
         client, ident = Caller(key.name, key.scopes), key.id
-    (limited.reads if request.method in SAFE else limited.changes).count(ident)
+    _count(request, limited.reads if request.method in SAFE else limited.changes, ident)
     request.state.caller = client.name
     return client
+
+
+def _count(request: Request, limiter: Limiter, who: str) -> None:
+    """Count a request, and put what is left into the headers of its answer."""
+    try:
+        limiter.count(who)
+    finally:
+        request.state.allowance = limiter.headers(who)
 
 
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
@@ -96,6 +106,16 @@ Importer = Annotated[Caller, Depends(needs("import"))]
 Approver = Annotated[Caller, Depends(needs("approve"))]
 Publisher = Annotated[Caller, Depends(needs("publish"))]
 Admin = Annotated[Caller, Depends(needs("admin"))]
+
+
+async def _editor(client: Reader) -> Caller:
+    """Return a caller that may change documents in any way."""
+    if not client.may("approve"):
+        client.needs("import")
+    return client
+
+
+Editor = Annotated[Caller, Depends(_editor)]
 
 
 def act(request: Request, who: Caller, action: str, why: str | None = None) -> AuditContext:

@@ -12,6 +12,7 @@ from threading import Lock
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from importer.errors import ServiceError
@@ -19,6 +20,7 @@ from importer.service.api.problems import answer
 from importer.service.settings import Settings, is_loopback
 from importer.service.telemetry import Metrics, request_id
 from importer.storage.ids import fresh
+from importer.version import __version__
 
 DEPTH = 64  # levels of JSON
 LARGE = 50_000  # bytes from which on the loop does not wait for a look at the depth
@@ -86,8 +88,8 @@ MOST = 10_000  # callers that are remembered; a full bucket need not be
 class Limiter:
     """So many requests a minute for each caller, all at once or one by one; 0 sets no limit."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
+    def __init__(self, most: int, name: str = "requests") -> None:
+        self._most, self._name, self._lock = most, name, Lock()
         self._left: dict[str, tuple[float, float]] = {}  # what was left, and when
 
     def count(self, who: str) -> None:
@@ -104,6 +106,20 @@ class Limiter:
             while len(self._left) > MOST:
                 del self._left[next(iter(self._left))]
 
+    def headers(self, who: str) -> dict[str, str]:
+        """Return what a caller has left, as headers of draft-ietf-httpapi-ratelimit-headers; none without a
+        limit.
+        """
+        if not self._most:
+            return {}
+        with self._lock:
+            left = self._now(who, time.monotonic())
+        full = math.ceil((self._most - left) * MINUTE / self._most)
+        return {
+            "RateLimit-Policy": f'"{self._name}";q={self._most};w={MINUTE:.0f}',
+            "RateLimit": f'"{self._name}";r={math.floor(left)};t={full}',
+        }
+
     def _now(self, who: str, now: float) -> float:
         left, at = self._left.get(who, (float(self._most), now))
         return min(float(self._most), left + (now - at) * self._most / MINUTE)
@@ -113,6 +129,10 @@ LOG = logging.getLogger("importer.access")
 SAFE = ("GET", "HEAD", "OPTIONS")
 OWN = ("same-origin", "none")
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]*))(?::[0-9]*)?", re.ASCII)
+SOON = 5  # seconds
+HEALTH = "/healthz"
+ALIVE = {"status": "ok", "version": __version__}
+HEALTHY = JSONResponse(ALIVE)  # without a route, a thread or the database
 LONGEST_ID = 128
 LONGEST_ADDRESS = 8192
 HEADERS: Mapping[str, str] = {
@@ -153,6 +173,8 @@ class Guard:
                 status, response_headers = message["status"], MutableHeaders(scope=message)
                 streamed = response_headers.get("content-type", "").startswith("text/event-stream")
                 _dress(response_headers, ident)
+                for name, value in scope["state"].get("allowance", {}).items():
+                    response_headers.setdefault(name, value)
             await send(message)
 
         try:
@@ -160,7 +182,8 @@ class Guard:
         except ServiceError as refused:
             await answer(Request(scope), refused)(scope, receive, sent)
         else:
-            await self._app(inner, received, sent)
+            app = HEALTHY if _is_health_check(scope) else self._app  # that one waits for nothing
+            await app(inner, received, sent)
         finally:
             seconds = time.monotonic() - begun
             self._metrics.answered(inner, status, seconds, streamed=streamed)
@@ -179,6 +202,8 @@ class Guard:
         host = headers.get("host", "")
         if not (self._is_own_name(host) or self._probed(scope)):
             return ServiceError("foreign-host", host=host[:200])
+        if self._is_full(scope):
+            return ServiceError("too-many-connections", seconds=SOON)
         if scope["method"] not in SAFE and _foreign(headers, host):
             return ServiceError("foreign-page")
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
@@ -189,6 +214,11 @@ class Guard:
         if length.isdecimal() and int(length[:20]) > self._settings.largest_body:
             return self._too_large()
         return None
+
+    def _is_full(self, scope: Scope) -> bool:
+        """Return whether there are more connections than there may be; a health check is answered."""
+        connections = getattr(scope["app"].state, "connections", ())
+        return len(connections) > self._settings.connections and not _is_health_check(scope)
 
     def _is_own_name(self, host: str) -> bool:
         """Return whether a host is one of this server's: on loopback a foreign name may resolve to it."""
@@ -207,6 +237,10 @@ class Guard:
 
     def _too_large(self) -> ServiceError:
         return ServiceError("body-too-large", limit=self._settings.largest_body)
+
+
+def _is_health_check(scope: Scope) -> bool:
+    return scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD")
 
 
 def _as_get(scope: Scope) -> Scope:

@@ -15,6 +15,8 @@ from importer.storage.database import MIGRATIONS, Database, driver_message
 # One module for each, with ``STATEMENTS``, ``SQLITE`` and ``fill``; what was released is never edited.
 NUMBERED = {
     1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue", 5: "m0005_releases",
+    6: "m0006_upkeep",
+    7: "m0007_turns",
 }  # fmt: skip
 
 OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}

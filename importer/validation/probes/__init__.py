@@ -11,10 +11,12 @@ from importer.validation.outcome import Outcome
 from importer.validation.probes import (
     call_id_returns,
     calls_kept,
+    classes,
     client_leaves,
     context_length,
     count_tokens,
     cut_call,
+    embedding,
     files_as_imported,
     guided_output,
     health,
@@ -41,6 +43,7 @@ from importer.validation.probes import (
     reasoning_apart,
     reasoning_cut,
     reasoning_off,
+    rerank,
     sampling_arrives,
     settings_read_back,
     simple_answers,
@@ -58,6 +61,7 @@ from importer.validation.probes import (
     tool_choice,
     tool_result_turn,
     tools_in_prompt,
+    transcription,
     turns_rendered,
     two_user_turns,
     typed_arguments,
@@ -66,7 +70,10 @@ from importer.validation.probes import (
 
 
 class Probe(Protocol):
-    """A probe module. ``LESSON`` is one line on the failure behind the probe."""
+    """A probe module. ``LESSON`` is one line on the failure behind the probe.
+
+    A probe for models that pool or transcribe names their kinds in ``TASKS``; without it none applies.
+    """
 
     NAME: str
     LESSON: str
@@ -85,6 +92,10 @@ PROBES: tuple[Probe, ...] = (
     settings_read_back,
     memory_predicted,
     files_as_imported,
+    embedding,
+    rerank,
+    classes,
+    transcription,
     plain_completion,
     plain_chat,
     simple_answers,

@@ -1,0 +1,128 @@
+"""``python -m benchmarks.settings FOLDER``: settings that an import accepts and an export refuses.
+
+FOLDER holds documents as JSON. Their engine's arguments get values of their types, at random. The check of
+the document accepts or rejects them, and every export of that engine writes what it accepts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from importer.config_file import check
+from importer.config_file.argument_check import arguments_of
+from importer.config_file.engine_arguments import Argument, Kind, load
+from importer.errors import ImporterError
+from importer.exports import FORMATS
+from importer.exports.base import Exported, Options
+
+WORDS = ("auto", "fp8", "a b", "x", "it's", "ü", "{{.N}}", "$HOME", "1e5", "null", "FULL")
+NAMES = (
+    "VLLM_USE_V2_MODEL_RUNNER",
+    "NCCL_DEBUG",
+    "OMP_NUM_THREADS",
+    "GLOO_SOCKET_IFNAME",
+    "VLLM_LOGGING_LEVEL",
+)
+TEMPLATES = Options()
+
+
+def value(
+    draw: random.Random, kind: Kind, configs: Mapping[str, Mapping[str, Argument]], depth: int = 0
+) -> Any:
+    """Return a value of a type; not every one is valid, for names and texts have rules of their own."""
+    if isinstance(kind, str):
+        return _simple(draw, kind)
+    if "one_of" in kind:
+        return draw.choice(kind["one_of"])
+    if "any_of" in kind:
+        return value(draw, draw.choice(kind["any_of"]), configs, depth)
+    if "list" in kind:
+        return [value(draw, kind["list"], configs, depth + 1) for _ in range(draw.randint(1, 3))]
+    if "map" in kind or depth > 2:
+        return {
+            draw.choice(("a", "b.c", "num_frames")): _simple(draw, "any") for _ in range(draw.randint(0, 2))
+        }
+    fields = configs[kind["config"]]
+    chosen = draw.sample(sorted(fields), min(len(fields), draw.randint(1, 3)))
+    return {name: value(draw, fields[name].kind, configs, depth + 1) for name in chosen}
+
+
+def _simple(draw: random.Random, kind: str) -> Any:
+    if kind == "bool":
+        return draw.random() < 0.5
+    if kind in ("int", "size"):
+        return draw.choice((0, 1, 2, 8, 64, 1000, 2**33))
+    if kind == "float":
+        return draw.choice((0, 0.1, 0.5, 1, 1.5, 1e-7, 20))
+    return draw.choice(WORDS) if kind == "str" else draw.choice((1, 0.5, True, "x"))
+
+
+def settings(draw: random.Random, engine: str, version: str | None, count: int) -> Iterator[dict[str, Any]]:
+    """Yield maps of ``engine_args`` and ``env``, of which most are valid."""
+    registry = load(engine, version)
+    configs = {} if registry is None else registry.configs
+    known = arguments_of(engine, version)
+    for _ in range(count):
+        names = draw.sample(sorted(known), draw.randint(1, 4))
+        arguments = {name: value(draw, known[name].kind, configs) for name in names}
+        variables = (
+            {draw.choice(NAMES): draw.choice((1, "0", True, "eth0", "a b"))} if draw.random() < 0.3 else {}
+        )
+        yield {"engine_args": arguments, "env": variables}
+
+
+def refused(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the exports of a document's engine that raise for a document that the check accepts."""
+    for name, consumer in FORMATS.items():
+        try:
+            made = consumer.export(document, None, TEMPLATES)
+        except ImporterError as error:
+            yield name, str(error)
+        else:
+            if isinstance(made, Exported) and not made.files:
+                yield name, "no file"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the counts, and each refusal; returns 1 where there is one."""
+    parser = argparse.ArgumentParser(prog="benchmarks settings", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--each", type=int, default=50, help="settings for each document")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--chunk", default="1/1", help="such as 2/4: the second quarter")
+    chosen = parser.parse_args(arguments)
+    part, parts = map(int, chosen.chunk.split("/"))
+    files = sorted(chosen.folder.glob("*.json"))[part - 1 :: parts]
+    counts: Counter[str] = Counter()
+    draw = random.Random(chosen.seed)
+    for path in files:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        counts["documents"] += 1
+        version = check.version_of(document)
+        for more in settings(draw, document["backend"], version, chosen.each):
+            made = {
+                **document,
+                **more,
+                "engine_args": {**(document.get("engine_args") or {}), **more["engine_args"]},
+            }
+            counts["settings"] += 1
+            if next(check.faults(made), None) is not None:
+                counts["rejected by the check"] += 1
+                continue
+            counts["accepted"] += 1
+            for name, problem in refused(made):
+                counts["accepted and refused by an export"] += 1
+                sys.stdout.write(f"{path.name} {name}: {problem}\n  {json.dumps(more)}\n")
+    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in counts.items()))
+    return 1 if counts["accepted and refused by an export"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

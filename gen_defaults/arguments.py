@@ -1,0 +1,93 @@
+"""``python -m gen_defaults arguments [ENGINE ...]``: the arguments of each installed engine's server.
+
+The parser is the engine's own, asked in its environment. The same version gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gen_defaults.place import write
+from importer import launcher
+from importer.config_file.engine_arguments import FOLDER, SCHEMA, file_name
+from importer.engines import get, install
+from importer.engines.registries import FAMILY
+from importer.launcher import Purpose, isolated
+
+WORKER = Path(__file__).with_name("arguments_worker.py")
+SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The package of an engine, the beginning of its variables' names, the module with its parser."""
+
+    package: str
+    variables: str
+    command: tuple[str, ...]
+
+
+SERVERS: Mapping[str, Server] = {
+    "vllm-cpu": Server("vllm", "VLLM_", ("vllm.entrypoints.openai.api_server",)),
+    "vllm-cuda": Server("vllm", "VLLM_", ("vllm.entrypoints.openai.api_server",)),
+    "mlx": Server("mlx_lm", "MLX_", ("mlx_lm.server",)),
+    "mlx-vlm": Server("mlx_vlm", "MLX_", ("mlx_vlm.server",)),
+    "vllm-mlx": Server("vllm_mlx", "VLLM_MLX_|MLX_", ("vllm_mlx.cli", "serve")),
+    "sglang": Server("sglang", "SGLANG_|SGL_", ("sglang.launch_server",)),
+}
+# A build for cards reads its arguments on a machine without one.
+VARIABLES = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1"}
+
+
+def main(arguments: list[str]) -> int:
+    """Write a file for each installed engine; returns the exit status."""
+    status = 0
+    for name in arguments or SERVERS:
+        installed = install.find(get(name)) if name in SERVERS else None
+        if installed is None:
+            sys.stderr.write(f"arguments: 'importer engine install {name}' first\n")
+            status = 1
+            continue
+        data = read(name, str(installed.python))
+        if data is None:
+            status = 1
+            continue
+        path = FOLDER / file_name(FAMILY.get(name, name), str(installed.version))
+        text = render(FAMILY.get(name, name), str(installed.version), name, data)
+        sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
+    return status
+
+
+def read(name: str, python: str) -> dict[str, Any] | None:
+    """Return the answer of the engine's parser; ``None``, with its last words printed, where it gave none."""
+    server = SERVERS[name]
+    command = isolated(str(WORKER), server.package, server.variables, *server.command, python=python)
+    done = launcher.run(command, Purpose.ENGINE, seconds=SECONDS, extra=VARIABLES)
+    match = re.search(r"^RESULT (.*)$", done.output, re.MULTILINE)
+    if match is None:
+        sys.stderr.write(f"arguments: {name} gives none: {done.output.strip()[-300:]}\n")
+        return None
+    answer: dict[str, Any] = json.loads(match[1])
+    return answer
+
+
+def render(engine: str, version: str, build: str, data: Mapping[str, Any]) -> str:
+    """Return the file's text: one line for each argument, each configuration and all variables."""
+    head = {
+        "schema": SCHEMA,
+        "engine": engine,
+        "version": version,
+        "source": f"the parser of {build} {version}",
+    }
+    lines = [f" {json.dumps(k)}: {json.dumps(v)}" for k, v in head.items()]
+    for part in ("arguments", "configs"):
+        rows = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in data[part].items())
+        lines.append(f" {json.dumps(part)}: {{\n{rows}\n }}" if rows else f" {json.dumps(part)}: {{}}")
+    lines.append(f' "variables": {json.dumps(data["variables"])}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"

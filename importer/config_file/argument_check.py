@@ -1,0 +1,266 @@
+"""The check of ``engine_args`` against the arguments of the engine's version: name, type, choice, refusal."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any
+
+from importer.config_file.argument_rules import ADDED, CHOICES, DRAFTER, refusal, refused_text
+from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load
+from importer.hub.reference import is_directory
+from importer.reasons import Reason
+
+KEY = "engine_args"
+LONGEST = 4000  # characters of a text
+DEEPEST = 12
+READABLE = re.compile(r"[0-9]+(?:\.[0-9]+)?[kKmMgGtT]?")  # vLLM reads 8K and 1.5M
+HUB_ID = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
+COMMIT = re.compile(r"[0-9a-f]{40}")
+WORDS = {
+    "bool": "true or false", "int": "a whole number", "float": "a number", "str": "a text",
+    "size": "a whole number", "any": "a number or a text", "null": "nothing",
+}  # fmt: skip
+COMPARED: Mapping[str, tuple[str, Callable[[float, float], bool]]] = {
+    "ge": (">=", operator.ge), "gt": (">", operator.gt), "le": ("<=", operator.le), "lt": ("<", operator.lt),
+}  # fmt: skip
+SCHEMA_TYPES = {"bool": "boolean", "int": "integer", "size": "integer", "float": "number", "str": "string"}
+Fault = tuple[tuple[str, ...], Reason]  # a path below ``engine_args``, and what is wrong there
+
+
+class ArgumentReason(StrEnum):
+    """What is wrong with an argument of an engine."""
+
+    UNKNOWN = "unknown"
+    UNKNOWN_NEAR = "unknown-near"
+    WRONG_TYPE = "wrong-type"
+    NOT_ONE_OF = "not-one-of"
+    OUT_OF_RANGE = "out-of-range"
+    UNPRINTABLE = "unprintable"
+    LIKE_A_FLAG = "like-a-flag"
+    UNPINNED_MODEL = "unpinned-model"
+
+
+def arguments_of(engine: str, version: str | None = None) -> Mapping[str, Argument]:
+    """Return the arguments of a version by name, and those of the launcher beside it; no refused ones."""
+    registry = load(engine, version)
+    if registry is None:
+        return {}
+    named = {**registry.arguments, **ADDED.get(engine, {})}
+    return {n: a for n, a in named.items() if refusal(engine, (n,), a.kind) is None}
+
+
+def known(engine: str, version: str | None, name: str) -> Argument | None:
+    """Return the argument with a name or an alias."""
+    registry = load(engine, version)
+    added = ADDED.get(engine, {}).get(name)
+    return added or (None if registry is None else registry.get(name))
+
+
+def faults(engine: str, version: str | None, values: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield what is wrong with ``engine_args``; nothing for an engine without known arguments."""
+    registry = load(engine, version)
+    if registry is None:
+        return
+    for name, value in values.items():
+        argument = known(engine, version, str(name))
+        if argument is None:
+            yield (str(name),), unknown(registry, str(name))
+        elif reason := refusal(engine, (argument.name,), argument.kind):
+            yield (str(name),), reason
+        elif value is not None:
+            yield from _Check(registry, argument.name).all(argument, value)
+
+
+def kind_name(kind: Kind) -> str:
+    """Return the type in the words of JSON Schema, for lists of keys."""
+    if isinstance(kind, str):
+        return SCHEMA_TYPES.get(kind, "any")
+    if "one_of" in kind:
+        return " ".join(map(str, kind["one_of"]))
+    if "any_of" in kind:
+        return " or ".join(dict.fromkeys(kind_name(one) for one in kind["any_of"] if one != "code"))
+    return "array" if "list" in kind else "object"
+
+
+def unknown(registry: ArgumentRegistry, name: str) -> Reason:
+    """Return the reason for a name that the version lacks, with near ones."""
+    plain = name.replace("-", "_").lower()
+    names = arguments_of(registry.engine, registry.version)
+    return _unknown(plain, names, f"{registry.engine} {registry.version}")
+
+
+def _unknown(name: str, names: Mapping[str, Argument], of: str) -> Reason:
+    near = get_close_matches(name, names, 3)
+    if near:
+        return Reason(ArgumentReason.UNKNOWN_NEAR, of=of, near=near)
+    return Reason(ArgumentReason.UNKNOWN, of=of)
+
+
+class _Check:
+    """The check of one argument's value."""
+
+    def __init__(self, registry: ArgumentRegistry, name: str) -> None:
+        self._registry, self._name = registry, name
+
+    def all(self, argument: Argument, value: Any) -> Iterator[Fault]:
+        path = (self._name,)
+        value = [value] if argument.many and not isinstance(value, list) else value  # as behind a flag
+        found = [*self._of(argument.kind, path, value), *_range(argument, path, value)]
+        yield from found
+        if not found:
+            yield from self._as_word(argument, path, value)
+
+    def _as_word(self, argument: Argument, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+        """Yield a word that a parser of a command line takes for a flag."""
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and (one.startswith("-") or not one):
+                yield path, Reason(ArgumentReason.LIKE_A_FLAG, value=one)
+            if isinstance(one, float) and one < 0 and (argument.many or not isinstance(value, list)):
+                yield path, Reason(ArgumentReason.OUT_OF_RANGE, value=one, limit=">= 0")
+
+    def _of(self, kind: Kind, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+        choices = CHOICES.get(f"{self._registry.engine}.{'.'.join(path)}")
+        kind = kind if choices is None else {"one_of": [*choices]}
+        if len(path) > DEEPEST:
+            yield path, Reason(ArgumentReason.WRONG_TYPE, value="…", kind="less deep")
+        elif isinstance(kind, str):
+            yield from self._simple(kind, path, value)
+        elif "one_of" in kind:
+            if not any(type(value) is type(one) and value == one for one in kind["one_of"]):
+                yield path, Reason(ArgumentReason.NOT_ONE_OF, value=_shown(value), known=kind["one_of"])
+        elif "any_of" in kind:
+            yield from self._any_of(kind["any_of"], path, value)
+        elif "list" in kind:
+            if not isinstance(value, list):
+                yield path, _wrong(value, "a list")
+            else:
+                for one in value:
+                    yield from self._of(kind["list"], path, one)
+        elif "map" in kind:
+            yield from self._map(kind["map"], path, value)
+        else:
+            yield from self._config(kind["config"], path, value)
+
+    def _any_of(self, kinds: list[Kind], path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+        """Yield the faults of the nearest alternative; a list of choices closes those with free texts."""
+        chosen = [k for k in kinds if isinstance(k, Mapping) and "one_of" in k]
+        if chosen:
+            merged = {"one_of": [one for k in chosen for one in k["one_of"]]}
+            kinds = [merged, *(k for k in kinds if k not in chosen and k not in ("str", "any", "code"))]
+        kinds = [k for k in kinds if k != "code"]
+        attempts = [[*self._of(kind, path, value)] for kind in kinds]
+        yield from min(attempts, key=lambda found: (bool(found), _type_wrong(found)), default=[])
+
+    def _simple(self, kind: str, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+        if kind == "any" and len(path) > 1:
+            yield from self._free(path, value)
+            return
+        if not _is(kind, value):
+            yield path, _wrong(value, WORDS.get(kind, kind))
+        elif isinstance(value, str):
+            yield from self._text(path, value)
+
+    def _text(self, path: tuple[str, ...], value: str) -> Iterator[Fault]:
+        inside = "\n\t" if len(path) > 1 else ""  # a word of its own holds no line ends
+        if len(value) > LONGEST or not all(c.isprintable() or c in inside for c in value):
+            yield path, Reason(ArgumentReason.UNPRINTABLE)
+        elif path[0] in ADDED.get(self._registry.engine, {}):
+            return  # the launcher checks them itself
+        elif ".".join(path) != DRAFTER and (reason := refused_text(self._registry.engine, path, value)):
+            yield path, reason
+
+    def _free(self, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+        """Yield the faults of a value without a known type."""
+        if isinstance(value, Mapping):
+            yield from self._map("any", path, value)
+        elif isinstance(value, list):
+            for one in value:
+                yield from self._free(path, one) if len(path) < DEEPEST else ()
+        elif isinstance(value, str):
+            yield from self._text(path, value)
+        elif value is not None and not isinstance(value, bool | int | float):
+            yield path, _wrong(value, "a value of JSON")
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield path, _wrong(value, "a number")
+
+    def _map(self, inner: Kind, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+        if not isinstance(value, Mapping):
+            yield path, _wrong(value, "a map")
+            return
+        for key, one in value.items():
+            place = (*path, str(key))
+            kind: Kind = inner if not isinstance(one, bool | int | float) else "int"
+            if not isinstance(key, str) or not key.isprintable():
+                yield place, Reason(ArgumentReason.UNPRINTABLE)
+            elif reason := refusal(self._registry.engine, place, kind):
+                yield place, reason
+            elif one is not None:
+                yield from self._of(inner, place, one)
+
+    def _config(self, name: str, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+        if not isinstance(value, Mapping):
+            yield path, _wrong(value, "a map")
+            return
+        fields = self._registry.configs[name]
+        for key, one in value.items():
+            place, argument = (*path, str(key)), fields.get(str(key))
+            if argument is None:
+                yield place, _unknown(str(key), fields, f"{self._registry.engine}'s {'.'.join(path)}")
+            elif reason := refusal(self._registry.engine, place, argument.kind):
+                yield place, reason
+            elif one is not None:
+                yield from self._of(argument.kind, place, one)
+                yield from _range(argument, place, one)
+        if f"{'.'.join(path)}.model" == DRAFTER and value.get("model") is not None:
+            yield from _drafter(path, value)
+
+
+def _drafter(path: tuple[str, ...], value: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a second repository without a commit; ``ngram`` is a method in the place of a model."""
+    model, revision = str(value["model"]), value.get("revision")
+    if is_directory(model) or (HUB_ID.fullmatch(model) and COMMIT.fullmatch(str(revision))):
+        return
+    yield (*path, "model"), Reason(ArgumentReason.UNPINNED_MODEL, model=model)
+
+
+def _is(kind: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return kind == "bool"
+    if kind == "int":
+        return isinstance(value, int)
+    if kind == "size":
+        return isinstance(value, int) or (isinstance(value, str) and bool(READABLE.fullmatch(value)))
+    if kind == "float":
+        return isinstance(value, int | float) and math.isfinite(value)
+    if kind == "str":
+        return isinstance(value, str)
+    return kind == "any" and (
+        isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value))
+    )
+
+
+def _range(argument: Argument, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    for key, limit in argument.limits.items():
+        sign, holds = COMPARED[key]
+        if not holds(value, limit):
+            yield path, Reason(ArgumentReason.OUT_OF_RANGE, value=value, limit=f"{sign} {limit:g}")
+
+
+def _wrong(value: Any, kind: str) -> Reason:
+    return Reason(ArgumentReason.WRONG_TYPE, value=_shown(value), kind=kind)
+
+
+def _type_wrong(found: list[Fault]) -> bool:
+    return any(reason.kind is ArgumentReason.WRONG_TYPE and len(path) == 1 for path, reason in found)
+
+
+def _shown(value: Any) -> Any:
+    text = repr(value)
+    return value if len(text) < 80 else f"{text[:60]}…"

@@ -1,0 +1,128 @@
+"""Values of one document that its engine refuses together, as the engine's own validators do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from importer.reasons import Reason
+
+LEAST = 1e-5  # vLLM takes a smaller min_p for none
+DECODE = "decode_context_parallel_size"
+DRAFTING = ("eagle", "eagle3", "dflash", "dspark", "draft_model")  # methods with a second repository
+
+
+class ArgumentConflict(StrEnum):
+    """Why values do not go together."""
+
+    SPECULATION_AND = "speculation-and"
+    DRAFTER_MISSING = "drafter-missing"
+    REQUIRES = "requires"
+    DIVIDES = "divides"
+    AT_LEAST = "at-least"
+    AT_MOST = "at-most"
+    LAYERS_OR_PARTS = "layers-or-parts"
+    NO_EXPERTS = "no-experts"
+
+
+Conflict = tuple[tuple[str, ...], Reason]  # the path of a value, and why it does not go with another
+Values = Mapping[str, Any]
+
+
+def conflicts(document: Values) -> Iterator[Conflict]:
+    """Yield the conflicts of a document with its engine's rules."""
+    arguments = document.get("engine_args")
+    sampling = document.get("parameters")
+    for rule in RULES.get(str(document.get("backend")), ()):
+        yield from rule(document, _map(arguments), _map(sampling))
+
+
+def _map(value: object) -> Values:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _speculation(_document: Values, arguments: Values, sampling: Values) -> Iterator[Conflict]:
+    """``SamplingParams._validate_spec_decode`` refuses every request with one of these values."""
+    config = arguments.get("speculative_config")
+    if not isinstance(config, Mapping):
+        return
+    least = sampling.get("min_p")
+    if isinstance(least, int | float) and least > LEAST:
+        yield ("parameters", "min_p"), Reason(ArgumentConflict.SPECULATION_AND, key="min_p")
+    if sampling.get("logit_bias"):
+        yield ("parameters", "logit_bias"), Reason(ArgumentConflict.SPECULATION_AND, key="logit_bias")
+    if config.get("method") in DRAFTING and not config.get("model"):
+        reason = Reason(ArgumentConflict.DRAFTER_MISSING, method=config["method"])
+        yield ("engine_args", "speculative_config"), reason
+
+
+# An argument and the one that it requires, as vLLM's ``ParallelConfig`` checks.
+REQUIRED = {
+    "enable_eplb": "enable_expert_parallel",
+    "enable_elastic_ep": "enable_eplb",
+    "numa_bind_nodes": "numa_bind",
+    "numa_bind_cpus": "numa_bind",
+}
+# A number and the one that it may not exceed, with its default; ``ParallelConfig`` and ``SchedulerConfig``.
+AT_MOST = (
+    ("data_parallel_size_local", "data_parallel_size", 1),
+    ("max_num_seqs", "max_num_batched_tokens", None),
+    ("max_num_active_seqs", "max_num_seqs", None),
+    ("long_prefill_token_threshold", "max_model_len", None),
+)
+
+
+def _required(_document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
+    for key, other in REQUIRED.items():
+        if arguments.get(key) not in (None, False) and arguments.get(other) is not True:
+            yield ("engine_args", key), Reason(ArgumentConflict.REQUIRES, key=other)
+
+
+def _numbers(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
+    values = {**document, **arguments}
+    for key, other, default in AT_MOST:
+        value, most = _whole(values.get(key)), _whole(values.get(other, default))
+        if value is not None and most is not None and value > most:
+            yield ("engine_args", key), Reason(ArgumentConflict.AT_MOST, key=other, value=most)
+    context, batch = _whole(document.get("max_model_len")), _whole(arguments.get("max_num_batched_tokens"))
+    in_chunks = arguments.get("enable_chunked_prefill") is not False
+    if not in_chunks and context is not None and batch is not None and batch < context:
+        reason = Reason(ArgumentConflict.AT_LEAST, key="max_model_len", value=context)
+        yield ("engine_args", "max_num_batched_tokens"), reason
+    yield from _context_cards(document, arguments)
+
+
+def _context_cards(document: Values, arguments: Values) -> Iterator[Conflict]:
+    tensor = _whole(document.get("tensor_parallel_size")) or 1
+    cards = _whole(arguments.get(DECODE)) or 1
+    if arguments.get("prefill_context_parallel_size", 1) == 1 and cards > 0 and tensor % cards:
+        reason = Reason(ArgumentConflict.DIVIDES, key="tensor_parallel_size", value=tensor)
+        yield ("engine_args", DECODE), reason
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _layers_or_parts(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
+    tensor, pipeline = document.get("tensor_parallel_size"), arguments.get("pipeline_parallel_size")
+    if isinstance(tensor, int) and isinstance(pipeline, int) and min(tensor, pipeline) > 1:
+        yield ("engine_args", "pipeline_parallel_size"), Reason(ArgumentConflict.LAYERS_OR_PARTS)
+
+
+RULES: Mapping[str, tuple[Callable[[Values, Values, Values], Iterator[Conflict]], ...]] = {
+    "vllm": (_speculation, _required, _numbers),
+    "mlx": (_layers_or_parts,),
+}
+
+
+def _asked(values: Values, key: str) -> bool:
+    return values.get(f"engine_args.{key}") is True or _map(values.get("engine_args")).get(key) is True
+
+
+def of_model(values: Values, experts: bool | None) -> Iterator[Conflict]:
+    """Yield the conflicts of settings, by dotted paths, with a model; ``experts`` is whether it has some."""
+    for key in ("enable_expert_parallel", "enable_eplb"):
+        if experts is False and _asked(values, key):
+            yield ("engine_args", key), Reason(ArgumentConflict.NO_EXPERTS)

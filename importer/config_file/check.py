@@ -1,0 +1,139 @@
+"""The check of a whole document against its engine's version: arguments, variables, values together.
+
+``schema.faults`` calls it for every document, so that an edit, an import and a file by hand meet one check.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from importer import config
+from importer.config_file import argument_check, argument_conflicts, environment, field_paths
+from importer.config_file.engine_arguments import load, versions
+from importer.reasons import Reason
+
+WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
+NAMES = ("dtype", "load_format", "quantization")  # keys with the name of something of the engine
+BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
+THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vlm has an option for
+UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
+
+
+class ValueReason(StrEnum):
+    """Why an engine is not started with a value of the document's own keys."""
+
+    NO_MODEL = "no-model"
+    NOT_A_NAME = "not-a-name"
+    VARIABLE_LOST = "variable-lost"
+
+
+Fault = tuple[tuple[str | int, ...], Reason]
+
+
+def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield what the engine of a document has against it, each with its path in the document.
+
+    Nothing for a document without an engine that is known here, and for parts of another type: those are the
+    schema's.
+    """
+    engine, version = document.get("backend"), version_of(document)
+    if not isinstance(engine, str) or load(engine, version) is None:
+        return
+    arguments = document.get(argument_check.KEY)
+    arguments = arguments if isinstance(arguments, Mapping) else {}
+    for path, reason in argument_check.faults(engine, version, arguments):
+        yield (argument_check.KEY, *path), reason
+    yield from _values(document)
+    flags = dict(_flags(document)) if engine == "vllm" else {}
+    for place, (name, value) in flags.items():
+        for _, reason in argument_check.faults(engine, version, {name: value}):
+            yield (field_paths.KEY, place), reason
+    variables = document.get(environment.KEY)
+    if isinstance(variables, Mapping):
+        for path, reason in environment.faults(engine, version, variables):
+            yield (environment.KEY, *path), reason
+    merged = {**dict(flags.values()), **arguments}
+    yield from argument_conflicts.conflicts({**document, argument_check.KEY: merged})
+
+
+def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield values of the document's own keys that the engine's command line does not carry."""
+    sampling, variables = document.get("parameters"), document.get("chat_template_kwargs")
+    model = sampling.get("model") if isinstance(sampling, Mapping) else None
+    if isinstance(model, str) and (model.startswith("-") or not model.isprintable()):
+        yield ("parameters", "model"), Reason(ValueReason.NO_MODEL)
+    for key in NAMES:
+        value = document.get(key)
+        if isinstance(value, str) and not WORD.fullmatch(value):
+            yield (key,), Reason(ValueReason.NOT_A_NAME, value=value)
+    for place, option in enumerate(field_paths.of(document) if document.get("backend") in BY_FLAG else ()):
+        named = option.key in field_paths.OPTIONS and (option.value or "").lower() not in field_paths.NONE
+        if named and not WORD.fullmatch(option.value or ""):
+            yield (field_paths.KEY, place), Reason(ValueReason.NOT_A_NAME, value=option.value)
+    if document.get("backend") == "mlx-vlm" and isinstance(variables, Mapping):
+        for key in sorted(set(variables) - {THINKING}):
+            yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
+
+
+def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault | None:
+    """Return what is wrong with settings by dotted paths; ``None`` where a version of the engine takes them.
+
+    Without a backend one engine that takes them is enough.
+    """
+    document: dict[str, Any] = {}
+    for key, value in values.items():
+        place, *steps = (document, *key.split("."))
+        for step in steps[:-1]:
+            inner = place.get(step)
+            place[step] = place = dict(inner) if isinstance(inner, Mapping) else {}
+        place[steps[-1]] = value
+    first: Fault | None = None
+    for engine in (backend,) if backend in config.NAMES else config.NAMES:
+        for version in reversed(versions(str(engine))):
+            named = {"backend": engine, "importer": {"engine": {"version": version}}}
+            found = next(faults({**document, **named}), None)
+            if found is None:
+                return None
+            if first is None or first[1].kind in UNKNOWN:
+                first = found
+    return first
+
+
+def version_of(document: Mapping[str, Any]) -> str | None:
+    """Return the version of the engine that a document names."""
+    block = document.get("importer")
+    engine = block.get("engine") if isinstance(block, Mapping) else None
+    version = engine.get("version") if isinstance(engine, Mapping) else None
+    return version if isinstance(version, str) else None
+
+
+def _flags(document: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, Any]]]:
+    """Yield the flags among ``options``: the place of each, its name and its value."""
+    for place, option in enumerate(field_paths.of(document)):
+        if option.key.startswith("--"):
+            yield place, flag(option)
+
+
+def flag(option: field_paths.Option) -> tuple[str, Any]:
+    """Return the argument that an option with a leading ``--`` sets, and its value."""
+    name = option.key.removeprefix("--").replace("-", "_")
+    if name.startswith("no_") and option.value is None:
+        return name.removeprefix("no_"), False
+    opposite = name.replace("disable_", "enable_", 1)
+    registry = load("vllm")
+    if registry is not None and registry.get(name) is None and registry.get(opposite) is not None:
+        return opposite, option.value is not None and option.typed is False
+    return name, _value(option)
+
+
+def _value(option: field_paths.Option) -> Any:
+    if option.value is not None and option.value.startswith(("{", "[")):
+        try:
+            return json.loads(option.value)
+        except (ValueError, RecursionError):
+            return option.value
+    return option.typed

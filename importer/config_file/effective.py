@@ -1,0 +1,157 @@
+"""The effective value of each key of a document: what is there now, who set it, and what else was offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from importer.config_file import build, field_paths
+from importer.config_file.diff import ABSENT, KeyPath, differences, dotted, keyed, same
+from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS, UNWRITTEN
+from importer.config_file.merge import BOOKKEEPING, DERIVED
+from importer.config_file.receipt import Receipt
+from importer.config_file.store import StoredDocument
+from importer.signals.evidence import Rule
+
+EDITED = "edited"  # the status of a value that a person wrote over the import's
+Offerer = Literal["vendor", "table", "engine-default"]
+OFFERERS: tuple[Offerer, ...] = ("vendor", "table", "engine-default")
+ENGINE = "engine_default"
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """The person who gave a value its present form, and when (UTC)."""
+
+    by: str
+    at: str
+
+
+# Returns who gave the value at a path its present form, where a history is kept.
+Editors = Callable[[KeyPath], Editor | None]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveValue:
+    """One key.
+
+    ``value``     in the document now, ``ABSENT`` where it has none; ``imported`` is the import's.
+    ``status``    of the decision, or ``edited``; ``source`` is the text of the value's comment.
+    ``offers``    value and source of vendor, table and engine, as far as the evidence has them.
+    ``served``    in the release that is served, ``ABSENT`` where that has none.
+    """
+
+    key: str
+    value: Any
+    status: str
+    source: str
+    imported: Any
+    offers: Mapping[str, Mapping[str, Any]]
+    editor: Editor | None = None
+    served: Any = ABSENT
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the members; an absent value is left out, for null is a value."""
+        values = {"value": self.value, "imported": self.imported, "served": self.served}
+        editor = {} if self.editor is None else {"by": self.editor.by, "at": self.editor.at}
+        return {
+            "key": self.key,
+            **{name: value for name, value in values.items() if value is not ABSENT},
+            "status": self.status, "source": self.source, **editor, **self.offers,
+        }  # fmt: skip
+
+
+def effective(
+    stored: StoredDocument,
+    served: Mapping[str, Any] | None = None,
+    editors: Editors | None = None,
+    defaults: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[EffectiveValue]:
+    """Return the decisions of a document in their order, then other keys that a person changed.
+
+    ``served`` are the data of the release that is served; ``defaults`` value and source of the engine's own
+    values by key, where the evidence has none. Raises DocumentError("no-receipt").
+    """
+    receipt = stored.need_receipt()
+    wrote, found, covered = receipt.wrote, list[EffectiveValue](), set[KeyPath]()
+    for key, decision in receipt.decisions.items():
+        path = place(key)
+        if path is None:
+            continue
+        covered.add(path)
+        imported = ABSENT if wrote is None else value_at(wrote, path)
+        if wrote is None:
+            imported = ABSENT if decision.get("value") is None else decision["value"]
+        found.append(_value(key, path, stored.data, imported, decision, receipt, served, editors))
+    for change in () if wrote is None else differences(wrote, stored.data):
+        path = change.path
+        above = any(path[: len(known)] == known or known[: len(path)] == path for known in covered)
+        if not above and path not in DERIVED and path[0] not in BOOKKEEPING:
+            found.append(
+                _value(dotted(path), path, stored.data, change.before, None, receipt, served, editors)
+            )
+    return [_with_default(one, (defaults or {}).get(one.key)) for one in found]
+
+
+def _with_default(one: EffectiveValue, default: Mapping[str, Any] | None) -> EffectiveValue:
+    if default is None or ENGINE in one.offers:
+        return one
+    return replace(one, offers={**one.offers, ENGINE: default})
+
+
+def place(key: str) -> KeyPath | None:
+    """Return the path of a decision's value in a document; ``None`` for one that only the receipt has."""
+    if key in REMARKS:
+        return None
+    if key in OPTIONS:
+        return (field_paths.KEY, key)
+    return ("importer", key) if key in FACTS else tuple(key.split("."))
+
+
+def value_at(data: Mapping[str, Any], path: KeyPath) -> Any:
+    """Return the value at a path as ``differences`` names it; ``ABSENT`` where there is none."""
+    if path[0] == field_paths.KEY and len(path) == 2:
+        named = field_paths.parser(data, str(path[1]))
+        return ABSENT if named is None else named
+    inner: Any = data
+    for at, step in enumerate(path):
+        inner = inner if isinstance(inner, Mapping) else keyed(path[:at], inner)
+        if not isinstance(inner, Mapping) or step not in inner:
+            return ABSENT
+        inner = inner[step]
+    return inner
+
+
+def _value(
+    key: str, path: KeyPath, data: Mapping[str, Any], imported: Any, decision: Mapping[str, Any] | None,
+    receipt: Receipt, served: Mapping[str, Any] | None, editors: Editors | None,
+) -> EffectiveValue:  # fmt: skip
+    value = value_at(data, path)
+    if value is imported is ABSENT and key in UNWRITTEN and decision is not None:
+        value = imported = decision.get("value")  # what the engine does by itself
+    edited = not same(value, imported)
+    editor = editors(path) if edited and editors is not None else None
+    status = EDITED if edited or decision is None else str(decision.get("status"))
+    if edited:
+        source = build.edited(None) if editor is None else build.edited_by(editor.by, editor.at)
+    else:
+        source = next(iter((decision or {}).get("why") or ()), status)
+    return EffectiveValue(
+        key, value, status, source, imported, dict(_offers(receipt, key)), editor,
+        ABSENT if served is None else value_at(served, path),
+    )  # fmt: skip
+
+
+def _offers(receipt: Receipt, key: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield value and source of the strongest evidence of vendor, table and engine."""
+    ranked = sorted(
+        (Rule(e["rule"]).rank, at) for at, e in enumerate(receipt.evidence)
+        if e["key"] == key and e["rule"] in set(Rule)
+    )  # fmt: skip
+    for offerer in OFFERERS:
+        for _, at in ranked:
+            one = receipt.evidence[at]
+            if Rule(one["rule"]).status == offerer:
+                yield offerer.replace("-", "_"), {"value": one["value"], "source": one["source"]}
+                break

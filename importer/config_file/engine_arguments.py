@@ -1,0 +1,130 @@
+"""The arguments of each version of an engine's server: generated files, read without the engine.
+
+``python -m gen_defaults arguments`` writes them from the engine's own parser.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+FOLDER = Path(__file__).with_name("arguments_of")
+Kind = str | Mapping[str, Any]  # a type as data: "int", {"list": "str"}, {"one_of": […]}, {"config": NAME}
+LIMITS = ("ge", "gt", "le", "lt")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a server, or one field of a configuration.
+
+    ``flag``     the word that sets it; empty where only its absence does.
+    ``off``      the word that sets a switch to false, where there is one.
+    ``many``     whether its values follow the flag as words of their own.
+    ``repeats``  whether the flag stands again before each value.
+    ``commas``   whether its values are one word with commas.
+    ``server``   whether it is of the server alone, beside the engine's own class of arguments.
+    ``limits``   least and largest number, by ``ge``, ``gt``, ``le`` and ``lt``.
+    """
+
+    name: str
+    kind: Kind
+    flag: str = ""
+    off: str | None = None
+    aliases: tuple[str, ...] = ()
+    many: bool = False
+    repeats: bool = False
+    commas: bool = False
+    server: bool = False
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRegistry:
+    """The arguments of one version of an engine, its configurations by name, the names of its variables."""
+
+    engine: str
+    version: str
+    arguments: Mapping[str, Argument]
+    configs: Mapping[str, Mapping[str, Argument]]
+    variables: frozenset[str]
+
+    def get(self, name: str) -> Argument | None:
+        """Return the argument with a name, or with an alias."""
+        return self.arguments.get(name) or self.arguments.get(
+            _aliases(self.engine, self.version).get(name, "")
+        )
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text, for the lists of the rules."""
+    return frozenset(text.split())
+
+
+def file_name(engine: str, version: str) -> str:
+    """Return the name of the file of a version."""
+    return f"{engine}-{version}.json"
+
+
+def versions(engine: str) -> tuple[str, ...]:
+    """Return the versions with known arguments, the oldest first."""
+    names = (path.stem.removeprefix(f"{engine}-") for path in FOLDER.glob(f"{engine}-[0-9]*.json"))
+    return tuple(sorted(names, key=order))
+
+
+def load(engine: str, version: str | None = None) -> ArgumentRegistry | None:
+    """Return the arguments of a version, else of the newest one before it, else of the oldest known.
+
+    Without a version they are those of the newest. ``None`` for an engine without known arguments.
+    """
+    known = versions(engine)
+    if not known:
+        return None
+    before = [v for v in known if version is None or order(v) <= order(version)]
+    return _read(engine, (before or known[:1])[-1])
+
+
+def order(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, to compare."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+@cache
+def _read(engine: str, version: str) -> ArgumentRegistry:
+    data = json.loads((FOLDER / file_name(engine, version)).read_text(encoding="utf-8"))
+    return ArgumentRegistry(
+        engine=engine,
+        version=version,
+        arguments={name: _argument(name, row) for name, row in data["arguments"].items()},
+        configs={
+            name: {key: _argument(key, row) for key, row in rows.items()}
+            for name, rows in data["configs"].items()
+        },
+        variables=frozenset(data["variables"]),
+    )
+
+
+@cache
+def _aliases(engine: str, version: str) -> Mapping[str, str]:
+    arguments = _read(engine, version).arguments
+    return {alias: name for name, one in arguments.items() for alias in one.aliases if alias not in arguments}
+
+
+def _argument(name: str, row: Mapping[str, Any]) -> Argument:
+    return Argument(
+        name=name,
+        kind=row["type"],
+        flag=row.get("flag", f"--{name.replace('_', '-')}"),
+        off=row.get("off"),
+        aliases=tuple(row.get("aliases", ())),
+        many=bool(row.get("many")),
+        repeats=bool(row.get("repeats")),
+        commas=bool(row.get("commas")),
+        server=bool(row.get("server")),
+        limits={key: row[key] for key in LIMITS if key in row},
+    )

@@ -1,0 +1,41 @@
+"""References to one GGUF file: refused, with the repository whose safetensors weights it was made from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from importer.errors import RepositoryError
+from importer.hub.reference import Reference, is_id
+from importer.hub.snapshot import Snapshot, listed, text
+from importer.reasons import Reason
+
+GGUF = ".gguf"
+RELATION = "base_model:"  # of the Hub's tags: ``base_model:quantized:owner/name``
+
+
+class FileRemedy(StrEnum):
+    """The repository to import in place of a file."""
+
+    BESIDE = "beside"
+    MADE_FROM = "made-from"
+    ORIGINAL = "original"
+
+
+def check_file(reference: Reference, snapshot: Snapshot) -> None:
+    """Raise RepositoryError("gguf-file") for a reference to one GGUF file: no engine here serves it."""
+    if reference.file is None or not reference.file.lower().endswith(GGUF):
+        return
+    remedy = Reason(FileRemedy.ORIGINAL)
+    if any(file.path.endswith(".safetensors") for file in snapshot.files):
+        remedy = Reason(FileRemedy.BESIDE, repo=snapshot.label)
+    elif (origin := made_from(snapshot)) is not None:
+        remedy = Reason(FileRemedy.MADE_FROM, repo=origin)
+    raise RepositoryError("gguf-file", file=reference.file, repo=snapshot.label, next=remedy)
+
+
+def made_from(snapshot: Snapshot) -> str | None:
+    """Return the repository of the original weights, by the card or the Hub's tags; ``None`` without one."""
+    tags = [tag for one in listed(snapshot.info.get("tags")) if (tag := text(one)) is not None]
+    related = [tag.rpartition(":")[2] for tag in tags if tag.startswith(RELATION)]
+    names = [name for one in listed(snapshot.info.get("base_models")) if (name := text(one)) is not None]
+    return next((name for name in (*names, *related) if is_id(name) and name != snapshot.model_id), None)

@@ -1,0 +1,108 @@
+"""What queries have in common: unknown parameters are refused; filters, times and the order of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Annotated, Literal
+
+from fastapi import Depends, Query, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from importer.errors import ServiceError
+from importer.service.api.request_models import Text
+from importer.service.publication_state import State
+from importer.storage.documents import Filters
+
+OTHERS = ("localai", "page")  # tags of routes whose clients may send more
+MAX_CURSOR = 300
+Sort = Literal["name", "-name", "updated_at", "-updated_at", "created_at", "-created_at"]
+JobSort = Literal["created_at", "-created_at"]
+Review = Literal["no receipt", "draft", "approved", "rejected", "stale"]
+Validation = Literal["never", "passed", "failed", "stale"]
+Since = Annotated[
+    datetime | None,
+    Query(description="only what has changed at this time or later, such as 2026-11-22T08:00:00Z"),
+]
+_known: dict[tuple[str, str], frozenset[str]] = {}
+
+
+async def known_query(request: Request) -> None:
+    """Raise ServiceError("unknown-parameter") for a parameter of a query that the route does not have."""
+    route = request.scope.get("route")
+    if not request.query_params or not isinstance(route, APIRoute) or set(route.tags) & {*OTHERS}:
+        return
+    known = _names(route, request.method)
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if unknown:
+        near = get_close_matches(unknown[0], sorted(known), cutoff=0.5) or sorted(known) or ["none"]
+        errors = [{"pointer": f"/query/{name[:200]}", "detail": "unknown parameter"} for name in unknown]
+        raise ServiceError("unknown-parameter", name=unknown[0][:200], near=tuple(near), errors=errors)
+
+
+def _names(route: APIRoute, method: str) -> frozenset[str]:
+    key = (route.path_format, method)
+    if key not in _known:
+        _known[key] = frozenset(_parameters(route.dependant))
+    return _known[key]
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """Yield the names of a route's parameters and of those of its dependencies."""
+    yield from (one.alias for one in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _parameters(inner)
+
+
+def utc(at: datetime | None) -> str | None:
+    """Return a time as rows have it; one without a zone is of UTC."""
+    if at is None:
+        return None
+    try:
+        zoned = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:
+        raise refusal("updated_since", "is not a time that UTC has") from None
+    return zoned.isoformat(timespec="seconds")
+
+
+def refusal(name: str, problem: str) -> ServiceError:
+    """Return the error of a parameter whose value is not valid."""
+    return ServiceError(
+        "bad-request", problem=f"{name}: {problem}", errors=[{"pointer": f"/query/{name}", "detail": problem}]
+    )
+
+
+async def document_filters(
+    state: Annotated[list[State] | None, Query()] = None,
+    review: Annotated[list[Review] | None, Query(description="states of the review")] = None,
+    validation: Annotated[list[Validation] | None, Query(description="states of the validation")] = None,
+    family: Annotated[str | None, Query(max_length=200)] = None,
+    backend: Annotated[str | None, Query(max_length=200)] = None,
+    q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
+    updated_since: Since = None,
+) -> Filters:
+    """Return the filters of a list of documents."""
+    return Filters(
+        state or (), family, backend, q, review=review or (), validation=validation or (),
+        updated_since=utc(updated_since),
+    )  # fmt: skip
+
+
+DocumentFilters = Annotated[Filters, Depends(document_filters)]
+
+
+def cursor_of(sort: Sort, value: str, name: str) -> str:
+    """Return the cursor behind a document: its name, before it the value that the list is sorted by."""
+    return name if sort.endswith("name") else f"{value}~{name}"
+
+
+def position(sort: Sort, cursor: str) -> Sequence[str]:
+    """Return the values of a cursor; raises ServiceError("bad-request") for one of another list."""
+    if not cursor or sort.endswith("name"):
+        return (cursor,) if cursor else ()
+    value, tilde, name = cursor.partition("~")
+    if not tilde:
+        raise refusal("cursor", "this cursor is of another list")
+    return value, name

@@ -1,0 +1,208 @@
+"""Retention: old rows are deleted by age and by number, in small transactions that a kill does not tear.
+
+What a release or the working copy needs stays: the newest two versions of a document, the version of each
+release that is not withdrawn, and each receipt that a version or a release names. Open jobs stay whole.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    delete,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+
+from importer.storage import idempotency_store, tables, turns
+from importer.storage.database import Database
+from importer.storage.jobs import ENDED
+
+BATCH = 200  # rows, or jobs with all their events, in one transaction
+INTERVAL = 3600  # seconds between two runs of all processes together
+LAST_RUN, REMOVED = "retention", "removed "  # keys of ``marks``
+KEPT = 2  # versions of a document that stay in any case: its working copy, and the one before
+A, E, J, K, P = tables.audit.c, tables.events.c, tables.jobs.c, tables.marks.c, tables.pieces.c
+C, R, V, RECEIPTS = tables.configs.c, tables.releases.c, tables.versions.c, tables.receipts.c
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How long rows are kept, and how many of them; 0 is without a limit."""
+
+    days: int = 0
+    number: int = 0
+
+    @property
+    def oldest(self) -> str:
+        """Return the time before which rows are deleted; sorts before all times where there is no limit."""
+        return (
+            (datetime.now(UTC) - timedelta(days=self.days)).isoformat(timespec="seconds") if self.days else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of each kind of row; versions are counted for each document."""
+
+    jobs: Keep
+    events: Keep
+    versions: Keep
+    audit: Keep
+
+
+def due(connection: Connection) -> bool:
+    """Return whether this process is to run the retention now: one of all that share the database is."""
+    now = int(time.time())
+    mine = update(tables.marks).where(K.key == LAST_RUN, K.value <= now - INTERVAL).values(value=now)
+    return connection.execute(mine).rowcount == 1
+
+
+def run(database: Database, limits: Limits, ending: Callable[[], bool] = lambda: False) -> Mapping[str, int]:
+    """Delete what the limits leave; return the number of deleted rows by kind.
+
+    ``ending`` ends the run between two transactions: the next run continues.
+    """
+    removed: dict[str, int] = {}
+    for kind, work in WORK.items():
+        removed[kind], more = 0, True
+        while more and not ending():
+            with database.writing() as connection:
+                database.alone(connection)
+                number, more = work(connection, getattr(limits, kind))
+                _count(connection, kind, number)
+            removed[kind] += number
+    with database.writing() as connection:
+        idempotency_store.delete_expired(connection)
+        turns.forget(connection)
+    return removed
+
+
+def removed(connection: Connection) -> dict[str, int]:
+    """Return how many rows were ever deleted, by kind."""
+    rows = connection.execute(select(K.key, K.value).where(K.key.startswith(REMOVED, autoescape=True)))
+    return dict.fromkeys(WORK, 0) | {row.key.removeprefix(REMOVED): row.value for row in rows}
+
+
+def last_run(connection: Connection) -> int:
+    """Return when the last run began, in epoch seconds; 0 for none."""
+    return connection.execute(select(K.value).where(K.key == LAST_RUN)).scalar() or 0
+
+
+def _count(connection: Connection, kind: str, number: int) -> None:
+    if not number:
+        return
+    key = f"{REMOVED}{kind}"
+    grown = update(tables.marks).where(K.key == key).values(value=K.value + number)
+    if connection.execute(grown).rowcount == 0:
+        connection.execute(insert(tables.marks).values(key=key, value=number))
+
+
+Deleted = tuple[int, bool]  # rows, and whether there may be more
+
+
+def _jobs(connection: Connection, keep: Keep) -> Deleted:
+    """Delete ended jobs with their events, and lists with all their jobs."""
+    old = [J.root == J.id, J.state.in_(ENDED), or_(J.ended_at < keep.oldest, _beyond(connection, keep))]
+    roots = connection.execute(select(J.id).where(*old).order_by(J.id).limit(BATCH)).scalars().all()
+    # Jobs are locked before their list, as their processes do; one that was tried again meanwhile stays.
+    members = select(J.id).where(J.root.in_(roots), J.id != J.root).order_by(J.root, J.place)
+    connection.execute(members.with_for_update())
+    still = select(J.id).where(J.id.in_(roots), J.state.in_(ENDED)).order_by(J.id)
+    chosen = connection.execute(still.with_for_update()).scalars().all()
+    idents = select(J.id).where(J.root.in_(chosen))
+    connection.execute(delete(tables.steps).where(tables.steps.c.job.in_(idents)))
+    connection.execute(delete(tables.events).where(E.root.in_(chosen)))
+    rows = connection.execute(delete(tables.jobs).where(J.root.in_(chosen))).rowcount
+    return rows, len(chosen) == BATCH
+
+
+def _beyond(connection: Connection, keep: Keep) -> ColumnElement[bool]:
+    """Return the condition of jobs behind the newest ``number`` ones, those of lists counted, too."""
+    if not keep.number:
+        return false()
+    newest = select(J.id).order_by(J.id.desc()).offset(keep.number).limit(1)
+    last = connection.execute(newest).scalar()
+    return false() if last is None else J.id <= last
+
+
+def _events(connection: Connection, keep: Keep) -> Deleted:
+    """Delete the events of jobs that ended long ago; of too many those of the jobs that ended first."""
+    ended = select(J.id).where(J.root == J.id, J.state.in_(ENDED))
+    ended = ended.where(select(E.number).where(E.root == J.id).exists())
+    roots = connection.execute(_first(ended.where(J.ended_at < keep.oldest))).scalars().all()
+    if not roots and keep.number:
+        surplus = (
+            connection.execute(select(func.count()).select_from(tables.events)).scalar_one() - keep.number
+        )
+        for root in connection.execute(_first(ended)).scalars() if surplus > 0 else ():
+            if surplus <= 0:
+                break
+            surplus -= connection.execute(select(func.count()).where(E.root == root)).scalar_one()
+            roots = [*roots, root]
+    rows = connection.execute(delete(tables.events).where(E.root.in_(roots))).rowcount
+    return rows, bool(roots)
+
+
+def _first(ended: Select[tuple[str]]) -> Select[tuple[str]]:
+    return ended.order_by(J.ended_at).limit(BATCH)
+
+
+def _versions(connection: Connection, keep: Keep) -> Deleted:
+    """Delete old versions, and the receipts that nothing names any more."""
+    served = (
+        select(R.number).where(R.name == V.name, R.version == V.number, R.withdrawn_at.is_(None)).exists()
+    )
+    beyond = V.number <= C.version - max(keep.number, KEPT) if keep.number else false()
+    old = or_((V.number <= C.version - KEPT) & (V.at < keep.oldest), beyond)
+    query = select(V.name, V.number, V.receipt_hash).join(tables.configs, C.name == V.name)
+    rows = connection.execute(query.where(old, ~served).order_by(V.name, V.number).limit(BATCH)).all()
+    places = [(row.name, row.number) for row in rows]
+    connection.execute(delete(tables.versions).where(tuple_(V.name, V.number).in_(places)))
+    _receipts(connection, {row.receipt_hash for row in rows if row.receipt_hash is not None})
+    return len(rows), len(rows) == BATCH
+
+
+def _receipts(connection: Connection, hashes: set[str]) -> None:
+    """Delete those receipts that nothing names, and the pieces that no other receipt has."""
+    named = {
+        one
+        for column in (V.receipt_hash, R.receipt_hash)
+        for one in connection.execute(select(column).where(column.in_(hashes))).scalars()
+    }
+    unnamed = hashes - named
+    if not unnamed:
+        return
+    here = select(RECEIPTS.pieces).where(RECEIPTS.hash.in_(unnamed))
+    pieces = {piece for order in connection.execute(here).scalars() for piece in json.loads(order)}
+    connection.execute(delete(tables.receipts).where(RECEIPTS.hash.in_(unnamed)))
+    for order in connection.execute(select(RECEIPTS.pieces)).scalars():
+        pieces -= {*json.loads(order)}
+    for piece in pieces:
+        connection.execute(delete(tables.pieces).where(P.hash == piece))
+
+
+def _audit(connection: Connection, keep: Keep) -> Deleted:
+    last = connection.execute(select(func.max(A.id))).scalar() or 0
+    beyond = A.id <= last - keep.number if keep.number else false()
+    old = select(A.id).where(or_(A.at < keep.oldest, beyond)).order_by(A.id).limit(BATCH)
+    chosen = connection.execute(old).scalars().all()
+    connection.execute(delete(tables.audit).where(A.id.in_(chosen)))
+    return len(chosen), len(chosen) == BATCH
+
+
+WORK: Mapping[str, Callable[[Connection, Keep], Deleted]] = {
+    "jobs": _jobs, "events": _events, "versions": _versions, "audit": _audit,
+}  # fmt: skip

@@ -1,0 +1,234 @@
+"""Webhooks as rows, and their deliveries: an event is stored with the change that it reports.
+
+A delivery is sent at least once. Its id is the same at every try, so that receivers can drop repetitions.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from sqlalchemy import Connection, and_, case, delete, func, insert, select, update
+
+from importer.config import now
+from importer.errors import ServiceError
+from importer.storage import tables
+from importer.storage.ids import fresh
+
+DISABLED, PING = "webhook.disabled", "webhook.ping"
+TYPES = (
+    "job.succeeded", "job.failed", "job.cancelled", "release.promoted", "release.rolled-back",
+    "release.withdrawn", "finding.opened", DISABLED,
+)  # fmt: skip
+WebhookState = Literal["enabled", "disabled"]
+DeliveryState = Literal["waiting", "delivered", "failed"]
+LEASE = 60.0  # seconds after which a delivery whose process died is sent again
+# Seconds until the next try, by the failures of the webhook in a row.
+PAUSES = (5, 30, 120, 600, 1800, 7200, 21600, 43200, 86400)
+TRIES = 12  # of one delivery, and failures in a row after which a webhook is disabled: about four days
+LOOKED = 100  # deliveries that one claim chooses among
+W, D = tables.webhooks.c, tables.deliveries.c
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """An address that events are sent to; ``failures`` are failed tries since the last success."""
+
+    id: str
+    url: str
+    types: Sequence[str]
+    secret: str
+    state: WebhookState
+    failures: int
+    note: str | None
+    created_at: str
+    created_by: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One event for one webhook; ``status`` is that of the last answer, ``problem`` why there was none."""
+
+    id: str
+    webhook: str
+    type: str
+    body: str
+    state: DeliveryState
+    tries: int
+    due: float
+    status: int | None
+    problem: str | None
+    at: str
+    ended_at: str | None
+
+
+WEBHOOK, DELIVERY = [W[f.name] for f in fields(Webhook)], [D[f.name] for f in fields(Delivery)]
+
+
+def create(
+    connection: Connection, url: str, types: Collection[str], secret: str, by: str, note: str | None
+) -> Webhook:
+    """Add an enabled webhook."""
+    ident, at = fresh(), now()
+    row = {
+        "id": ident, "url": url, "types": " ".join(sorted(set(types))), "secret": secret, "state": "enabled",
+        "failures": 0, "note": note, "created_at": at, "created_by": by, "updated_at": at,
+    }  # fmt: skip
+    connection.execute(insert(tables.webhooks).values(row))
+    return get(connection, ident)
+
+
+def get(connection: Connection, ident: str) -> Webhook:
+    """Return a webhook; raises ServiceError("no-such-webhook")."""
+    row = connection.execute(select(*WEBHOOK).where(W.id == ident)).mappings().first()
+    if row is None:
+        raise ServiceError("no-such-webhook", webhook=ident)
+    return _webhook(row)
+
+
+def page(connection: Connection, limit: int, after: str = "") -> list[Webhook]:
+    """Return webhooks, the oldest first, those behind an id."""
+    query = select(*WEBHOOK).where(W.id > after).order_by(W.id).limit(limit)
+    return [_webhook(row) for row in connection.execute(query).mappings()]
+
+
+def count(connection: Connection) -> int:
+    """Return how many webhooks there are."""
+    return connection.execute(select(func.count()).select_from(tables.webhooks)).scalar_one()
+
+
+def change(connection: Connection, ident: str, values: Mapping[str, Any]) -> Webhook:
+    """Change a webhook; one that is enabled again sends what waited at once.
+
+    Raises ServiceError("no-such-webhook").
+    """
+    row = {**values, "updated_at": now()}
+    if "types" in row:
+        row["types"] = " ".join(sorted(set(row["types"])))
+    if row.get("state") == "enabled":
+        row["failures"] = 0
+        waiting = (D.webhook == ident, D.state == "waiting")
+        connection.execute(update(tables.deliveries).where(*waiting).values(due=time.time(), tries=0))
+    connection.execute(update(tables.webhooks).where(W.id == ident).values(row))
+    return get(connection, ident)
+
+
+def remove(connection: Connection, ident: str) -> None:
+    """Delete a webhook and its deliveries; raises ServiceError("no-such-webhook")."""
+    get(connection, ident)
+    connection.execute(delete(tables.deliveries).where(D.webhook == ident))
+    connection.execute(delete(tables.webhooks).where(W.id == ident))
+
+
+def enqueue(connection: Connection, type_: str, data: Mapping[str, Any]) -> None:
+    """Add a delivery for each enabled webhook of a type of event, in the transaction of the change itself."""
+    query = select(W.id, W.types).where(W.state == "enabled")
+    for ident, types in connection.execute(query).all():
+        if type_ in types.split():
+            deliver(connection, ident, type_, data)
+
+
+def deliver(connection: Connection, webhook: str, type_: str, data: Mapping[str, Any]) -> Delivery:
+    """Add one delivery for one webhook."""
+    ident, at = fresh(), now()
+    body = json.dumps({"type": type_, "timestamp": at, "data": dict(data)}, ensure_ascii=False)
+    row = {
+        "id": ident, "webhook": webhook, "type": type_, "body": body, "state": "waiting", "tries": 0,
+        "due": time.time(), "at": at,
+    }  # fmt: skip
+    connection.execute(insert(tables.deliveries).values(row))
+    return delivery(connection, ident)
+
+
+def delivery(connection: Connection, ident: str) -> Delivery:
+    """Return one delivery, that is there."""
+    return Delivery(**connection.execute(select(*DELIVERY).where(D.id == ident)).mappings().one())
+
+
+def log(connection: Connection, webhook: str, limit: int, before: str | None = None) -> list[Delivery]:
+    """Return the newest deliveries of a webhook, those before an id."""
+    query = select(*DELIVERY).where(D.webhook == webhook).order_by(D.id.desc()).limit(limit)
+    query = query if before is None else query.where(D.id < before)
+    return [Delivery(**row) for row in connection.execute(query).mappings()]
+
+
+def states(connection: Connection, webhook: str) -> dict[str, int]:
+    """Return how many deliveries of a webhook are in which state."""
+    query = select(D.state, func.count()).where(D.webhook == webhook).group_by(D.state)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def due(connection: Connection) -> bool:
+    """Return whether a delivery is due; locks nothing."""
+    return connection.execute(_due().limit(1)).first() is not None
+
+
+def claim(connection: Connection, limit: int) -> list[Delivery]:
+    """Lease deliveries that are due, at most one of each webhook, those with the fewest tries first.
+
+    After ``LEASE`` seconds without a result any process sends them again.
+    """
+    rows = connection.execute(_due().limit(LOOKED).with_for_update(skip_locked=True, of=tables.deliveries))
+    chosen: dict[str, str] = {}
+    for ident, webhook in rows.all():
+        chosen.setdefault(webhook, ident)
+    leased = [*chosen.values()][:limit]
+    values = {"due": time.time() + LEASE, "tries": D.tries + 1}
+    connection.execute(update(tables.deliveries).where(D.id.in_(leased)).values(values))
+    return [delivery(connection, ident) for ident in leased]
+
+
+def succeeded(connection: Connection, sent: Delivery, status: int) -> None:
+    """Record that a delivery arrived."""
+    row = {"state": "delivered", "status": status, "problem": None, "ended_at": now()}
+    connection.execute(update(tables.deliveries).where(D.id == sent.id).values(row))
+    connection.execute(update(tables.webhooks).where(W.id == sent.webhook).values(failures=0))
+
+
+def failed(
+    connection: Connection, sent: Delivery, status: int | None, problem: str | None, *, gone: bool = False
+) -> bool:
+    """Record a failed try, and let all deliveries of the webhook wait; true where that disables the webhook.
+
+    ``gone`` disables it at once: the receiver wants no further events.
+    """
+    grown = update(tables.webhooks).where(W.id == sent.webhook).values(failures=W.failures + 1)
+    row = connection.execute(grown.returning(W.failures, W.state)).first()
+    if row is None:  # deleted meanwhile
+        return False
+    disabled = row.state == "enabled" and (gone or row.failures >= TRIES)
+    over = sent.tries >= TRIES and not disabled
+    ended = {"state": "failed", "ended_at": now()} if over else {}
+    result = update(tables.deliveries).where(D.id == sent.id)
+    connection.execute(result.values(status=status, problem=problem, **ended))
+    later = time.time() + PAUSES[min(row.failures, len(PAUSES)) - 1]
+    waiting = update(tables.deliveries).where(D.webhook == sent.webhook, D.state == "waiting")
+    connection.execute(waiting.values(due=case((and_(D.id != sent.id, D.due > later), D.due), else_=later)))
+    if disabled:
+        values = {"state": "disabled", "updated_at": now()}
+        connection.execute(update(tables.webhooks).where(W.id == sent.webhook).values(values))
+        enqueue(connection, DISABLED, {"webhook": sent.webhook, "failures": row.failures, "status": status})
+    return disabled
+
+
+def purge(connection: Connection, before: str) -> int:
+    """Delete deliveries that ended before a time; return how many."""
+    ended = (D.state != "waiting", D.ended_at < before)
+    return connection.execute(delete(tables.deliveries).where(*ended)).rowcount
+
+
+def _due() -> Any:
+    """Return the query of deliveries that are due, of enabled webhooks."""
+    joined = tables.deliveries.join(tables.webhooks, D.webhook == W.id)
+    query = select(D.id, D.webhook).select_from(joined)
+    return query.where(D.state == "waiting", D.due <= time.time(), W.state == "enabled").order_by(
+        D.tries, D.due, D.id
+    )
+
+
+def _webhook(row: Mapping[Any, Any]) -> Webhook:
+    return Webhook(**{**row, "types": tuple(row["types"].split())})

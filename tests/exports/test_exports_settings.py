@@ -1,0 +1,140 @@
+"""Settings of an engine's own arguments: what the check accepts, every export of that engine writes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.settings import refused
+from benchmarks.settings import settings as random_settings
+from importer.config_file import check, schema
+from importer.config_file.argument_check import arguments_of
+from importer.config_file.build import put
+from importer.engines.arguments import grouped, joined
+from importer.engines.base import Address
+from importer.engines.vllm import VllmCuda
+from importer.messages import render
+from importer.reasons import Reason
+from tests.exporting import DOCUMENTS, VLLM, export, text
+
+ON_VLLM_MLX = {
+    **DOCUMENTS["mlx"], "backend": "vllm-mlx", "engine_args": {}, "options": [],
+    "importer": {**VLLM["importer"], "engine": {"name": "vllm-mlx", "version": "0.6.0"}},
+}  # fmt: skip
+ALL = {**DOCUMENTS, "vllm-mlx": ON_VLLM_MLX}
+
+
+@given(st.sampled_from(sorted(ALL)), st.randoms(use_true_random=False))
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> None:
+    document = ALL[engine]
+    for more in random_settings(draw, engine, check.version_of(document), 1):
+        made = {**document, **more}
+        if next(check.faults(made), None) is None:
+            assert [*refused(made)] == []
+
+
+@pytest.mark.parametrize("engine", sorted(ALL))
+def test_most_settings_of_the_right_types_are_accepted(engine: str) -> None:
+    """Else the test above would compare nothing."""
+    draw, accepted = random.Random(7), 0
+    for more in random_settings(draw, engine, check.version_of(ALL[engine]), 200):
+        accepted += next(check.faults({**ALL[engine], **more}), None) is None
+    assert accepted > 40
+
+
+@pytest.mark.parametrize("engine", sorted(ALL))
+def test_every_argument_has_a_word_of_its_own(engine: str) -> None:
+    flags = [a.flag or a.off for a in arguments_of(engine).values() if engine != "mlx" or a.flag]
+    assert len(flags) == len({*flags})
+    assert all(flag and flag.startswith("--") for flag in flags)
+
+
+def test_words_are_grouped_as_they_were_joined() -> None:
+    pairs = [("--a", ["1"]), ("--b", []), ("--c", ["x", "y"]), ("--d", ["k=v"])]
+    assert [*grouped([*joined(iter(pairs))])] == pairs
+
+
+def test_further_names_variables_and_lists_reach_vllm_in_every_form() -> None:
+    more = {
+        "engine_args": {"served_model_name": ["other"], "cudagraph_capture_sizes": [1, 2]},
+        "env": {"VLLM_USE_V2_MODEL_RUNNER": True, "NCCL_DEBUG": "a b"},
+    }
+    document = VLLM | more
+    words = VllmCuda().settings(document, Address())
+    assert words[words.index("--served-model-name") :][:3] == ["--served-model-name", "tiny-8b", "other"]
+    assert words[words.index("--cudagraph-capture-sizes") :][:3] == ["--cudagraph-capture-sizes", "1", "2"]
+    assert "env VLLM_USE_V2_MODEL_RUNNER=1 'NCCL_DEBUG=a b' vllm serve" in text("vllm-command", document)
+    assert "NCCL_DEBUG=a b" in text("compose", document)
+    assert "VLLM_USE_V2_MODEL_RUNNER" in text("kserve", document)
+    assert "\n- other\n" in text("vllm-config", document)
+    lost = " ".join(map(render, export("localai", document).lost))
+    assert "VLLM_USE_V2_MODEL_RUNNER" in lost
+
+
+EAGLE: dict[str, Any] = {"method": "eagle3", "num_speculative_tokens": 3}
+DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp"}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("engine_args.max_num_sqs", 1, "near names: max_num_seqs"),
+        ("engine_args.max_num_seqs", "x", "'x' is not a whole number"),
+        ("engine_args.max_num_seqs", 0, "0 is not >= 1"),
+        ("engine_args.kv_cache_dtype", "fp9", "not one of auto"),
+        ("engine_args.compilation_config.cudagraf_mode", "NONE", "near names: cudagraph_mode"),
+        ("engine_args.compilation_config.backend", "a.b", "not one of"),
+        ("engine_args.additional_config.a", "http://x", "another host"),
+        ("engine_args.worker_cls", "a.B", "loads code"),
+        ("engine_args.logits_processors", ["a.b:C"], "loads code"),
+        ("engine_args.download_dir", "x", "opens a file"),
+        ("engine_args.max_model_len", 9, "use max_model_len"),
+        ("engine_args.api_key", ["x"], "secret"),
+        ("engine_args.otlp_traces_endpoint", "x", "another host"),
+        ("engine_args.trust_request_chat_template", True, "trusts what clients send"),
+        ("engine_args.speculative_config", EAGLE, "needs a second repository"),
+        ("engine_args.speculative_config.model", "a/b", "name its commit"),
+        ("engine_args.enable_eplb", True, "requires enable_expert_parallel"),
+        ("engine_args.decode_context_parallel_size", 3, "does not divide tensor_parallel_size"),
+        ("env.VLLM_PLUGINS", "a", "loads code"),
+        ("env.LD_PRELOAD", "a", "no variable of an engine"),
+        ("env.VLLM_ALLOW_INSECURE_SERIALIZATION", 1, "protection"),
+        ("env.TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", 1, "protection"),
+        ("env.VLLM_USE_V2_MODEL_RUNER", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
+        ("env.NCCL_DEBUG_FILE", "x", "file or folder"),
+        ("env.NCCL_DEBUG", "/etc/x", "file or folder"),
+        ("dtype", "a b", "'a b' is not a name"),
+        ("parameters.temprature", 1, "near names: temperature"),
+    ],
+)
+def test_what_the_engine_refuses_is_refused_with_its_place(path: str, value: Any, problem: str) -> None:
+    document = {**VLLM, "engine_args": {}, "parameters": dict(VLLM["parameters"])}
+    put(document, tuple(path.split(".")), value)
+    assert problem in faults(document).get(path, "")
+
+
+def faults(document: Any) -> dict[str, str]:
+    found = schema.faults("document", document)
+    return {
+        ".".join(map(str, f.path)): render(f.message) if isinstance(f.message, Reason) else f.message
+        for f in found
+    }
+
+
+def test_a_flag_and_values_together_are_checked() -> None:
+    assert "enable_eplb" in faults(VLLM | {"options": ["--enable-eplbb"]})["options.0"]
+    least = {"parameters": {"model": "a/b", "min_p": 0.1}}
+    assert "refuses every request with min_p" in faults(VLLM | DRAFTED | least)["parameters.min_p"]
+    assert faults(VLLM | DRAFTED | {"parameters": {"model": "a/b", "min_p": 0.0}}) == {}
+    batch = {"engine_args": {"max_num_seqs": 9, "max_num_batched_tokens": 8}}
+    assert "more than max_num_batched_tokens, 8" in faults(VLLM | batch)["engine_args.max_num_seqs"]
+
+
+def test_a_drafter_at_a_commit_is_accepted() -> None:
+    pinned = EAGLE | {"model": "acme/Draft", "revision": "0" * 40}
+    assert faults(VLLM | {"engine_args": {"speculative_config": pinned}}) == {}

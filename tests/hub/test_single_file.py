@@ -1,0 +1,70 @@
+"""References to one GGUF file, and repositories that are made for MLX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from importer.errors import RepositoryError
+from importer.hub.reference import parse
+from importer.hub.single_file import check_file
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.messages import render
+from importer.signals.backend import BackendReason, evidence
+
+FILE = "https://huggingface.co/x/toy-GGUF/resolve/main/sub/toy-Q4_K_M.gguf?download=true"
+
+
+def snapshot(name: str = "x/toy-GGUF", *files: str, **info: Any) -> Snapshot:
+    return Snapshot(name, name, "0" * 40, tuple(map(RepoFile, files)), {}, info)
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (FILE, "sub/toy-Q4_K_M.gguf"),
+        ("hf://x/toy-GGUF/toy.gguf", "toy.gguf"),
+        ("hf.co/x/toy-GGUF/blob/refs/pr/3/toy.gguf", "toy.gguf"),
+        ("https://huggingface.co/x/toy-GGUF/tree/main", None),
+        ("https://huggingface.co/x/toy-GGUF", None),
+        ("hf://x/toy-GGUF@dev", None),
+        ("x/toy-GGUF", None),
+    ],
+)
+def test_the_file_of_a_reference(text: str, file: str | None) -> None:
+    reference = parse(text)
+    assert (reference.repo, reference.file) == ("x/toy-GGUF", file)
+
+
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        (snapshot(base_models=["acme/toy"]), "acme/toy"),
+        (snapshot(tags=["gguf", "base_model:acme/toy", "base_model:quantized:acme/toy"]), "acme/toy"),
+        (snapshot("x/toy-GGUF", "model.safetensors", base_models=["acme/toy"]), "x/toy-GGUF itself"),
+        (snapshot(base_models=["./mine", "x/toy-GGUF", "evil/\x1b[31m"]), "does not name it"),
+        (snapshot(), "does not name it"),
+    ],
+)
+def test_a_gguf_file_is_refused_with_the_repository_to_import(found: Snapshot, named: str) -> None:
+    with pytest.raises(RepositoryError) as caught:
+        check_file(parse(FILE), found)
+    assert caught.value.kind == "gguf-file"
+    assert named in render(caught.value.details["next"])
+    check_file(parse("https://huggingface.co/x/toy-GGUF/blob/main/README.md"), found)
+
+
+@pytest.mark.parametrize(
+    ("found", "chosen"),
+    [
+        (snapshot("mlx-community/toy-bf16"), "mlx"),
+        (snapshot("x/toy", tags=["safetensors", "mlx"]), "mlx"),
+        (snapshot("x/toy", library_name="mlx"), "mlx"),
+        (snapshot("x/toy", tags=["mlxish"], library_name="transformers"), "vllm"),
+    ],
+)
+def test_a_repository_for_mlx_makes_mlx_the_first_choice(found: Snapshot, chosen: str) -> None:
+    first = evidence(found, "linux")[0]
+    assert first.value == chosen
+    assert (first.reason.kind is BackendReason.MLX_ORIGIN) == (chosen == "mlx")

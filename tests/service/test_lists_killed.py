@@ -1,0 +1,70 @@
+"""A list whose server is killed: it was accepted once, and each of its lines is imported once."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+
+from importer.storage import tables
+from tests.commandline import BASE
+from tests.hubserver import Repo
+from tests.postgres import Postgres, postgres
+from tests.publishing import gallery_of
+from tests.serving import Service, running
+
+__all__ = ["postgres"]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+SIZE = 8
+WORDS = ("--no-validate", "--imports", "2")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_each_line_is_imported_once(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
+    server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+    repos: dict[str, Any] = {f"acme/m{number}": Repo(BASE) for number in range(SIZE)}
+    with running(tmp_path, *WORDS, database=server.fresh() if server else None, **repos) as service:
+        service.stop()
+        service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": "asked"})
+        with pytest.raises(httpx.TransportError):
+            _ask(service)
+        assert service.wait(service.processes[-1].poll) == -9
+        service.start(*WORDS)
+        again = _ask(service)
+        assert again.status_code == 207
+        assert again.headers["Idempotency-Replayed"] == "true"
+        job = again.json()
+        assert [line["status"] for line in job["lines"]] == [202] * SIZE + [422]
+        for _ in range(2):  # at two moments of its run
+            done = sum(_counts(service, job["id"]).get(state, 0) for state in ("succeeded", "failed"))
+            service.wait(lambda done=done: _moved(service, job["id"], done))
+            service.kill()
+            service.start(*WORDS)
+        ended = service.ended(job["id"])
+        assert (ended["state"], ended["counts"]) == ("succeeded", {"succeeded": SIZE})
+        gallery = gallery_of(service)
+        with closing(gallery.database), gallery.database.reading() as connection:
+            versions = select(tables.versions.c.name, func.count()).group_by(tables.versions.c.name)
+            assert dict(connection.execute(versions).all()) == {f"m{number}": 1 for number in range(SIZE)}  # type: ignore[arg-type]
+            assert connection.execute(select(func.count()).select_from(tables.steps)).scalar_one() == 0
+
+
+def _ask(service: Service) -> httpx.Response:
+    references = [*(f"acme/m{number}" for number in range(SIZE)), "no owner"]
+    key = {"Idempotency-Key": "the list"}
+    return service.client.post("/v1/imports", json={"references": references, "backend": "vllm"}, headers=key)
+
+
+def _counts(service: Service, job: str) -> dict[str, int]:
+    found: dict[str, int] = service.client.get(f"/v1/jobs/{job}").json()["counts"]
+    return found
+
+
+def _moved(service: Service, job: str, done: int) -> bool:
+    """Whether another job of the list has ended."""
+    counts = _counts(service, job)
+    return sum(counts.get(state, 0) for state in ("succeeded", "failed")) > done

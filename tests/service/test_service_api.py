@@ -1,0 +1,217 @@
+"""What all routes have in common: queries, order, totals, limits in headers, and the description."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from importer.service import messages
+from importer.service.api.problems import example
+from importer.service.app import create
+from importer.service.settings import Settings
+from tests.serving import Service, events, fresh, problem, running, service
+
+__all__ = ["service"]
+METHODS = ("get", "put", "post", "patch", "delete")
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    return create(Settings()).openapi()
+
+
+def operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in described["paths"].items():
+        yield from ((method, path, methods[method]) for method in METHODS if method in methods)
+
+
+# Queries
+
+
+def test_an_unknown_parameter_is_refused_with_a_near_name(service: Service) -> None:
+    refused = problem(service.client.get("/v1/configs?limt=3&stat=draft"), 400, "unknown-parameter")
+    assert [one["pointer"] for one in refused["errors"]] == ["/query/limt", "/query/stat"]
+    assert refused["hint"].startswith("Near names: limit")
+    for path in ("/v1/jobs?page=2", "/v1/configs/none?x=1", "/v1/audit?before=3", "/gallery/index.yaml?x"):
+        problem(service.client.get(path), 400, "unknown-parameter")
+    problem(
+        service.client.post("/v1/imports?dry=1", json={"reference": "acme/base"}), 400, "unknown-parameter"
+    )
+    assert service.client.get("/models/available?term=x").status_code == 200  # LocalAI's clients send more
+    assert service.client.get("/v1/jobs?state=failed&state=queued").status_code == 200
+
+
+def test_every_parameter_of_the_description_is_known(service: Service, described: dict[str, Any]) -> None:
+    """No declared parameter is refused as unknown, whatever its value."""
+    for method, path, operation in operations(described):
+        names = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+        if method != "get" or not names or path.endswith("/events"):
+            continue
+        address = re.sub(r"\{\w+\}", "1", path)
+        answer = service.client.get(address, params=dict.fromkeys(names, "x"))
+        assert answer.status_code != 400, (path, answer.text)
+
+
+def test_documents_are_sorted_and_their_pages_have_each_once(service: Service) -> None:
+    names = [fresh(service, f"sorted-{letter}") for letter in "cab"]
+    edited = service.client.patch(
+        "/v1/configs/sorted-a", json={"parameters": {"temperature": 0.3}}, headers={"If-Match": "*"}
+    )
+    assert edited.status_code == 200
+    for sort in ("name", "-name", "created_at", "-created_at", "updated_at", "-updated_at"):
+        found, cursor, column = [], "", sort.removeprefix("-")
+        while True:
+            query = {"q": "sorted-", "sort": sort, "limit": 1, "cursor": cursor}
+            page = service.client.get("/v1/configs", params=query).json()
+            assert page["total"] == 3
+            found += page["items"]
+            if page["next"] is None:
+                break
+            cursor = page["next"]
+        assert sorted(one["name"] for one in found) == sorted(names)
+        keys = [(one[column], one["name"]) for one in found]
+        assert keys == sorted(keys, reverse=sort.startswith("-"))
+    problem(service.client.get("/v1/configs?sort=-updated_at&cursor=x"), 422, "bad-request")
+
+
+def test_documents_are_filtered_by_their_states_and_their_change(service: Service) -> None:
+    name = fresh(service, "filtered")
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    for query, total in (
+        ({"review": "draft", "validation": "never"}, 1), ({"review": "approved"}, 0),
+        ({"validation": "passed"}, 0),
+        ({"updated_since": "2020-01-01T00:00:00Z"}, 1), ({"updated_since": later}, 0),
+        ({"updated_since": "2020-01-01T00:00:00"}, 1),
+    ):  # fmt: skip
+        assert service.client.get("/v1/configs", params={"q": name, **query}).json()["total"] == total, query
+    service.approve(name).raise_for_status()
+    assert service.client.get("/v1/configs", params={"q": name, "review": "approved"}).json()["total"] == 1
+    for query in ("review=good", "updated_since=yesterday", "updated_since=0001-01-01T00:00:00%2B14:00"):
+        problem(service.client.get(f"/v1/configs?{query}"), 422, "bad-request")
+
+
+def test_jobs_have_totals_an_order_and_a_time(service: Service) -> None:
+    fresh(service, "counted-1")
+    fresh(service, "counted-2")
+    newest = service.client.get("/v1/jobs?limit=1").json()
+    assert newest["total"] >= 2
+    forward = service.client.get("/v1/jobs?limit=200&sort=created_at&state=succeeded").json()
+    backward = service.client.get("/v1/jobs?limit=200&state=succeeded").json()
+    assert forward["items"] == backward["items"][::-1]
+    assert forward["total"] == len(forward["items"])
+    since = backward["items"][0]["ended_at"]
+    recent = service.client.get("/v1/jobs", params={"updated_since": since}).json()
+    assert all(one["ended_at"] is None or one["ended_at"] >= since for one in recent["items"])
+    page = service.client.get("/v1/jobs?limit=1&sort=created_at").json()
+    after = service.client.get(f"/v1/jobs?limit=1&sort=created_at&cursor={page['next']}").json()
+    assert after["items"][0]["id"] > page["items"][0]["id"]
+
+
+def test_the_audit_log_and_the_keys_have_totals(service: Service) -> None:
+    fresh(service, "audited")
+    first = service.client.get("/v1/audit?limit=1").json()
+    second = service.client.get(f"/v1/audit?limit=1&cursor={first['next']}").json()
+    assert first["total"] == second["total"] >= 2
+    assert first["items"][0]["id"] > second["items"][0]["id"]
+    keys = service.client.get("/v1/keys").json()
+    assert keys["total"] == len(keys["items"])
+
+
+# Limits
+
+
+def test_answers_have_what_is_left_of_the_limits(tmp_path: Path) -> None:
+    with running(tmp_path, "--rate", "2", "--reads", "50") as one:
+        read = one.client.get("/v1/configs")
+        assert read.headers["RateLimit-Policy"] == '"reads";q=50;w=60'
+        assert re.fullmatch(r'"reads";r=4\d;t=\d+', read.headers["RateLimit"])
+        answers = [one.client.post("/v1/imports", json={"reference": "no owner"}) for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [422, 422, 429]
+        assert answers[0].headers["RateLimit-Policy"] == '"changes";q=2;w=60'
+        assert answers[2].headers["RateLimit"].startswith('"changes";r=0;t=')
+        assert int(answers[2].headers["Retry-After"]) >= 1
+        assert "RateLimit" not in one.client.get("/healthz").headers
+
+
+def test_without_a_limit_there_are_no_such_headers(service: Service) -> None:
+    assert "RateLimit" in service.client.get("/v1/configs").headers
+    assert "RateLimit" not in service.client.get("/readyz").headers
+
+
+# The description
+
+
+def test_nothing_of_the_framework_is_described(described: dict[str, Any]) -> None:
+    text = json.dumps(described)
+    assert "HTTPValidationError" not in text
+    assert not {"ValidationError", "HTTPValidationError"} & described["components"]["schemas"].keys()
+    for method, path, operation in operations(described):
+        for status, response in operation["responses"].items():
+            assert response["description"] != "Validation Error", (method, path)
+            if int(status) >= 400 and "localai" not in operation["tags"]:
+                assert [*response["content"]] == ["application/problem+json"], (method, path, status)
+
+
+def test_no_example_has_a_placeholder(described: dict[str, Any]) -> None:
+    for kind in messages.HINTS:
+        made = example(kind)
+        assert not re.search(r"\{\w*[!:}]", made["detail"] + made["hint"]), made
+    for _, _, operation in operations(described):
+        for response in operation["responses"].values():
+            for content in response.get("content", {}).values():
+                assert not re.search(r"\{\w+[!:}]", json.dumps(content.get("examples", {})))
+
+
+def test_times_have_a_format(described: dict[str, Any]) -> None:
+    seen = 0
+    for name, schema in described["components"]["schemas"].items():
+        for key, one in schema.get("properties", {}).items():
+            if key == "at" or key.endswith("_at"):
+                kinds = [one, *one.get("anyOf", ())]
+                assert any(kind.get("format") == "date-time" for kind in kinds), (name, key)
+                seen += 1
+    assert seen > 10
+    [since] = [
+        p for p in described["paths"]["/v1/configs"]["get"]["parameters"] if p["name"] == "updated_since"
+    ]
+    assert "date-time" in json.dumps(since)
+
+
+def test_events_match_their_schemas(service: Service, described: dict[str, Any]) -> None:
+    body = {"references": ["acme/base", "acme/none"], "backend": "vllm"}
+    job = service.client.post("/v1/imports", json=body).json()["id"]
+    service.ended(job)
+    stream = described["paths"]["/v1/jobs/{job}/events"]["get"]["responses"]["200"]["content"][
+        "text/event-stream"
+    ]
+    with service.client.stream("GET", f"/v1/jobs/{job}/events") as answer:
+        found = [*events(answer)]
+    assert {one["event"] for one in found} == {"queued", "step", "progress", "succeeded", "failed"}
+    for one in found:
+        schema = {**stream["x-event-data"][one["event"]], "components": described["components"]}
+        jsonschema.validate(one["data"], schema)
+        name = schema["$ref"].rpartition("/")[2]
+        assert one["data"].keys() <= described["components"]["schemas"][name]["properties"].keys()
+
+
+def test_every_operation_has_a_name_of_its_own(described: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, _, operation in operations(described)]
+    assert len(set(names)) == len(names)
+
+
+def test_what_no_route_answers_is_a_problem_too(service: Service) -> None:
+    for method, path, status in (
+        ("GET", "/v1/none", 404), ("PUT", "/v1/jobs", 405), ("POST", "/v1/configs/x/none", 404),
+        ("GET", "/gallery/none.yaml", 404), ("GET", "/problems/none", 404),
+    ):  # fmt: skip
+        answer = service.client.request(method, path)
+        assert answer.status_code == status, (path, answer.text)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert {"type", "title", "status", "detail", "kind", "hint"} <= answer.json().keys()

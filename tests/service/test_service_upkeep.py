@@ -1,0 +1,342 @@
+"""Upkeep over REST: rechecks, findings that are accepted or rejected, restores, and equal validations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from importer.service.upkeep_duties import begin_due
+from importer.storage import deleted, schedules
+from importer.storage.database import Database
+from tests.commandline import BASE
+from tests.hubserver import Repo
+from tests.publishing import gallery_of, published, validated
+from tests.rechecking import WARM
+from tests.serving import Service, problem, running
+
+pytestmark = pytest.mark.slow
+ANY = {"If-Match": "*"}
+COLD = {**BASE, "generation_config.json": {"temperature": 0.2, "top_p": 0.9}}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server whose workers validate nothing, so that validations wait."""
+    with running(tmp_path_factory.mktemp("upkeep"), "--no-validate", "--rate", "0") as one:
+        yield one
+
+
+def imported(service: Service, name: str) -> Repo:
+    """A document of a repository of its own."""
+    repo = service.hub.repos[f"acme/{name}"] = Repo(BASE)
+    job = service.imported(f"acme/{name}", name=name)
+    assert job["state"] == "succeeded", job
+    return repo
+
+
+def rechecked(service: Service, *names: str) -> dict[str, Any]:
+    """A recheck that has ended: its documents by name."""
+    answer = service.client.post("/v1/recheck", json={"names": [*names]})
+    assert (answer.status_code, answer.json()["kind"]) == (202, "recheck"), answer.text
+    job = service.ended(answer.json()["id"])
+    assert job["state"] == "succeeded", job
+    found = service.client.get(f"/v1/recheck/{job['id']}").json()
+    assert found["counts"] == job["result"]["outcomes"]
+    return {item["name"]: item for item in found["items"]}
+
+
+def findings(service: Service, **filters: Any) -> list[dict[str, Any]]:
+    answer = service.client.get("/v1/upkeep", params=filters)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["items"]
+    return found
+
+
+def config(service: Service, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = service.client.get(f"/v1/configs/{name}").json()
+    return found
+
+
+def temperature(service: Service, name: str) -> float:
+    return float(config(service, name)["data"]["parameters"]["temperature"])
+
+
+def test_what_moved_waits_in_the_queue_and_is_accepted(service: Service) -> None:
+    name = "moved"
+    repo = imported(service, name)
+    published(gallery_of(service), name)
+    before, old = config(service, name), repo.sha
+    assert rechecked(service, name)[name]["outcome"] == "unchanged"
+    assert findings(service, name=name) == []
+    new = repo.commit(WARM)
+    found = rechecked(service, name)[name]
+    assert found["outcome"] == "found"
+    assert config(service, name) == before  # a recheck changes no working copy, and nothing that is served
+    [one] = findings(service, name=name, cause="commit")
+    assert (one["id"], one["version"], one["kinds"]) == (found["finding"], before["version"], ["commit"])
+    files = ["generation_config.json"]
+    assert one["causes"] == [{"what": "commit", "before": old, "after": new, "files": files}]
+    assert [(d["key"], d["before"], d["after"]) for d in one["decisions"]] == [
+        ("parameters.temperature", 0.6, 0.7)
+    ]
+    assert findings(service, name=name, cause="weights") == []
+    whole = service.client.get(f"/v1/upkeep/{one['id']}").json()
+    assert whole["text"] == before["text"]
+    proposal = whole["proposals"]["any"]
+    assert yaml.safe_load(proposal["text"])["parameters"]["temperature"] == 0.7
+    assert {c["path"] for c in proposal["changes"]} >= {"parameters.temperature", "importer.revision"}
+
+    assert rechecked(service, name)[name] | {"at": None} == found | {"outcome": "known", "at": None}
+    accepted = service.client.post(f"/v1/upkeep/{one['id']}/accept", json={"note": "warmer"})
+    assert accepted.status_code == 200, accepted.text
+    after = config(service, name)
+    assert (after["text"], after["digest"]) == (proposal["text"], proposal["digest"])
+    assert accepted.headers["ETag"] == service.etag(name)
+    assert accepted.json()["finding"]["state"] == "accepted"
+    assert (after["release"], after["state"], after["revision"]) == (1, "draft", new)
+    [version, *_] = service.client.get(f"/v1/configs/{name}/history").json()["versions"]
+    assert (version["action"], version["why"]) == ("accept", "warmer")
+    problem(service.client.post(f"/v1/upkeep/{one['id']}/accept"), 409, "finding-settled")
+    assert rechecked(service, name)[name]["outcome"] == "unchanged"
+
+
+def test_what_was_rejected_is_shown_again_after_another_change(service: Service) -> None:
+    name = "turned-down"
+    repo = imported(service, name)
+    repo.commit(WARM)
+    first = rechecked(service, name)[name]["finding"]
+    rejected = service.client.post(f"/v1/upkeep/{first}/reject", json={"note": "too warm"}).json()
+    assert (rejected["state"], rejected["why"]) == ("rejected", "too warm")
+    assert rechecked(service, name)[name]["outcome"] == "rejected"
+    patch = {"parameters": {"top_p": 0.5}}  # an edit is no other change of the model
+    service.client.patch(f"/v1/configs/{name}", json=patch, headers=ANY).raise_for_status()
+    assert rechecked(service, name)[name]["outcome"] == "rejected"
+    assert findings(service, name=name) == []
+    repo.commit(COLD)
+    assert rechecked(service, name)[name]["outcome"] == "found"
+    states = [one["state"] for one in findings(service, name=name, state=["open", "rejected"])]
+    assert states == ["open", "rejected"]
+    repo.commit({**COLD, "LICENSE": "x"})
+    assert rechecked(service, name)[name]["outcome"] == "found"  # another commit
+    assert [o["state"] for o in findings(service, name=name, state=["superseded"])] == ["superseded"]
+
+
+def test_a_conflict_needs_a_side_and_an_edit_outdates_a_finding(service: Service) -> None:
+    name = "clash"
+    repo = imported(service, name)
+    patch = {"parameters": {"temperature": 0.5}}
+    service.client.patch(f"/v1/configs/{name}", json=patch, headers=ANY).raise_for_status()
+    repo.commit(WARM)
+    ident = rechecked(service, name)[name]["finding"]
+    whole = service.client.get(f"/v1/upkeep/{ident}").json()
+    assert [c["path"] for c in whole["conflicts"]] == ["parameters.temperature"]
+    texts = {side: yaml.safe_load(one["text"]) for side, one in whole["proposals"].items()}
+    assert {s: t["parameters"]["temperature"] for s, t in texts.items()} == {"mine": 0.5, "theirs": 0.7}
+    told = problem(service.client.post(f"/v1/upkeep/{ident}/accept"), 409, "conflict")
+    assert told["conflicts"][0]["theirs"] == 0.7
+
+    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"top_p": 0.4}}, headers=ANY)
+    assert findings(service, name=name)[0]["outdated"] is True
+    late = {"take": "theirs"}
+    problem(service.client.post(f"/v1/upkeep/{ident}/accept", json=late), 409, "finding-outdated")
+    assert rechecked(service, name)[name] | {"at": None} == {
+        "name": name, "outcome": "known", "finding": ident, "error": None, "at": None,
+    }  # fmt: skip
+    service.client.post(f"/v1/upkeep/{ident}/accept", json=late).raise_for_status()
+    data = config(service, name)["data"]["parameters"]
+    assert (data["temperature"], data["top_p"]) == (0.7, 0.4)
+    problem(service.client.get("/v1/upkeep/none"), 404, "no-such-finding")
+
+
+def test_each_document_has_an_outcome_of_its_own(service: Service) -> None:
+    for name in ("lost", "stays"):
+        imported(service, name)
+    del service.hub.repos["acme/lost"]
+    found = rechecked(service, "lost", "stays")
+    assert {name: one["outcome"] for name, one in found.items()} == {"lost": "failed", "stays": "unchanged"}
+    assert found["lost"]["error"]["kind"] == "private"
+    wrong = service.client.post("/v1/recheck", json={"names": ["stays", "nothing"]})
+    assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/names/1"
+    key = {"Idempotency-Key": "a recheck"}
+    first, second = (service.client.post("/v1/recheck", json={"q": "stays"}, headers=key) for _ in range(2))
+    assert first.json()["id"] == second.json()["id"]
+    assert "Idempotency-Replayed" in second.headers
+    service.ended(first.json()["id"])
+    page = service.client.get(f"/v1/recheck/{first.json()['id']}", params={"limit": 1}).json()
+    assert (page["total"], page["next"], page["counts"]) == (1, None, {"unchanged": 1})
+    problem(service.client.get("/v1/recheck/none"), 404, "no-such-job")
+
+
+def test_the_queue_has_pages_and_filters(service: Service) -> None:
+    names = [f"page-{n}" for n in range(3)]
+    for repo in [imported(service, name) for name in names]:
+        repo.commit(WARM)
+    rechecked(service, *names)
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = service.client.get(
+            "/v1/upkeep", params={"limit": 2, **({"cursor": cursor} if cursor else {})}
+        ).json()
+        seen += [one["name"] for one in page["items"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert [name for name in seen if name in names] == [*reversed(names)]
+    assert len(seen) == page["total"]
+    problem(service.client.get("/v1/upkeep", params={"cause": "weather"}), 422, "bad-request")
+
+
+def test_an_earlier_version_is_restored_and_a_rejection_of_it_stays(service: Service) -> None:
+    name = "restored"
+    imported(service, name)
+    first = config(service, name)
+    published(gallery_of(service), name)
+    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"temperature": 0.1}}, headers=ANY)
+    url = f"/v1/configs/{name}/versions/1/restore"
+    problem(service.client.post(url), 428, "precondition-required")
+    problem(service.client.post(url, headers={"If-Match": '"1"'}), 412, "precondition-failed")
+    problem(service.client.post(url.replace("/1/", "/99/"), headers=ANY), 404, "no-such-version")
+    back = service.client.post(url, json={"note": "better"}, headers={"If-Match": service.etag(name)})
+    assert back.status_code == 200, back.text
+    now = config(service, name)
+    assert (now["text"], now["digest"], now["release"]) == (first["text"], first["digest"], 1)
+    assert now["review"] == "draft"  # an importer's key brings no approval back
+    history = service.client.get(f"/v1/configs/{name}/history").json()
+    assert history["versions"][0]["action"] == "restore"
+    assert len(history["reviews"]) == 1
+    service.client.post(f"/v1/configs/{name}/reject", json={"note": "no"}).raise_for_status()
+    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"temperature": 0.3}}, headers=ANY)
+    service.client.post(url, headers=ANY).raise_for_status()
+    assert config(service, name)["state"] == "rejected"
+
+
+def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service) -> None:
+    name = "undeleted"
+    imported(service, name)
+    published(gallery_of(service), name)
+    problem(service.client.post(f"/v1/configs/{name}/undelete"), 409, "not-deleted")
+    before = config(service, name)
+    service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
+    assert [one["name"] for one in service.client.get("/v1/deleted").json()["items"]] == [name]
+    answer = service.client.post(f"/v1/configs/{name}/undelete", json={"note": "a mistake"})
+    assert answer.status_code == 200, answer.text
+    after = config(service, name)
+    assert (after["text"], after["review"], after["release"]) == (before["text"], "approved", None)
+    assert service.client.get("/v1/deleted").json()["total"] == 0
+    problem(service.client.post("/v1/configs/nothing/undelete"), 404, "no-such-document")
+
+    service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
+    with gallery_of(service).database.writing() as connection:
+        assert deleted.purge(connection, "2020-01-01T00:00:00+00:00") == 0
+        assert deleted.purge(connection, "2999-01-01T00:00:00+00:00") == 1
+    problem(service.client.post(f"/v1/configs/{name}/undelete"), 404, "no-such-document")
+
+
+def test_equal_validations_are_one_job_while_it_waits(service: Service) -> None:
+    name = "once"
+    imported(service, name)
+    url = f"/v1/configs/{name}/validate"
+    first, second = (service.client.post(url).json() for _ in range(2))
+    assert (second["id"], first.get("merged"), second["merged"]) == (first["id"], None, True)
+    other = service.client.post(url, json={"fetch": False}).json()
+    assert other["id"] != first["id"]
+    service.client.patch(f"/v1/configs/{name}", json={"parameters": {"temperature": 0.1}}, headers=ANY)
+    assert service.client.post(url).json()["id"] not in (first["id"], other["id"])  # other data
+    service.client.post(f"/v1/jobs/{first['id']}/cancel").raise_for_status()
+
+
+def test_bulk_has_a_result_for_each_and_a_dry_run_changes_nothing(service: Service) -> None:
+    names = ["bulk-a", "bulk-b"]
+    for name in names:
+        imported(service, name)
+        validated(gallery_of(service), name)
+    filters = {"q": "bulk-", "state": ["draft"]}
+    body: dict[str, Any] = {"action": "approve", "filter": filters}
+    wrong = problem(service.client.post("/v1/bulk", json=body), 422, "bad-request")
+    assert wrong["errors"][0]["pointer"] == "/filter"
+    tried = service.client.post("/v1/bulk", json={**body, "dry_run": True})
+    assert tried.status_code == 200, tried.text
+    assert tried.json()["counts"] == {"would": 2}
+    assert [one["config"]["state"] for one in tried.json()["items"]] == ["ready", "ready"]
+    assert {config(service, name)["state"] for name in names} == {"draft"}
+    seen = [{"name": one["name"], "digest": one["digest"]} for one in tried.json()["items"]]
+    service.client.patch("/v1/configs/bulk-b", json={"parameters": {"temperature": 0.1}}, headers=ANY)
+    done = service.client.post(
+        "/v1/bulk", json={"action": "approve", "items": [*seen, {"name": "none"}]}
+    ).json()
+    assert done["counts"] == {"done": 1, "refused": 2}
+    assert [(one["name"], one["status"]) for one in done["items"]] == [
+        ("bulk-a", 200), ("bulk-b", 409), ("none", 428),
+    ]  # fmt: skip
+    assert done["items"][1]["problem"]["kind"] == "changed"
+    assert [config(service, name)["state"] for name in names] == ["ready", "draft"]
+
+    runs = service.client.post("/v1/bulk", json={"action": "validate", "filter": {"q": "bulk-"}}).json()
+    assert [(one["status"], one["merged"]) for one in runs["items"]] == [(202, False), (202, False)]
+    again = service.client.post("/v1/bulk", json={"action": "validate", "filter": {"q": "bulk-"}}).json()
+    assert [one["job"] for one in again["items"]] == [one["job"] for one in runs["items"]]
+    assert {one["merged"] for one in again["items"]} == {True}
+    items = [{"name": name} for name in names]
+    refused = service.client.post("/v1/bulk", json={"action": "reject", "items": items})
+    problem(refused, 422, "bad-request")
+    service.client.post(
+        "/v1/bulk", json={"action": "reject", "items": items, "note": "no"}
+    ).raise_for_status()
+    assert {config(service, name)["state"] for name in names} == {"rejected"}
+    asked = service.client.post(
+        "/v1/bulk", json={"action": "recheck", "items": [*items, {"name": "none"}]}
+    ).json()
+    assert asked["counts"] == {"done": 2, "refused": 1}
+    assert service.ended(asked["items"][0]["job"])["result"]["documents"] == 2
+
+
+def test_findings_are_accepted_and_dismissed_in_bulk(service: Service) -> None:
+    names = ["many-a", "many-b", "many-c"]
+    for repo in [imported(service, name) for name in names]:
+        repo.commit(WARM)
+    found = rechecked(service, *names)
+    items = [{"finding": found[name]["finding"]} for name in names]
+    body = {"action": "accept", "filter": {"q": "many-", "cause": "commit"}, "dry_run": True}
+    tried = service.client.post("/v1/bulk", json=body).json()
+    assert (tried["counts"], {temperature(service, name) for name in names}) == ({"would": 3}, {0.6})
+    assert sorted(one["finding"] for one in tried["items"]) == sorted(one["finding"] for one in items)
+    done = service.client.post("/v1/bulk", json={"action": "accept", "items": items[:2]}).json()
+    assert (done["counts"], [temperature(service, name) for name in names]) == ({"done": 2}, [0.7, 0.7, 0.6])
+    rest = service.client.post("/v1/bulk", json={"action": "dismiss", "items": items, "note": "later"}).json()
+    assert [one["outcome"] for one in rest["items"]] == ["refused", "refused", "done"]
+    mixed = service.client.post("/v1/bulk", json={"action": "accept", "items": [{"name": "many-a"}]})
+    assert problem(mixed, 422, "bad-request")["errors"][0]["pointer"] == "/items/0"
+
+
+def test_one_of_all_processes_begins_what_is_due(service: Service) -> None:
+    imported(service, "scheduled")
+    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
+    every = 24 * 3600
+    with database.reading() as connection:
+        planned = schedules.last(connection, "recheck")
+    assert planned is not None  # the server has planned the first one, and begun none
+    assert planned["job"] is None
+    with database.writing() as connection:
+        connection.execute(schedules.schedules.update().values(due=0.0))
+    service.wait(lambda: begin_due(database, every) or _scheduled(service))
+    job = _scheduled(service)
+    assert job is not None
+    assert not begin_due(database, every)
+    assert service.ended(job["id"])["state"] == "succeeded"
+    assert len([one for one in _all(service) if one["by"] == "schedule"]) == 1
+    shown = service.client.get("/v1/upkeep").json()["schedule"]
+    assert shown["job"] == job["id"]
+    database.close()
+
+
+def _all(service: Service) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = service.client.get("/v1/jobs", params={"kind": "recheck"}).json()["items"]
+    return found
+
+
+def _scheduled(service: Service) -> dict[str, Any] | None:
+    return next((one for one in _all(service) if one["by"] == "schedule"), None)

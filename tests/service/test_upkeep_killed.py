@@ -1,0 +1,129 @@
+"""A server that is killed in its upkeep: one recheck, one finding, and events that arrive under one id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import update
+
+from importer.storage import tables
+from tests.commandline import BASE
+from tests.hubserver import Repo
+from tests.publishing import gallery_of
+from tests.receiving import Receiver, receiving
+from tests.rechecking import WARM
+from tests.serving import Service, running
+
+pytestmark = pytest.mark.slow
+WORDS = ("--no-validate", "--webhook-private")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running(tmp_path_factory.mktemp("upkeep-killed"), *WORDS) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def receiver(service: Service) -> Iterator[Receiver]:
+    """A receiver of every finding."""
+    with receiving() as one:
+        said = {"url": one.url, "types": ["finding.opened"]}
+        one.secret = service.client.post("/v1/webhooks", json=said).json()["secret"]
+        yield one
+
+
+def moved(service: Service, name: str) -> None:
+    """A document whose repository has another commit."""
+    repo = service.hub.repos[f"acme/{name}"] = Repo(BASE)
+    assert service.imported(f"acme/{name}", name=name)["state"] == "succeeded"
+    repo.commit(WARM)
+
+
+def killed(service: Service, at: str, ask: Any = None) -> None:
+    """Start a server that dies at a point; ``ask`` brings it there."""
+    service.stop()
+    _set(service, tables.schedules, due=0.0 if ask is None else 1e12)
+    service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": at}, ready=ask is not None)
+    if ask is not None:
+        with pytest.raises(httpx.TransportError):
+            ask()
+    victim = service.processes[-1]
+    assert service.wait(victim.poll) == -9
+    service.start(*WORDS)
+    waiting = tables.deliveries.c.state == "waiting"
+    _set(service, tables.deliveries, waiting, due=0.0)  # the lease of the process that died
+
+
+def _set(service: Service, table: Any, *where: Any, **values: Any) -> None:
+    with gallery_of(service).database.writing() as connection:
+        connection.execute(update(table).where(*where).values(**values))
+
+
+def found(service: Service, name: str) -> list[dict[str, Any]]:
+    states = ["open", "accepted"]
+    items: list[dict[str, Any]] = service.client.get(
+        "/v1/upkeep", params={"name": name, "state": states}
+    ).json()["items"]
+    return items
+
+
+def by_schedule(service: Service) -> list[dict[str, Any]]:
+    items = service.client.get("/v1/jobs", params={"kind": "recheck"}).json()["items"]
+    return [one for one in items if one["by"] == "schedule"]
+
+
+nightly = pytest.mark.nightly
+POINTS = [
+    "schedule written", "delivery sent",
+    *(pytest.param(a, marks=nightly) for a in ("schedule looked at", "finding written", "document compared")),
+    *(pytest.param(at, marks=nightly) for at in ("delivery claim written", "delivery claimed")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("at", POINTS)
+def test_what_was_due_is_done_once_and_reported(service: Service, receiver: Receiver, at: str) -> None:
+    name = at.replace(" ", "-")
+    moved(service, name)
+    before = len(by_schedule(service))
+    killed(service, at)
+    service.wait(lambda: len(by_schedule(service)) > before)
+    job = service.ended(by_schedule(service)[0]["id"])
+    assert (job["state"], len(by_schedule(service))) == ("succeeded", before + 1)
+    assert "waiting" not in job["result"]["outcomes"]
+    [one] = found(service, name)
+
+    def arrived() -> list[dict[str, Any]]:
+        return [r for r in receiver.received if r["body"]["data"]["finding"] == one["id"]]
+
+    service.wait(arrived)
+    assert len({r["id"] for r in arrived()}) == 1  # at least once, under one id
+    assert all(r["signed"] for r in arrived())
+
+
+@pytest.mark.parametrize("at", ["accepted decided", pytest.param("accept committed", marks=nightly)])
+def test_a_finding_is_accepted_once_or_not_at_all(service: Service, receiver: Receiver, at: str) -> None:
+    del receiver
+    name = at.replace(" ", "-")
+    moved(service, name)
+    asked = service.client.post("/v1/recheck", json={"names": [name]}).json()
+    service.ended(asked["id"])
+    [one] = found(service, name)
+    version = service.client.get(f"/v1/configs/{name}").json()["version"]
+
+    def accept() -> httpx.Response:
+        key = {"Idempotency-Key": f"once {name}"}
+        return service.client.post(f"/v1/upkeep/{one['id']}/accept", headers=key)
+
+    killed(service, at, accept)
+    committed = at.endswith("committed")
+    [left] = found(service, name)
+    now = service.client.get(f"/v1/configs/{name}").json()
+    assert (left["state"], now["version"]) == (("accepted", version + 1) if committed else ("open", version))
+    again = accept()
+    assert again.status_code == 200, again.text
+    assert ("Idempotency-Replayed" in again.headers) is committed
+    assert service.client.get(f"/v1/configs/{name}").json()["version"] == version + 1

@@ -1,0 +1,235 @@
+"""Findings, schedules and deliveries as rows, on SQLite and on a real PostgreSQL; a gallery of the version
+before.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from importer.service import upkeep
+from importer.service.gallery import Gallery
+from importer.service.restore import undelete
+from importer.service.settings import Settings
+from importer.service.upkeep_duties import begin_due, expire
+from importer.storage import deleted, documents, findings, jobs, migrations, schedules, tables, webhooks
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
+from importer.storage.documents import Filters
+from importer.storage.findings import FindingFilter
+from importer.storage.migrations import NUMBERED, migrate
+from importer.storage.webhooks import LEASE, PAUSES, TRIES, Delivery
+from tests.service.test_jobs_store import OLD, at_once, claimed, database, empty, postgres, raw, worker
+from tests.service.test_releases_store import rows_of
+
+__all__ = ["database", "empty", "postgres"]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+BEFORE_UPKEEP = OLD.with_name("gallery_5.sql")
+SUMMARY: dict[str, Any] = {
+    "model": "acme/base", "causes": [], "decisions": [], "document": [], "conflicts": [], "refused": None,
+}  # fmt: skip
+
+
+def before_upkeep(empty: Database, monkeypatch: pytest.MonkeyPatch, file: Path = BEFORE_UPKEEP) -> None:
+    """A gallery as the importer without upkeep left it, in either database."""
+    monkeypatch.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n < 6})
+    migrate(empty)
+    for name, rows in rows_of(file).items():
+        for row in rows:
+            raw(empty, name, **{key: value for key, value in row.items() if (name, key) != ("audit", "id")})
+    monkeypatch.setattr(migrations, "NUMBERED", NUMBERED)
+
+
+def test_a_gallery_without_upkeep_goes_on(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written by the importer before: served and edited have a release, gone is deleted, a job waits."""
+    before_upkeep(empty, monkeypatch)
+    assert migrate(empty) == [n for n in NUMBERED if n > 5]
+    gallery = Gallery(empty)
+    found = {one.name: (one.state, one.release) for one in gallery.page(Filters(), 10)}
+    assert found == {"served": ("published", 1), "edited": ("stale", 1), "waiting": ("draft", None)}
+    with gallery.change(AuditContext("ann", "undelete")) as change:
+        assert undelete(change, "gone").review == "approved"
+    one = worker(empty, "a", "vm/gpu", engines=("vllm",))
+    assert claimed(empty, one) is not None
+    with empty.writing() as connection:
+        names = documents.names(connection, Filters())
+        job = upkeep.ask(connection, names, {}, "ann")
+        assert findings.outcomes(connection, job.id) == {"waiting": 4}
+    assert claimed(empty, one, "recheck") == job.id
+
+
+def recorded(database: Database, name: str, mark: str, version: int = 1) -> tuple[str | None, str]:
+    with database.writing() as connection:
+        return findings.record(
+            connection, name, version, mark, ["commit", "weights"], SUMMARY, {"any": {"text": "é" * 9}}, "job"
+        )
+
+
+def open_ones(database: Database, **filters: Any) -> list[str]:
+    with database.reading() as connection:
+        return [one.id for one in findings.page(connection, FindingFilter(("open",), **filters), 99)]
+
+
+def test_a_finding_is_shown_once_and_a_rejected_one_stays_so(database: Database) -> None:
+    first, outcome = recorded(database, "a", "one")
+    assert outcome == "found"
+    assert recorded(database, "a", "one", 2) == (first, "known")
+    assert first is not None
+    with database.writing() as connection:
+        refreshed = findings.get(connection, first)
+        assert refreshed is not None
+        assert refreshed.version == 2
+        assert findings.proposals(connection, first) == {"any": {"text": "é" * 9}}
+        assert findings.decide(connection, first, "rejected", "ann", "no")
+        assert not findings.decide(connection, first, "accepted", "ann", None)
+    assert recorded(database, "a", "one", 3) == (first, "rejected")
+    assert open_ones(database) == []
+    second, _ = recorded(database, "a", "two")
+    third, _ = recorded(database, "a", "three")
+    assert open_ones(database, name="a", cause="weights") == [third]
+    assert open_ones(database, cause="weight") == []
+    assert recorded(database, "a", "one") == (first, "rejected")  # the change of before is back
+    assert open_ones(database) == []
+    with database.writing() as connection:
+        assert findings.count(connection, FindingFilter(("superseded",))) == 2
+        findings.resolve(connection, "a")
+        assert findings.purge(connection, "2999-01-01T00:00:00+00:00") == 2
+        assert [one.state for one in findings.page(connection, FindingFilter(), 9)] == ["rejected"]
+        assert findings.get(connection, str(second)) is None
+
+
+def test_one_of_many_processes_begins_what_is_due(database: Database) -> None:
+    with database.writing() as connection:
+        row = {"name": "doc", "version": 1, "digest": "d", "state": "draft", "review": "draft", "search": ""}
+        row |= {"validation": "never", "created_at": "x", "updated_at": "x"}
+        connection.execute(tables.configs.insert().values(row))
+    every = 3600
+    assert not any(at_once(lambda _: begin_due(database, every)))  # the first one is not due at once
+    with database.reading() as connection:
+        planned = schedules.last(connection, upkeep.SCHEDULE)
+    assert planned is not None
+    assert 0.9 * every - 60 < float(str(planned["due"])) - time.time() <= 1.1 * every
+    _make_due(database)
+    assert at_once(lambda _: begin_due(database, every)).count(True) == 1
+    _make_due(database)
+    assert not any(at_once(lambda _: begin_due(database, every)))  # the last one has not ended
+    with database.reading() as connection:
+        [job] = jobs.newest(connection, "recheck", 9)
+        assert findings.waiting(connection, job.id, 9) == ["doc"]
+
+
+def _make_due(database: Database) -> None:
+    with database.writing() as connection:
+        connection.execute(update(tables.schedules).values(due=0.0))
+
+
+def hook(database: Database, url: str = "https://a.example/") -> str:
+    with database.writing() as connection:
+        return webhooks.create(connection, url, ["job.failed", "webhook.disabled"], "s", "ann", None).id
+
+
+def queued(database: Database, number: int) -> None:
+    with database.writing() as connection:
+        for _ in range(number):
+            webhooks.enqueue(connection, "job.failed", {"job": "x"})
+
+
+def sent(database: Database, limit: int = 9) -> list[Delivery]:
+    with database.writing() as connection:
+        return webhooks.claim(connection, limit)
+
+
+def test_an_event_is_leased_by_one_process_and_comes_back_where_that_dies(database: Database) -> None:
+    hooks = [hook(database) for _ in range(3)]
+    queued(database, 1)
+    found = [one for taken in at_once(lambda _: sent(database)) for one in taken]
+    assert sorted(one.webhook for one in found) == sorted(hooks)
+    assert sent(database) == []
+    with database.writing() as connection:  # the lease of a process that died
+        connection.execute(update(tables.deliveries).values(due=tables.deliveries.c.due - LEASE - 1))
+    again = sent(database)
+    assert sorted(one.id for one in again) == sorted(one.id for one in found)
+    assert {one.tries for one in again} == {2}
+
+
+def test_one_delivery_at_a_time_is_tried_where_a_webhook_fails(database: Database) -> None:
+    ident = hook(database)
+    queued(database, 3)
+    [first] = sent(database)
+    with database.writing() as connection:
+        assert not webhooks.failed(connection, first, 500, None)
+        log = webhooks.log(connection, ident, 9)
+        assert all(one.due - time.time() > PAUSES[0] - 60 for one in log)
+    assert sent(database) == []
+    tries: list[str] = []
+    for count in range(2, TRIES + 1):
+        with database.writing() as connection:
+            connection.execute(update(tables.deliveries).values(due=0.0))
+        [one] = sent(database)
+        tries.append(one.id)
+        with database.writing() as connection:
+            disabled = webhooks.failed(connection, one, 500, None)
+        assert disabled is (count == TRIES)
+    assert set(tries) == {one.id for one in log}  # each had its turn
+    queued(database, 1)
+    with database.writing() as connection:
+        assert webhooks.states(connection, ident) == {"waiting": 3}  # nothing is queued for a disabled one
+        webhooks.change(connection, ident, {"state": "enabled"})
+    assert len(sent(database)) == 1
+
+
+def test_a_delivery_that_one_receiver_refuses_is_given_up_alone(database: Database) -> None:
+    ident = hook(database)
+    queued(database, 1)
+    for _ in range(TRIES):
+        with database.writing() as connection:
+            connection.execute(update(tables.deliveries).values(due=0.0))
+        [one] = sent(database)
+        with database.writing() as connection:
+            webhooks.failed(connection, one, 400, None)
+            connection.execute(update(tables.webhooks).values(failures=0))  # others arrive meanwhile
+    with database.writing() as connection:
+        assert webhooks.states(connection, ident) == {"failed": 1}
+        assert webhooks.purge(connection, "2999-01-01T00:00:00+00:00") == 1
+
+
+def test_a_receiver_that_is_gone_disables_its_webhook(database: Database) -> None:
+    other, ident = hook(database), hook(database)
+    queued(database, 1)
+    one = next(one for one in sent(database) if one.webhook == ident)
+    with database.writing() as connection:
+        assert webhooks.failed(connection, one, 410, None, gone=True)
+        assert webhooks.get(connection, ident).state == "disabled"
+        assert [d.type for d in webhooks.log(connection, other, 9)] == ["webhook.disabled", "job.failed"]
+
+
+def test_what_was_kept_long_enough_is_deleted(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    before_upkeep(empty, monkeypatch)
+    migrate(empty)
+    ident, _ = recorded(empty, "served", "one")
+    with empty.writing() as connection:
+        job = upkeep.ask(connection, ["served"], {}, "ann")
+        findings.decide(connection, str(ident), "accepted", "ann", None)
+    forever = Settings(keep_deleted_days=0, keep_findings_days=0, keep_deliveries_days=0)
+    for settings in (forever, Settings()):
+        expire(empty, settings)
+        with empty.reading() as connection:
+            assert [one["name"] for one in deleted.page(connection, 9)] == ["gone"]
+            assert findings.get(connection, str(ident)) is not None
+    with empty.writing() as connection:
+        connection.execute(
+            update(tables.configs).where(tables.configs.c.name == "gone").values(deleted_at="2020")
+        )
+        connection.execute(update(tables.findings).values(decided_at="2020"))
+        connection.execute(tables.jobs.delete().where(tables.jobs.c.id == job.id))
+    expire(empty, Settings())
+    with empty.reading() as connection:
+        assert deleted.count(connection) == 0
+        assert documents.history(connection, "gone") == []
+        assert documents.history(connection, "served") != []
+        assert findings.get(connection, str(ident)) is None
+        assert findings.items(connection, job.id, 9) == []
