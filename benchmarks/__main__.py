@@ -1,4 +1,8 @@
-"""Measure the budgets: ``python -m benchmarks [NAME…]`` prints one table; ratios are of one run."""
+"""Measure the budgets: ``python -m benchmarks [NAME…]`` prints one table; ratios are of one run.
+
+``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models, and
+``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,10 @@ from benchmarks import (
     fit,
     hostile,
     markdown,
+    plans,
     process,
     proof,
+    recipes,
     service,
     service_bytes,
     service_idle,
@@ -39,10 +45,14 @@ GROUPS: dict[str, ModuleType] = {
     "hostile": hostile,
     "markdown": markdown,
 }
+# A comparison is a module with ``main(arguments)``; it needs a folder of models' files.
+COMPARISONS: dict[str, ModuleType] = {"recipes": recipes, "plans": plans}
 
 
 def main() -> int:
     """0; a row over its budget is marked, never failed: machines differ."""
+    if sys.argv[1:2] and sys.argv[1] in COMPARISONS:
+        return int(COMPARISONS[sys.argv[1]].main(sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(GROUPS)} (default: all)")
     names = parser.parse_args().names or [*GROUPS]

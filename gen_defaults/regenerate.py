@@ -60,7 +60,9 @@ def main(arguments: list[str], place: Place | None = None) -> int:
         with bars() as advance:
             index = Index(options.offline, options.archive)
             index.web.on_bytes = advance
-            request = SourceRequest(index, place, options.check, tuple(options.vllm), options.offline)
+            request = SourceRequest(
+                index, place, options.check, tuple(options.vllm), options.offline, options.recipes
+            )
             result = run(request, _names(options))
         result, worse = _measured(result, options)
         return _finish(result, worse, options, index.web)
@@ -159,6 +161,12 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         help="wheels and sdists in DIR, models' files in DIR/<org>__<name>",
     )
     parser.add_argument(
+        "--recipes",
+        type=Path,
+        metavar="FOLDER",
+        help="for --only vllm-recipes: a checkout of vllm-project/recipes in place of vLLM's sdist",
+    )
+    parser.add_argument(
         "--archive",
         action="append",
         default=[],
@@ -175,6 +183,10 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.offline and not options.offline.is_dir():
         parser.error(f"--offline: there is no folder {options.offline}")
+    if options.recipes and not options.recipes.is_dir():
+        parser.error(f"--recipes: there is no folder {options.recipes}")
+    if options.recipes and "vllm-recipes" not in _names(options):
+        parser.error("--recipes is for the source vllm-recipes; add --only vllm-recipes")
     if options.vllm and "vllm" not in _names(options):
         parser.error("--vllm is for the source vllm, which --only leaves out")
     return options

@@ -259,12 +259,21 @@ class Files:
     def _snapshot(self, model_id: str) -> Snapshot:
         """Return the snapshot as of the Hub: with an id and a commit, without a directory."""
         if model_id not in self._snapshots:
-            snapshot = local.resolve(model_id, self._folder(model_id))
-            self._snapshots[model_id] = replace(snapshot, model_id=model_id, revision=COMMIT, directory=None)
+            self._snapshots[model_id] = of_hub(model_id, self._folder(model_id))
         return self._snapshots[model_id]
 
     def _folder(self, model_id: str) -> Path:
-        return self._root / model_id.replace("/", "__", 1)
+        return self._root / folder_of(model_id)
+
+
+def folder_of(model_id: str) -> str:
+    """Return the name of the folder with a model's files."""
+    return model_id.replace("/", "__", 1)
+
+
+def of_hub(model_id: str, folder: Path) -> Snapshot:
+    """Return the files of a folder as a snapshot of the Hub: with an id and a commit, without a directory."""
+    return replace(local.resolve(model_id, folder), model_id=model_id, revision=COMMIT, directory=None)
 
 
 class CachedSession(ImportSession):

@@ -248,3 +248,22 @@ def unescaped(word: str) -> Any:
     """A word with its JSON read: braces may be written as escapes."""
     flag, _, value = word.partition("=")
     return (flag, json.loads(value) if value.startswith("{") else value)
+
+
+def rebuilt(recipe: dict[str, Any]) -> list[str]:
+    """Return the words of the server that a recipe's parts and its strategy stand for."""
+    strategy = recipe["default_strategy"]
+    change = recipe["strategy_overrides"].get(strategy, {})
+    parts = [recipe["model"]["base_args"], change.get("extra_args", [])]
+    parts += [feature["args"] for feature in recipe["features"].values()]
+    overrides = recipe["variants"]["default"].get("hardware_overrides", {})
+    parts += [override["extra_args"] for override in overrides.values()]
+    words: list[str] = []
+    for word in (word for part in parts for word in part):
+        if words and not word.startswith("--") and "=" not in words[-1]:
+            words[-1] += f"={word}"
+        else:
+            words.append(word)
+    if strategy == "single_node_tp" and change["tp"] > 1:
+        words.append(f"--tensor-parallel-size={change['tp']}")
+    return words + (["--enable-expert-parallel"] if strategy.endswith(("tep", "dep")) else [])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gen_defaults.sources import engines, markers, unsloth, vendors, vllm_docs
+from gen_defaults.sources import engines, markers, unsloth, vendors, vllm_docs, vllm_recipes
 from gen_defaults.sources.request import SourceAnswer, SourceRequest
 
 __all__ = ["ON_REQUEST", "SOURCES", "SourceAnswer", "SourceRequest"]
@@ -20,6 +20,7 @@ SOURCES: Mapping[str, Source] = {
     "vllm": engines.reader("vllm"),
     "vllm-rust": engines.reader("vllm-rust"),
     "vllm-docs": vllm_docs.read,
+    "vllm-recipes": vllm_recipes.read,
     "mlx-lm": engines.reader("mlx"),
     "mlx-vlm": engines.reader("mlx-vlm"),
     "vllm-mlx": engines.reader("vllm-mlx"),
@@ -28,5 +29,6 @@ SOURCES: Mapping[str, Source] = {
     "vendors": vendors.read,
     "tables": lambda _request: SourceAnswer({}),  # nobody: what follows from the files that are here
 }
-# Only when asked for by name: the vendors' repositories may be anywhere, and are pinned by commit.
-ON_REQUEST = ("vendors", "tables")
+# Only when asked for by name: the vendors' repositories may be anywhere, and are pinned by commit; the
+# hardware and strategies of recipes come from a checkout.
+ON_REQUEST = ("vendors", "tables", "vllm-recipes")

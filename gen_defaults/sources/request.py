@@ -20,6 +20,7 @@ class SourceRequest:
     """``pinned``    the very releases that the files name, instead of the newest.
     ``versions``  of vLLM, in place of the supported ones.
     ``folder``    holds archives, and files of models in ``<org>__<name>/``, in place of requests.
+    ``recipes``   a checkout of vllm-project/recipes, in place of the recipes in vLLM's sdist.
     """
 
     index: Index
@@ -27,6 +28,7 @@ class SourceRequest:
     pinned: bool = False
     versions: tuple[str, ...] = ()
     folder: Path | None = None
+    recipes: Path | None = None
 
     def newest(self, package: str, known: Mapping[str, Any], *, sdist: bool = False) -> Release:
         """Return the newest release, or the one that ``known`` names. Raises IndexFailure.

@@ -27,8 +27,8 @@ RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameter
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
 DEVICE = "device"  # the name under which a device and its memory are unset
 FRONTEND = "frontend"  # of vLLM, likewise
-AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
 OPEN = ("engine_args", "env")  # maps with keys of the engine
+AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 

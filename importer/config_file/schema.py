@@ -21,7 +21,7 @@ from importer.reasons import Reason
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
-    "tool", "validation", "comparison", "review", "recheck",
+    "vllm-recipe", "tool", "validation", "comparison", "review", "recheck",
 )  # fmt: skip
 
 

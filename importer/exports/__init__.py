@@ -34,6 +34,7 @@ class ExportFormat:
 FORMATS: dict[str, ExportFormat] = {
     "vllm-config": ExportFormat("vllm serve --config FILE", "importer.exports.vllm_config"),
     "vllm-command": ExportFormat("a shell: vllm serve", "importer.exports.vllm_command"),
+    "vllm-recipe": ExportFormat("vllm-project/recipes: a model's YAML", "importer.exports.vllm_recipe"),
     "sglang-command": ExportFormat("a shell: sglang serve", "importer.exports.sglang_command"),
     "sglang-config": ExportFormat("sglang serve --config FILE", "importer.exports.sglang_config"),
     "mlx-command": ExportFormat("a shell: mlx_lm.server", "importer.exports.mlx_command"),

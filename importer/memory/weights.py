@@ -51,6 +51,7 @@ class Weights:
 
     ``source``  of the figure; ``dtypes`` bytes by type, where the source has them.
     ``drafts``  bytes of layers for multi-token prediction among them, where headers show them.
+    ``active``  parameters that one token visits: fewer than ``parameters`` where a router selects experts.
     """
 
     amount: Amount
@@ -59,12 +60,14 @@ class Weights:
     why: Reason
     dtypes: Mapping[str, int] = field(default_factory=dict)
     drafts: int | None = None
+    active: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the weights as receipts hold them."""
         return {
             **self.amount.to_json(),
             "parameters": self.parameters,
+            "active": self.active,
             "source": self.source,
             "why": render(self.why),
         }
@@ -85,6 +88,27 @@ def read(
     The figures of the index and the Hub count only where they agree with the files' sizes: some indexes were
     copied from another repository, and the Hub counts packed values as parameters.
     """
+    found = _read(snapshot, shape, headers)
+    if isinstance(found, Unknown) or isinstance(shape, Unknown) or found.parameters is None:
+        return found
+    unused = _unvisited(shape) + sum(part.count for part in shape.drafts)
+    return replace(found, active=max(0, found.parameters - unused))
+
+
+def _unvisited(shape: Shape) -> int:
+    """Return the parameters of the experts that the router of each layer does not select for a token."""
+    total = 0
+    for block in shape.blocks:
+        counts = {part.role: part.count for part in block.parts}
+        number = counts.get("router", 0) // shape.hidden if shape.hidden else 0
+        if number > shape.experts > 0:
+            total += counts.get("experts", 0) * (number - shape.experts) // number
+    return total
+
+
+def _read(
+    snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, WeightTensor] | None
+) -> Weights | Unknown:
     if headers:
         return _from_headers(headers, shape)
     listed = _listed(snapshot)

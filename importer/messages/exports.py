@@ -14,6 +14,11 @@ def _source(fields: Mapping[str, Any]) -> str:
     return f"{fields['name']}: {fields['model']}{at}, for {fields['engine']}"
 
 
+def _feature(fields: Mapping[str, Any]) -> str:
+    known = {"tool_calling": "Tool calls are parsed", "reasoning": "Reasoning is parsed"}
+    return known.get(fields["name"], "Tokens are drafted before they are verified")
+
+
 TEXTS: dict[str, dict[str, Text]] = {
     "Unexportable": {
         "directory": "its model is a directory of one machine",
@@ -47,11 +52,13 @@ TEXTS: dict[str, dict[str, Text]] = {
         "key": "{key}",
         "maximum": "max_tokens is not set, so LocalAI's backend ends every answer after {tokens} tokens.",
         "parser-versions": "{key} {name} is not in vLLM {versions}; look which one LocalAI runs.",
+        "no-pin": "The commit {revision} is not pinned: a recipe has no place for a revision.",
         "penalties": "{keys}: LocalAI's own table may set what is zero or unset here.",
         "remote-code": "trust_remote_code: LocalAI's mlx-vlm backend never sets it.",
         "repeat-penalty": "repeat_penalty does not reach vLLM through LocalAI; "
         "clients cannot send it there either.",
         "seed": "seed 0 is none for LocalAI's backends.",
+        "served-name": "Clients use the id {model} in place of the name {name}: a recipe serves no other name.",
         "stops": "stopwords: LocalAI looks for them in text, from which vLLM has taken special tokens out.",
         "template": "The chat template is not carried over, nor its tools: "
         "LocalAI renders with the model's own.",
@@ -77,8 +84,16 @@ TEXTS: dict[str, dict[str, Text]] = {
         "HF_TOKEN comes from your environment and is written nowhere.",
         "unrun-kserve": "Checked against a schema, not run. It needs KServe's runtime {runtime}; "
         "for a gated model, a service account whose secret holds HF_TOKEN.",
+        "unrun-recipe": "Checked against a schema of the recipes' documented fields, not by their build. "
+        "Add meta.hardware after a run on that hardware.",
         "unrun-sglang": "Checked against the argument parser of SGLang, not run: its server needs an NVIDIA card.",
         "written": "Written by importer {version} from the document {digest} (review: {review}).",
+    },
+    "RecipeText": {
+        "description": "{model}, as a document of importer configures it.",
+        "feature": _feature,
+        "guide": "## Launch\n\nThe command above is that of a document written for {model}.\n",
+        "variant": "The published weights",
     },
     "MemoryReason": {
         "estimate": "the fit's high estimate",

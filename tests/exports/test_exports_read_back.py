@@ -31,6 +31,7 @@ from tests.exporting import (
     flattened,
     in_a_pod,
     in_compose,
+    rebuilt,
     text,
     unescaped,
 )
@@ -106,6 +107,15 @@ def _kserve(document: dict[str, Any], told: str, engine: Any) -> None:
     assert [unescaped(w) for w in words] == [unescaped(w) for w in engine.settings(document)]
 
 
+def _recipe(document: dict[str, Any], told: str, engine: Any) -> None:
+    """Every word of the server stands in the recipe once, but for the name that only we serve."""
+    data = yaml.safe_load(told)
+    schema.check("vllm-recipe", data, "recipe")
+    words = engine.settings(document)
+    assert data["model"]["model_id"] == document["parameters"]["model"]
+    assert sorted(rebuilt(data)) == sorted(w for w in words if not w.startswith("--served-model-name="))
+
+
 def _on_mlx(engine: Any, program: str) -> Any:
     def check(document: dict[str, Any], told: str, _engine: Any) -> None:
         pin, model = _pin(document), document["parameters"]["model"]
@@ -145,6 +155,7 @@ READ_BACK = {
     "vllm-config": _vllm_config,
     "compose": _compose,
     "kserve": _kserve,
+    "vllm-recipe": _recipe,
     "sglang-command": _sglang_command,
     "sglang-config": _sglang_config,
     "mlx-command": _on_mlx(Mlx(), "mlx_lm.server"),

@@ -12,7 +12,8 @@ from importer.signals import sisters
 CARD = """# Acme Anvil 7B
 Quantised: [FP8](https://huggingface.co/acme/Anvil-7B-FP8), `acme/Anvil-7B-AWQ`, and
 `vllm serve other/Anvil-7B-NVFP4 --port 1`. GGUF files: acme/Anvil-7B-GGUF, in 16 bits acme/Anvil-7B-bf16.
-Also acme/Anvil-14B-FP8, acme/Anvil-7B, acme/Anvil-7B-Instruct-FP8, a/b/c/Anvil-7B-FP8, p/Anvil-7B-FP8.py.
+See also acme/Anvil-14B-FP8, acme/Anvil-7B, acme/Anvil-7B-Instruct-FP8, a/b/c/Anvil-7B-FP8,
+p/Anvil-7B-FP8.txt.
 """
 
 
