@@ -49,10 +49,10 @@ def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: st
     if device.kind == "cpu":
         counts = dict.fromkeys([*(2**n for n in range(device.count.bit_length())), device.count])
         return [Split(n) for n in counts if n <= device.count and divides(config, shape, n)]
-    inside = max(n for n in _divisors(device.count) if n <= max(device.node, 1))
-    machines = device.count // inside
+    cards = inside(device)
+    machines = device.count // cards
     made = dict.fromkeys(
-        split for tensor in _divisors(inside) for split in _layouts(config, shape, tensor, inside // tensor)
+        split for tensor in _divisors(cards) for split in _layouts(config, shape, tensor, cards // tensor)
     )
     found = [replace(split, replicas=split.replicas * machines) for split in made]
     if machines > 1:
@@ -64,6 +64,11 @@ def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: st
     if backend == "sglang":  # it is written with tensor parallelism alone
         found = [s for s in found if s.pipeline == 1 and s.data == 1 and not s.experts]
     return found
+
+
+def inside(device: Device) -> int:
+    """Return the number of its cards in one machine: all machines have equally many."""
+    return max(n for n in _divisors(device.count) if n <= max(device.node, 1))
 
 
 def _layouts(config: Mapping[str, Any], shape: Shape, tensor: int, rest: int) -> Iterator[Split]:

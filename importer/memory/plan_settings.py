@@ -23,7 +23,7 @@ from importer.memory.parallelism import (
     LoadCase,
     cache_bytes,
 )
-from importer.memory.planner import Candidate
+from importer.memory.planner import FEW, Candidate
 from importer.memory.plans import Plan, PlanReason
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
@@ -85,7 +85,7 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
     if case.aim.goal is not None:
         yield Reason(GOALS[case.aim.goal])
     if split.devices > 1 or case.device.count > 1:
-        yield from (why for _, _, why in _layout(plan))
+        yield from dict.fromkeys(why for _, _, why in _layout(plan))
     if plan.is_fp8:
         yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
     yield _held(plan)
@@ -177,6 +177,8 @@ def _limits(plan: Candidate) -> Iterator[Evidence]:
         why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
         short = plan.sequences < (case.aim.concurrency or 1)
         yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
+    if plan.is_fewer:
+        yield _fact(SLOTS, FEW, Reason(PlanReason.FEW_SLOTS, count=FEW))
     if (batched := case.batched()) is not None:
         less = case.aim.goal == "latency"
         yield _fact(

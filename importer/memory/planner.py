@@ -4,10 +4,12 @@
   as divide it, and copied to the rest. Fewer copies of larger parts answer sooner, more copies more often.
 - ``latency``: the least time of a step. ``throughput``: the most tokens a second. Both are bounds of
   ``speed``. ``context``: the longest sequences, then the most of them.
-- Stages come last: with them a step waits for each card in turn. Over machines they are the usual way.
+- Stages inside of a machine come last: with them a step waits for each card in turn. Over machines they are
+  the usual way.
 
-A plan that holds what is requested precedes all that do not. Keys and values in 8 bits are tried where the
-goal is ``context``, or where nothing else holds the request; a larger share of the cards likewise.
+A plan that holds what is requested precedes all that do not. A larger share of the cards, and keys and
+values in 8 bits, are tried where the goal is ``context``, or where nothing else without such stages holds the
+request. Then fewer sequences at the same time are tried.
 """
 
 from __future__ import annotations
@@ -22,15 +24,18 @@ from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
     FP8,
     KV_DTYPE,
+    SLOTS,
     FitRequest,
     LoadCase,
     Placed,
     has_experts,
+    inside,
 )
 from importer.memory.plans import Split
 from importer.memory.speed import Step, step
 
 NEXT = 2  # plans beside the best
+FEW = 16  # sequences at the same time, where more leave no room for the context
 SHORTEST = 1024  # tokens; a shorter context is of no use
 
 
@@ -69,6 +74,18 @@ class Candidate:
         return self.whole and self.sequences >= (self.case.aim.concurrency or 1)
 
     @property
+    def staged(self) -> bool:
+        """Return whether stages stand inside of a machine, where each token waits for them in turn."""
+        machines = max(self.split.cards // inside(self.case.device), 1)
+        return self.split.pipeline > machines
+
+    @property
+    def is_fewer(self) -> bool:
+        """Return whether the plan runs fewer sequences at the same time than vLLM by itself."""
+        request = self.case.request
+        return request.count(SLOTS) is not None and not request.is_fixed(SLOTS)
+
+    @property
     def is_fp8(self) -> bool:
         """Return whether the plan has keys and values in 8 bits, not the checkpoint or the user."""
         return self.case.request.get(KV_DTYPE) == FP8 and not self.case.request.is_fixed(KV_DTYPE)
@@ -78,11 +95,13 @@ def deploy(case: LoadCase) -> tuple[Candidate, ...]:
     """Return the best plan and the two next-best, each with another layout or dtype of keys and values."""
     case = _free(case)
     found = list(_candidates(case, case.shares()[:1]))
-    if case.aim.goal == "context" or not any(c.meets for c in found):
+    if case.aim.goal == "context" or not _suits(found):
         found += _candidates(case, case.shares()[1:])
         small = with_fp8(case)
         if small is not None:
             found += _candidates(small, case.shares())
+        if not any(c.meets for c in found) and (fewer := with_fewer(small or case)) is not None:
+            found += _candidates(fewer, case.shares())
     ranked = sorted(found, key=_order(case, found))
     distinct: dict[tuple[Split, bool], Candidate] = {}
     for candidate in ranked:
@@ -90,6 +109,11 @@ def deploy(case: LoadCase) -> tuple[Candidate, ...]:
     best, *others = distinct.values()
     useful = [c for c in others if c.context >= min(SHORTEST, case.context)]
     return (best, *useful[:NEXT])
+
+
+def _suits(found: list[Candidate]) -> bool:
+    """Return whether a plan without stages inside of a machine holds the request."""
+    return any(c.meets and not c.staged for c in found)
 
 
 def larger(case: LoadCase) -> tuple[Candidate, ...] | None:
@@ -118,6 +142,14 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None
     return replace(case, request=FitRequest({**request.values, KV_DTYPE: FP8}, request.fixed))
+
+
+def with_fewer(case: LoadCase) -> LoadCase | None:
+    """Return the case with few sequences at the same time: their logits and states leave room for a cache."""
+    request = case.request
+    if case.backend != "vllm" or request.is_fixed(SLOTS) or case.aim.concurrency is not None:
+        return None
+    return replace(case, request=FitRequest({**request.values, SLOTS: FEW}, request.fixed))
 
 
 def _free(case: LoadCase) -> LoadCase:
@@ -163,13 +195,14 @@ def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]
         apart = has_experts(case.shape) and (split.replicas > 1) == linked  # experts over slow links, or not
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
+        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, split.pipeline)
         if goal == "context":
-            return (-min(c.context, case.context), c.is_fp8, fuller, split.pipeline, -c.sequences, *last)
+            return (-min(c.context, case.context), *plain, -c.sequences, *last)
         speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0
         if c.meets:
-            return (0, c.is_fp8, fuller, split.pipeline, speed, *last)
+            return (0, *plain, speed, *last)
         held = -c.sequences if c.whole else -c.context
-        return (1 if c.whole else 2, held, c.is_fp8, fuller, split.pipeline, speed, *last)
+        return (1 if c.whole else 2, held, *plain, speed, *last)
 
     return key
 

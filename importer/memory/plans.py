@@ -31,6 +31,7 @@ class PlanReason(StrEnum):
     CACHE = "cache"
     FP8_CACHE = "fp8-cache"
     SLOTS = "slots"
+    FEW_SLOTS = "few-slots"
     BATCHED_LESS = "batched-less"
     BATCHED_MORE = "batched-more"
     SEQUENCES = "sequences"

@@ -145,6 +145,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-can": "weights' format",
     },
     "CodeReason": {"named": "{places}"},
+    "SisterReason": {"named": "card"},
     "FitReason": {
         "holds": "fits the device",
         "too-large": "does not fit",
@@ -166,6 +167,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "cache": "{count} sequences",
         "fp8-cache": "half the memory",
         "slots": "as requested",
+        "few-slots": "longer context",
         "batched-less": "goal latency",
         "batched-more": "goal throughput",
         "asked": "as requested",

@@ -107,6 +107,7 @@ PLAN: dict[str, dict[str, Text]] = {
         "cache": "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory",
         "fp8-cache": "keys and values in 8 bits, in which {device} calculates: half the memory for each token",
         "slots": _slots,
+        "few-slots": "{count} sequences at the same time: the logits of more leave no room for the context",
         "batched-less": "{tokens:,} tokens of prompts in one step, so that running answers wait less",
         "batched-more": "{tokens:,} tokens of prompts in one step, so that more prompts are read at once",
         "sequences": "it holds {count:,} sequences of {tokens:,} tokens at the same time",
