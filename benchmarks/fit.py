@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from importer.engines import get, install
+from importer.memory.estimate_types import Unknown
+from importer.memory.shape import describe
 from tests import toy_engines, toy_shapes
 from tests.toy_engines import Compared
+from tests.toy_shapes import Config
 
 HEADING = f"{'kind of layer':44} {'what':20} {'predicted':>13} {'reported':>13}  {'error':>8}"
 CLOSE = 0.02
@@ -46,6 +52,42 @@ def rows() -> Iterable[Line | str]:
                 else f"{engine} {found.version}"
             )
             yield from _lines([c for c in compared if c.devices == number])
+    yield from _cards()
+
+
+def _cards() -> Iterator[Line | str]:
+    """vLLM for cards on pretended ones: all toys, then the published configs of a folder."""
+    found = install.find(get("vllm-cuda"))
+    if found is None:
+        yield "vllm-cuda is not installed"
+        return
+    published = _published()
+    for card in toy_engines.CARDS:
+        for title, configs in (("toys", toy_shapes.TOYS), ("published configs", published)):
+            if not configs:
+                continue
+            yield f"vllm-cuda {found.version}, one {card.name}, {title}"
+            with tempfile.TemporaryDirectory() as folder:
+                yield from _lines(toy_engines.cards(found.python, configs, Path(folder), card, {}))
+
+
+def _published() -> dict[str, Config]:
+    """Configs of repositories in the folder that ``IMPORTER_REPOSITORIES`` names, one of each shape.
+
+    Quantised weights are left out: their layers are other classes, and their caches the same.
+    """
+    folder = os.environ.get("IMPORTER_REPOSITORIES")
+    found: dict[str, Config] = {}
+    shapes = set[str]()
+    for path in sorted(Path(folder).glob("*/config.json")) if folder else ():
+        with contextlib.suppress(ValueError, OSError):
+            config = json.loads(path.read_text("utf-8"))
+            held = describe(config)
+            if isinstance(held, Unknown) or repr(held.layers) in shapes:
+                continue
+            shapes.add(repr(held.layers))
+            found[path.parent.name] = {k: v for k, v in config.items() if k != "quantization_config"}
+    return found
 
 
 def _vllm(python: Path, names: list[str], folder: Path) -> list[Compared]:

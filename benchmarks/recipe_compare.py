@@ -12,12 +12,14 @@ from benchmarks.recipe_reasons import reason_for
 from benchmarks.recipe_settings import IMPLIED, OURS, same, values_of
 from gen_defaults.recipe_book import Book, Profile
 from gen_defaults.recipe_commands import Deployment
+from importer.engines.registries import PINNED, Kind, load
 from importer.exports.recipe_hardware import SEVERAL
 from importer.exports.vllm_recipe import precision
 
 TENSOR, DATA, PIPELINE = "tensor-parallel-size", "data-parallel-size", "pipeline-parallel-size"
 SIZES = (TENSOR, DATA, PIPELINE, "enable-expert-parallel")
 CONTEXT = "max-model-len"
+PARSERS: Mapping[str, Kind] = {"tool-call-parser": "tool", "reasoning-parser": "reasoning"}
 # Flags of a node among several, that no document decides.
 OF_NODES = (
     "nnodes",
@@ -116,7 +118,11 @@ def _lines(deployment: Deployment, command: Command | Refused) -> Iterator[Line]
         ours = command.flags.get(name)
         if name in IMPLIED and theirs.get("tool-call-parser") is None:
             continue
-        if same(ours, value) or (name in SIZES and int(value) == int(ours or 1)):
+        if (
+            same(ours, value)
+            or _is_alias(name, value, ours)
+            or (name in SIZES and int(value) == int(ours or 1))
+        ):
             yield Line(deployment, f"--{name}", value, ours, Outcome.EQUAL)
             continue
         outcome = Outcome.LEFT_OUT if ours is None else Outcome.DIFFERS
@@ -130,6 +136,15 @@ def _lines(deployment: Deployment, command: Command | Refused) -> Iterator[Line]
         outcome = Outcome.EQUAL if own == text else Outcome.LEFT_OUT if own is None else Outcome.DIFFERS
         why = "" if outcome is Outcome.EQUAL else reason_for(name, text, own, command)
         yield Line(deployment, name, text, own, outcome, why)
+
+
+def _is_alias(name: str, theirs: Any, ours: Any) -> bool:
+    """Return whether two names are one parser of vLLM for cards."""
+    kind = PARSERS.get(name)
+    if kind is None or ours is None:
+        return False
+    found = [load("vllm", PINNED["vllm-cuda"]).class_of(kind, str(one)) for one in (theirs, ours)]
+    return found[0] is not None and found[0] == found[1]
 
 
 def _judged(deployment: Deployment, command: Command | Refused) -> Iterator[Judged]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.recipe_documents import Command
@@ -17,10 +18,15 @@ SWITCH = "a feature of the server that a person switches on; --set writes it"
 LOADING = "another way to load or store the same weights, chosen for one disk or host; --set writes it"
 PLUGIN = "it loads code: a person grants it"
 CODE = "the engine has the model's code itself, or no file names any"
+CACHE = "16 bits hold the whole context; 8 bits are written where they do not, or by --set"
+CHECKPOINT = "the engine reads it from the checkpoint"
+LAYOUT = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "enable-expert-parallel")
 IMPLIED = "it follows from the tool parser"
 # Flags by the reason for which no document has them by itself.
 BY_REASON = {
     CODE: ("trust-remote-code",),
+    CACHE: ("kv-cache-dtype",),
+    CHECKPOINT: ("dtype", "quantization", "quantization-config"),
     IMPLIED: ("enable-auto-tool-choice",),
     OPT_IN: ("speculative-config",),
     LOAD: (
@@ -52,7 +58,9 @@ SHIPPED = "the model's own template hides the tools; --template FILE writes this
 def _of_template(command: Command) -> str:
     """Return why the template of a recipe is not the document's."""
     decision = command.plan.decisions.get("way_in")
-    tools = decision.value.get("tools") if decision is not None and isinstance(decision.value, dict) else None
+    tools = (
+        decision.value.get("tools") if decision is not None and isinstance(decision.value, Mapping) else None
+    )
     return SHOWN if tools == "shown" else SHIPPED
 
 
@@ -63,6 +71,10 @@ def reason_for(name: str, theirs: Any, ours: Any, command: Command) -> str:
     if decision is not None and decision.why:
         stated = f"{key} is {decision.value!r} by itself" if same(decision.value, theirs) else ""
         return "; ".join(filter(None, (stated, render(decision.why[-1]))))
+    if name in LAYOUT:
+        return command.plan.fit.message if command.plan.fit.verdict == "unknown" else command.layout_reason
+    if name == "max-model-len":
+        return command.plan.fit.message
     if name == "chat-template":
         return _of_template(command)
     if name.isupper() or name != name.lower():

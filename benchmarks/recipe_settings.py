@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gen_defaults.recipe_commands import PLACEHOLDER, Flags, flagged
+from importer.config_file.engine_arguments import load as registry
 
 # Flags of ``vllm serve`` with a place of their own in a document; all others are keys of ``engine_args``.
 PLACES = {
@@ -23,7 +24,6 @@ PLACES = {
     "enforce-eager": "enforce_eager",
     "dtype": "dtype",
     "load-format": "load_format",
-    "quantization": "quantization",
 }
 IMPLIED = ("enable-auto-tool-choice",)  # a tool parser implies it
 OURS = (
@@ -56,6 +56,7 @@ def values_of(flags: Flags) -> dict[str, Any]:
         value: Any = True if text is None else value_of(text)
         if text is None and name.startswith("no-"):
             name, value = name.removeprefix("no-"), False
+        name, value = _enabled(name, value)
         if name in ALIASES:
             name, rest = ALIASES[name]
         if rest:
@@ -64,6 +65,19 @@ def values_of(flags: Flags) -> dict[str, Any]:
             value = {**values[name], **value}
         values[name] = value
     return values
+
+
+def _enabled(name: str, value: Any) -> tuple[str, Any]:
+    """Return ``disable-NAME`` as the opposite of ``enable-NAME``, where the newest vLLM has only that one."""
+    known = registry("vllm")
+    opposite = name.replace("disable-", "enable-", 1) if name.startswith("disable-") else name
+    if known is None or known.get(_key(name)) is not None or known.get(_key(opposite)) is None:
+        return name, value
+    return opposite, not value if isinstance(value, bool) else value
+
+
+def _key(flag: str) -> str:
+    return flag.replace("-", "_")
 
 
 def value_of(text: str) -> Any:

@@ -16,8 +16,8 @@ from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import parser_markers, tables
 from importer.signals.collect import collect, for_engine
+from importer.signals.evidence import TASKS
 from importer.signals.kind import find_kind
-from importer.signals.tasks import TASKS
 
 
 def warm() -> None:

@@ -117,7 +117,8 @@ def import_model(
     ``frontend``   of vLLM 0.33 and later, ``python`` or ``rust``; by default that of the last import.
     ``approved_by``  a person's name: approves what is written. ``session``  kept warm for several imports.
     Raises HubError, RepositoryError, UsageError, SandboxError; DocumentError: "exists" for another model's
-    file of that name, "conflict" where a person's edit meets a new value and ``on_conflict`` is not given.
+    file of that name, "other-backend" for the name of the model's document for another backend, "conflict"
+    where a person's edit meets a new value and ``on_conflict`` is not given.
     """
     chosen = preferences.of_values(settings or {}, backend, unset)
     request = ImportRequest(

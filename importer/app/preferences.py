@@ -227,8 +227,9 @@ def _of_engines() -> Iterator[tuple[str, str, str]]:
         yield name, next(iter(engines[name].values())), ", ".join(engines[name])
 
 
-def _described(entry: Mapping[str, Any]) -> tuple[str, str]:
+def _described(entry: Any) -> tuple[str, str]:
     """Return the type of a schema's entry without null, and its description."""
+    entry = entry if isinstance(entry, Mapping) else {}  # true: any value
     kinds = [str(k) for k in _listed(entry.get("type", ())) if k != "null"]
     choices = [str(c) for c in entry.get("enum", ()) if c]
     return " or ".join(kinds) or " ".join(choices) or "any", str(entry.get("description", ""))

@@ -26,7 +26,6 @@ from importer.decisions.decision import PYTHON, Decision, Target
 from importer.errors import DocumentError, ImporterError, RepositoryError, UsageError
 from importer.hub.local import AllowedFolders
 from importer.messages import render
-from importer.progress import Progress, silent
 from importer.reasons import Reason
 from importer.signals.evidence import Rule, is_warning
 from importer.version import __version__
@@ -154,7 +153,6 @@ def recheck_plan(
     name: str,
     bench: ImportSession,
     places: AllowedFolders,
-    progress: Progress = silent,
     *,
     offline: bool = False,
 ) -> Rechecked:
@@ -166,7 +164,7 @@ def recheck_plan(
         raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
     try:
         request = ImportRequest.from_json(receipt.request, offline=offline).after(stored)
-        planned = _plan(request, receipt, store, bench, places, progress)
+        planned = _plan(request, receipt, store, bench, places)
         conflicts = _conflicts(planned, store)
     except (RepositoryError, UsageError) as error:
         if error.kind == "no-such-directory":
@@ -189,12 +187,11 @@ def recheck_plan(
 
 
 def _plan(
-    request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders,
-    progress: Progress,
-) -> Plan:  # fmt: skip
+    request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders
+) -> Plan:
     """Plan under the document's own name; a directory is resolved as the receipt has it."""
     request_here = request if receipt.directory is None else replace(request, reference=receipt.directory)
-    decided = resolve_and_decide(request_here, bench, places, progress)
+    decided = resolve_and_decide(request_here, bench, places)
     named = replace(decided, request=replace(request, name=receipt.name))
     return build_plan(named, Names(store), own=True)
 

@@ -10,6 +10,7 @@ from importer.config_file.build import SCHEMA, put
 from importer.config_file.field_paths import FACTS, OPTIONS
 from importer.errors import Setting, UsageError
 
+BACKEND = "backend"  # has a check of its own, like the arguments of an engine by its version
 MODEL = "owner/name"  # stands for the model, which a check of values does not need
 
 
@@ -25,7 +26,7 @@ def check_values(values: Mapping[str, Any]) -> None:
         "importer": {"schema": SCHEMA, "reference": MODEL, "engine": {"name": ""}},
     }  # fmt: skip
     for key, value in values.items():
-        if key not in OPTIONS and value is not None:
+        if key not in (*OPTIONS, BACKEND) and value is not None:
             put(document, ("importer", key) if key in FACTS else tuple(key.split(".")), value)
     fault = next(schema.faults("document", document), None)
     if fault is not None:

@@ -88,7 +88,7 @@ _COMMON = {
     "trust_remote_code": "trust_remote_code",
     "default_chat_template_kwargs": "chat_template_kwargs",
 }
-_VLLM = ("dtype", "max_model_len", "quantization", "load_format", "gpu_memory_utilization", "enforce_eager",
+_VLLM = ("dtype", "max_model_len", "load_format", "gpu_memory_utilization", "enforce_eager",
          "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt")  # fmt: skip
 OWN_PLACES: Mapping[str, Mapping[str, str]] = {
     "vllm": _COMMON

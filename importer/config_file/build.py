@@ -22,8 +22,7 @@ from importer.memory.plans import PlanReason
 from importer.messages import Text, render, rendered
 from importer.messages.comments import HEADS, short
 from importer.reasons import key_of
-from importer.signals.evidence import Severity
-from importer.signals.tasks import TASKS
+from importer.signals.evidence import TASKS, Severity
 from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it

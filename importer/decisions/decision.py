@@ -102,7 +102,7 @@ class Target:
 
     def has(self, key: str, name: str) -> bool:
         """Return whether this engine version can load the parser."""
-        return key not in self.parsers or name in self.parsers[key]
+        return key not in self.parsers or name in [*self.parsers[key]]  # a receipt may hold any value
 
     def same_class(self, key: str, one: str, other: str) -> bool:
         """Return whether two names load one class and are interchangeable."""

@@ -22,8 +22,7 @@ from importer.decisions.decision import (
 from importer.decisions.frontends import elsewhere
 from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
 from importer.reasons import Reason
-from importer.signals.evidence import Evidence, Rule, Source, warning
-from importer.signals.tasks import POOLS
+from importer.signals.evidence import POOLS, Evidence, Rule, Source, warning
 
 SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
 ALIKE = (Rule.TYPE_LINE, Rule.TYPE_NAME, Rule.NAME_LIKE)

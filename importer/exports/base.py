@@ -136,7 +136,9 @@ Device = Literal["gpu", "cpu"]
 HUB_ID = re.compile(r"(?!.*\.\.)\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
 # Keys about a document that are no settings of a server.
-ABOUT = ("name", "description", "backend", "known_usecases", "template", "artifacts", "importer")
+ABOUT = (
+    "name", "description", "backend", "known_usecases", "embeddings", "template", "artifacts", "importer",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from importer.engines.base import Document
 from importer.exports.base import Exported, ExportRefused, Options, Origin, yaml_text
 from importer.exports.localai import model
 from importer.reasons import Reason
+from importer.signals.evidence import TASKS
 
 HUB = "https://huggingface.co"
 SHA256 = 64  # hex digits
@@ -96,5 +97,6 @@ def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:
 
 
 def _tags(document: Document, block: Document) -> list[str]:
-    tags = ["llm", document["backend"], block.get("family"), *(document.get("known_usecases") or ())]
+    first = None if block.get("kind") in TASKS else "llm"
+    tags = [first, document["backend"], block.get("family"), *(document.get("known_usecases") or ())]
     return list(dict.fromkeys(str(tag) for tag in tags if tag))

@@ -120,6 +120,14 @@ TEXTS: dict[str, dict[str, Text]] = {
         "example": _card("card example"),
     },
     "QuantReason": {"method": "{file}", "scheme": "{file}"},
+    "TaskReason": {
+        "pools": "no text",
+        "converted": "converted",
+        "no-head": "no head",
+        "yes-or-no": "yes or no",
+        "outputs": "{file}",
+        "served-by": "no text",
+    },
     "LoadReason": {
         "deprecated": "{engine} deprecation",
         "on-processors": "{engine}",

@@ -241,6 +241,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "pools": _of_kind("{of} returns no text, so vLLM pools"),
         "converted": "vLLM converts {name} with {convert}",
         "outputs": "{file} describes what a request returns",
+        "no-head": "{name} has no trained layer for scores: vLLM needs the tokens of its answers in hf_overrides",
+        "yes-or-no": "a reranker of {name} answers yes or no, and vLLM makes a score of the two tokens",
         "served-by": _of_kind("of the engines here vLLM alone serves {of}"),
     },
     "LengthReason": {

@@ -176,6 +176,9 @@ class Settings:
             events=Keep(self.keep_events_days, self.keep_events),
             versions=Keep(self.keep_versions_days, self.keep_versions),
             audit=Keep(self.keep_audit_days, self.keep_audit),
+            documents=Keep(self.keep_deleted_days),
+            findings=Keep(self.keep_findings_days),
+            deliveries=Keep(self.keep_deliveries_days),
         )
 
     @property

@@ -30,7 +30,7 @@ from importer.signals import (
     way_in,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
-from importer.signals.evidence import Evidence
+from importer.signals.evidence import TASKS, Evidence
 from importer.signals.family import own_name
 from importer.signals.kind import KindFinding
 from importer.signals.parser_markers import translate
@@ -61,7 +61,7 @@ def collect(
     ``machine`` is the target device, ``platform`` its operating system. ``able`` returns the abilities of a
     backend. ``template`` names the source of the analyzed template, if it is not the model's own.
     """
-    silent = kind.kind in tasks.TASKS
+    silent = kind.kind in TASKS
     return [
         *kind.evidence,
         *family.evidence(snapshot, ignore_name),
@@ -111,7 +111,7 @@ def for_engine(
         *context.evidence(snapshot, able),
         *modalities.evidence(snapshot, able),
         *tasks.evidence(snapshot, kind, able),
-        *([] if kind in tasks.TASKS else speculation.evidence(snapshot, able, machine)),
+        *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able, machine),
         *mistral_files.evidence(snapshot, able),
         *code.evidence(snapshot, able),

@@ -8,6 +8,9 @@ from typing import Any, Literal, Self
 
 from importer.reasons import Reason
 
+# Kinds of models that vLLM serves without a conversation: those that pool, and those that transcribe.
+POOLS = ("embedding", "reranker", "classifier", "reward")
+TASKS = frozenset({*POOLS, "transcription"})
 Status = Literal["user", "proved", "declared", "vendor", "table", "engine-default"]
 
 

@@ -17,12 +17,12 @@ from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, config_of, model_types
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
-from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.evidence import TASKS, Evidence, Rule, Source
 from importer.signals.family import base_models, match, own_name
 from importer.signals.name import joined, normalise
 from importer.signals.quantisation import MLX, read
 from importer.signals.tables import parser_table
-from importer.signals.tasks import TASKS, labels
+from importer.signals.tasks import labels
 
 
 class NotChat(StrEnum):

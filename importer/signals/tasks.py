@@ -15,19 +15,21 @@ from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import POOLS, TASKS, Evidence, Rule, warning
 
-POOLS = ("embedding", "reranker", "classifier", "reward")
-TASKS = frozenset({*POOLS, "transcription"})
 RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
 OUTPUTS = "outputs"
+OVERRIDES = "engine_args.hf_overrides"
 MODULES, LENGTH = "modules.json", "sentence_bert_config.json"
+# Ends of class names of models that generate: such a reranker has no trained layer for scores.
+GENERATES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
+# Generating architectures whose rerankers answer yes or no, and vLLM's class that makes a score of that.
+YES_OR_NO = {
+    "Qwen3ForCausalLM": "Qwen3ForSequenceClassification",
+    "Qwen3VLForConditionalGeneration": "Qwen3VLForSequenceClassification",
+}
 PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token of a text
 WIDEST = 1 << 20  # values of a vector, tokens of a text
-# Ends of class names that vLLM turns into each other to find a model that it can convert.
-GENERATES = ("ForCausalLM", "ForConditionalGeneration", "ChatModel", "LMHeadModel")
-CONVERTS = ("ForTextEncoding", "EmbeddingModel", "ForSequenceClassification", "ForTokenClassification",
-            "ClassificationModel", "ForRewardModeling", "RewardModel", "Model")  # fmt: skip
 
 
 class TaskReason(StrEnum):
@@ -36,6 +38,8 @@ class TaskReason(StrEnum):
     POOLS = "pools"
     CONVERTED = "converted"
     OUTPUTS = "outputs"
+    NO_HEAD = "no-head"
+    YES_OR_NO = "yes-or-no"
     SERVED_BY = "served-by"
 
 
@@ -73,15 +77,20 @@ def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]
     if name and name not in able.pooling:
         convert = "embed" if kind == "embedding" else "classify"
         reason = Reason(TaskReason.CONVERTED, name=name, convert=convert)
-        yield Evidence(Rule.ENGINE, CONVERT, convert, able.label, reason)
-
-
-def converts(name: str, able: Abilities) -> bool:
-    """Return whether vLLM makes a model that pools out of one that generates, under another class name."""
-    if name in able.architectures:
-        return True
-    end = next((e for e in CONVERTS if name.endswith(e)), None)
-    return end is not None and any(name.removesuffix(end) + e in able.architectures for e in GENERATES)
+        headless = kind == "reranker" and name.endswith(GENERATES)
+        scores = YES_OR_NO.get(name) if headless else None
+        unknown = Reason(TaskReason.NO_HEAD, name=name)
+        yield Evidence(
+            Rule.ENGINE, CONVERT, convert, able.label,
+            warning(unknown) if headless and scores is None else reason,
+        )  # fmt: skip
+        if scores is not None:
+            overrides = {
+                "architectures": [scores], "classifier_from_token": ["no", "yes"],
+                "is_original_qwen3_reranker": True,
+            }  # fmt: skip
+            reason = Reason(TaskReason.YES_OR_NO, name=name)
+            yield Evidence(Rule.ENGINE, OVERRIDES, overrides, able.label, reason)
 
 
 def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:

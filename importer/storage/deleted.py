@@ -24,16 +24,19 @@ def count(connection: Connection) -> int:
     return connection.execute(select(func.count()).where(T.deleted_at.is_not(None))).scalar_one()
 
 
-def purge(connection: Connection, before: str) -> int:
+def purge(connection: Connection, before: str, limit: int) -> tuple[int, set[str]]:
     """Delete documents for good that were deleted before a time, with versions, releases and findings.
 
-    Return how many. Pieces of receipts that no version has any more are left.
+    Return how many, at most ``limit``, and the hashes of the receipts that they named.
     """
-    query = select(T.name).where(T.deleted_at.is_not(None), T.deleted_at < before)
-    names = [*connection.execute(query).scalars()]
-    for name in names:
-        for table in (tables.versions, tables.releases, tables.findings, tables.configs):
-            connection.execute(delete(table).where(table.c.name == name))
+    old = select(T.name).where(T.deleted_at.is_not(None), T.deleted_at < before).order_by(T.name).limit(limit)
+    names = [*connection.execute(old).scalars()]
+    receipts: set[str] = set()
+    for table in (tables.versions, tables.releases):
+        hashes = select(table.c.receipt_hash).where(table.c.name.in_(names))
+        receipts |= {one for one in connection.execute(hashes).scalars() if one is not None}
+    for table in (tables.versions, tables.releases, tables.findings, tables.configs):
+        connection.execute(delete(table).where(table.c.name.in_(names)))
     if names:
         changed(connection)
-    return len(names)
+    return len(names), receipts

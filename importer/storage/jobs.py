@@ -254,6 +254,14 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
     return get(connection, job.id)
 
 
+def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, Any]) -> None:
+    """Queue the end of a job for webhooks."""
+    config = job.config or (data.get("result") or {}).get("name")
+    subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
+    problem = (data.get("error") or {}).get("kind")
+    webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
+
+
 def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -> None:
     """Add an event; its number is the next one of the root, in the order of commits."""
     if kind in ENDED:
@@ -323,14 +331,6 @@ def _list_progress(states: Mapping[str, int]) -> dict[str, Any]:
         "passed": passed,
         "failed": done - passed,
     }
-
-
-def _announce(connection: Connection, job: Job, state: str, data: Mapping[str, Any]) -> None:
-    """Queue the end of a job for webhooks."""
-    config = job.config or (data.get("result") or {}).get("name")
-    subject = {"job": job.id, "kind": job.kind, "state": state, "config": config, "by": job.by}
-    problem = (data.get("error") or {}).get("kind")
-    webhooks.enqueue(connection, f"job.{state}", {**subject, "attempt": job.attempt, "problem": problem})
 
 
 def read(row: Mapping[str, Any] | Any) -> Job:

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from importer.storage import idempotency_store, tables, turns
+from importer.storage import deleted, findings, idempotency_store, tables, turns, webhooks
 from importer.storage.database import Database
 from importer.storage.jobs import ENDED
 
@@ -61,6 +61,9 @@ class Limits:
     events: Keep
     versions: Keep
     audit: Keep
+    documents: Keep = Keep()
+    findings: Keep = Keep()
+    deliveries: Keep = Keep()
 
 
 def due(connection: Connection) -> bool:
@@ -203,6 +206,22 @@ def _audit(connection: Connection, keep: Keep) -> Deleted:
     return len(chosen), len(chosen) == BATCH
 
 
+def _documents(connection: Connection, keep: Keep) -> Deleted:
+    """Delete documents for good that were deleted long ago, with the receipts that nothing names any more."""
+    number, hashes = deleted.purge(connection, keep.oldest, BATCH)
+    _receipts(connection, hashes)
+    return number, number == BATCH
+
+
+def _findings(connection: Connection, keep: Keep) -> Deleted:
+    return findings.purge(connection, keep.oldest), False
+
+
+def _deliveries(connection: Connection, keep: Keep) -> Deleted:
+    return webhooks.purge(connection, keep.oldest), False
+
+
 WORK: Mapping[str, Callable[[Connection, Keep], Deleted]] = {
     "jobs": _jobs, "events": _events, "versions": _versions, "audit": _audit,
+    "documents": _documents, "findings": _findings, "deliveries": _deliveries,
 }  # fmt: skip

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from importer.storage.database import Database
 
 CHANNEL = "importer_jobs"
-LOOK = 0.2  # seconds between two looks at the file
+LOOK = 0.5  # seconds between two looks at the file
 AGAIN = 5.0  # seconds until another try where the connection was lost
 LOG = logging.getLogger(__name__)
 

@@ -71,6 +71,10 @@ PROMISES = {
     "clients send stop words": Expectations(client_sampling={"stop": ["x"]}),
     "the engine is known to offer it": Expectations(offers=frozenset(OFFERS)),
     "the document takes images": Expectations(images=2),
+    "the model makes embeddings": Expectations(kind="embedding"),
+    "the model ranks": Expectations(kind="reranker"),
+    "the model classifies or rewards": Expectations(kind="reward"),
+    "the model transcribes": Expectations(kind="transcription"),
     "the model chats": Expectations(),
     "the model does not chat": Expectations(chats=False),
 }

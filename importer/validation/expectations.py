@@ -9,7 +9,7 @@ from typing import Any
 
 from importer.config_file import field_paths
 from importer.reasons import Reason
-from importer.signals.tasks import TASKS
+from importer.signals.evidence import TASKS
 
 
 class PromiseReason(StrEnum):

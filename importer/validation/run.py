@@ -20,7 +20,7 @@ from importer.engines.tokenizer import Ask
 from importer.progress import Progress, Step, silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.signals.tasks import TASKS
+from importer.signals.evidence import TASKS
 from importer.validation import diagnosis, root_causes
 from importer.validation.client import TIME_LIMIT, Client
 from importer.validation.context import Context, Render, Shared

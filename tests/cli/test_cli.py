@@ -248,7 +248,7 @@ def test_a_bare_validate_does_not_swallow_the_reference(desk: Desk) -> None:
 
 def test_kinds_that_are_not_served(desk: Desk) -> None:
     desk.hub.repos["acme/ears"] = Repo(
-        {"config.json": {"architectures": ["WhisperForConditionalGeneration"]}}
+        {"config.json": {"architectures": ["ParlerTTSForConditionalGeneration"]}}
     )
     ran = desk("acme/ears", "--json")
     assert (ran.code, ran.line["error"]["kind"]) == (4, "not-chat")

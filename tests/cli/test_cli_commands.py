@@ -204,6 +204,10 @@ def test_the_word_import_may_be_left_out(desk: Desk) -> None:
 def test_keys_are_what_set_accepts(desk: Desk) -> None:
     rows = [json.loads(line) for line in desk("keys", "--json").out.splitlines()]
     assert len(rows) > 40
+    of_engines = {r["key"] for r in rows if r["key"].startswith("engine_args.")}
+    assert {"engine_args.max_num_seqs", "engine_args.kv_bits"} <= of_engines
+    assert "engine_args.worker_cls" not in of_engines
+    rows = [r for r in rows if r["key"] not in of_engines]
     samples = {
         "number": "0.5",
         "integer": "1",

@@ -19,7 +19,7 @@ SETTINGS: list[tuple[str, tuple[str, ...], Any]] = [
     ("dtype=2024-01-01", ("dtype",), "2024-01-01"),
     ('stopwords=["</s>", "a: b"]', ("stopwords",), ["</s>", "a: b"]),
     ("stopwords=[a, b]", ("stopwords",), ["a", "b"]),
-    ("engine_args.a.b=[1, {c: null}]", ("engine_args", "a", "b"), [1, {"c": None}]),
+    ("chat_template_kwargs.a.b=[1, {c: null}]", ("chat_template_kwargs", "a", "b"), [1, {"c": None}]),
     ("chat_template_kwargs={enable_thinking: false}", ("chat_template_kwargs",), {"enable_thinking": False}),
     ("system_prompt=two\nlines: 2", ("system_prompt",), "two\nlines: 2"),
     ("system_prompt=你好=x", ("system_prompt",), "你好=x"),

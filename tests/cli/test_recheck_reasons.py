@@ -124,7 +124,7 @@ def test_a_machine_with_less_memory(desk: Desk) -> None:
 
     desk.hub.repos["acme/sized"] = Repo({**BASE, "config.json": SIZES})
     has(64)
-    imported(desk, "acme/sized")
+    imported(desk, "acme/sized", "--device", "this-machine")
     imported(desk, "acme/sized", "--memory", "64GB", "--name", "named")
     assert desk("recheck").code == 0
     has(4)

@@ -54,12 +54,15 @@ def test_a_command_becomes_settings_with_nested_values():
     words = [
         "--attention_config.backend=X", "--attention-config.use=True", "-cc.mode", "3", "--no-enable-x",
         "--tool-call-parser", "hermes", "--max-model-len", "32k", "--spec-method", "mtp",
+        "--disable-flashinfer-autotune", "--disable-sliding-window",
         "--override-generation-config", '{"repetition_penalty": 1.1}', "--master-addr", "$HEAD_IP",
     ]  # fmt: skip
     assert settings(values_of(flagged(words)), {"VLLM_A": "1"}) == {
         "engine_args.attention_config": {"backend": "X", "use": True},
         "engine_args.compilation_config": {"mode": 3},
         "engine_args.enable_x": False,
+        "engine_args.enable_flashinfer_autotune": False,
+        "engine_args.disable_sliding_window": True,
         "tool_parser": "hermes",
         "max_model_len": 32000,
         "engine_args.speculative_config": {"method": "mtp"},

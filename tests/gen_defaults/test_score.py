@@ -65,7 +65,8 @@ def test_files_speak_where_names_do_not(folder: Path, capsys: pytest.CaptureFixt
     assert files["models"] == 4  # the rows with files
     assert files["families"]["qwen3"] == files["families"]["negative"] == [1, 1]
     assert files["said"]["someone/new-xml"]["tool_parser"] == "qwen3_coder"
-    assert files["said"]["someone/embedder"]["error"] == "not-chat"
+    embedder = files["said"]["someone/embedder"]
+    assert embedder["tool_parser"] is embedder["reasoning_parser"] is None
     wrong = files["said"][
         "someone/new-json"
     ]  # without proof a base model's name is heard before the template

@@ -188,11 +188,17 @@ def test_a_patch_is_the_deep_merge_that_localai_documents(local: LocalAI, servic
         return found
 
     found = patched(
-        {"parameters": {"temperature": 0}, "stopwords": ["a", "b"], "engine_args": {"seed": 1, "x": 2}}
+        {
+            "parameters": {"temperature": 0},
+            "stopwords": ["a", "b"],
+            "engine_args": {"seed": 1, "max_num_seqs": 2},
+        }
     )
     assert found["parameters"] == before["parameters"] | {"temperature": 0}  # nested maps merge
     assert patched({"stopwords": ["c"]})["stopwords"] == ["c"]  # lists are replaced
-    assert patched({"engine_args": {"y": 3}})["engine_args"] == {"y": 3}  # maps of free keys, too
+    assert patched({"engine_args": {"block_size": 32}})["engine_args"] == {
+        "block_size": 32
+    }  # maps of free keys, too
     assert "engine_args" not in patched({"engine_args": {}})  # an empty one is taken away
     assert patched({"dtype": None})["dtype"] is None  # null is a value
     text = service.client.get("/v1/configs/p").json()["text"]

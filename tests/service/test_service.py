@@ -154,6 +154,8 @@ def test_lists_have_pages_and_filters(service: Service) -> None:
         ({"reference": "a/b/c"}, 422, "bad-reference", "/reference"),
         ({"reference": "https://evil.example/a/b"}, 422, "bad-reference", "/reference"),
         ({"reference": "a/b", "set": {"nope": 1}}, 422, "unknown-setting", "/set/nope"),
+        ({"reference": "a/b", "backend": "vllm", "set": {"engine_args.max_num_sqs": 1}}, 422,
+         "unknown-setting", "/set/engine_args.max_num_sqs"),
         ({"reference": "a/b", "set": {"seed": 1, "top_p": "hot"}}, 422, "bad-value", "/set/top_p"),
         ({"references": ["a/b", "a/c"], "set": {"max_model_len": 0}}, 422, "bad-value", "/set/max_model_len"),
         ({"reference": "a/b", "name": "../x"}, 422, "bad-value", "/name"),

@@ -135,7 +135,7 @@ def test_edits_of_any_version_are_all_kept(service: Service) -> None:
     one = {"If-Match": service.etag("many")}
 
     def patch(number: int, headers: dict[str, str]) -> int:
-        body = {"engine_args": {f"key-{number}": number}}
+        body = {"chat_template_kwargs": {f"key-{number}": number}}
         return httpx.patch(url, json=body, headers=headers, trust_env=False, timeout=PATIENCE).status_code
 
     with ThreadPoolExecutor(6) as pool:
@@ -143,7 +143,7 @@ def test_edits_of_any_version_are_all_kept(service: Service) -> None:
         assert [*pool.map(lambda n: patch(n, one), range(6, 9))] == [412] * 3
         now = {"If-Match": service.etag("many")}
         assert sorted(pool.map(lambda n: patch(n, now), range(9, 12))) == [200, 412, 412]
-    kept = httpx.get(url, trust_env=False).json()["data"]["engine_args"]
+    kept = httpx.get(url, trust_env=False).json()["data"]["chat_template_kwargs"]
     assert {f"key-{n}" for n in range(6)} <= kept.keys()
 
 

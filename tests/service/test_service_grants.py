@@ -54,6 +54,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield one
 
 
+# A second model, at a commit of its own.
+DRAFTER = {
+    "speculative_config": {
+        "method": "eagle3", "model": "acme/draft", "revision": "0" * 40, "num_speculative_tokens": 2,
+    }
+}  # fmt: skip
+
+
 def ask(service: Service, scopes: str, method: str, path: str, **said: Any) -> httpx.Response:
     headers = {"x-api-key": service.keys[scopes], **ANY, **said.pop("headers", {})}
     return service.client.request(method, path, headers=headers, **said)
@@ -82,7 +90,7 @@ def grants(service: Service, name: str) -> list[tuple[str, str, dict[str, Any]]]
         ("PUT", config, {"content": text + "trust_remote_code: true\n", "headers": yaml}),
         ("PUT", config, {"content": moved, "headers": yaml}),
         ("PUT", config, {"json": data | CODE}),
-        ("PUT", config, {"json": data | {"engine_args": {"hostfile": "/etc/hosts"}}}),
+        ("PUT", config, {"json": data | {"engine_args": DRAFTER}}),
         ("PATCH", config, {"json": CODE}),
         ("PATCH", config, {"json": {"parameters": {"model": "word"}}}),
         ("PATCH", config, {"json": {"importer": {"model_id": good(service)}}}),
@@ -91,7 +99,7 @@ def grants(service: Service, name: str) -> list[tuple[str, str, dict[str, Any]]]
         ("POST", "/models/import-uri", {"json": uri}),
         ("POST", "/models/import-uri", {"json": {**uri, "uri": f"file://{good(service)}"}}),
         ("POST", "/v1/imports", {"json": {**importing, "set": CODE}}),
-        ("POST", "/v1/imports", {"json": {**importing, "set": {"engine_args.hostfile": "/etc/hosts"}}}),
+        ("POST", "/v1/imports", {"json": {**importing, "set": DRAFTER}}),
         ("POST", "/v1/imports", {"json": {**importing, "reference": good(service)}}),
         ("POST", "/v1/imports", {"json": {"references": [good(service)], "backend": "vllm"}}),
         ("POST", "/v1/imports", {"json": {"references": ["acme/base"], "backend": "vllm", "set": CODE}}),

@@ -231,8 +231,8 @@ def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service)
 
     service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
     with gallery_of(service).database.writing() as connection:
-        assert deleted.purge(connection, "2020-01-01T00:00:00+00:00") == 0
-        assert deleted.purge(connection, "2999-01-01T00:00:00+00:00") == 1
+        assert deleted.purge(connection, "2020-01-01T00:00:00+00:00", 9) == (0, set())
+        assert deleted.purge(connection, "2999-01-01T00:00:00+00:00", 9)[0] == 1
     problem(service.client.post(f"/v1/configs/{name}/undelete"), 404, "no-such-document")
 
 

@@ -21,6 +21,7 @@ from tests.serving import Service, problem, running
 
 IMPORTER, MAINTAINER = "import", "import+approve+publish"
 ANY = {"If-Match": "*"}
+FILES = {**WEIGHTS, "README.md": "first"}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
             for scopes, name in who.items()
         }
     database.close()
-    repos = {"acme/toy": Repo({**WEIGHTS, "README.md": "first"})}
+    repos = {"acme/toy": Repo(FILES)}
     with running(folder, "--host", "0.0.0.0", "--rate", "0", **repos) as one:
         one.client.headers["x-api-key"] = made[MAINTAINER]
         one.keys = made
@@ -105,11 +106,17 @@ def test_a_gallerys_upkeep(service: Service) -> None:
     both = {"toy": ("mlx", 0.6, ["toy-vllm"]), "toy-vllm": ("vllm", 0.6, [])}
     assert index(service) == both
 
-    # A commit upstream: the working copy moves, the entry stays.
+    # A commit upstream: a recheck finds it, the finding is accepted, the entry stays.
     first = ask(service, IMPORTER, "GET", "configs/toy-vllm").json()["revision"]
-    service.hub.repos["acme/toy"].commit({"generation_config.json": {"temperature": 0.7, "do_sample": True}})
-    moved = imported(service, "vllm")
-    assert (moved["name"], moved["written"], moved["revision"] != first) == ("toy-vllm", True, True)
+    warmer = {"generation_config.json": {"temperature": 0.7, "do_sample": True}}
+    service.hub.repos["acme/toy"].commit({**FILES, **warmer})
+    asked = ask(service, MAINTAINER, "POST", "recheck", json={"names": ["toy-vllm"]})
+    assert service.ended(asked.json()["id"])["state"] == "succeeded"
+    (finding,) = ask(service, IMPORTER, "GET", "upkeep", params={"name": "toy-vllm"}).json()["items"]
+    assert finding["kinds"] == ["commit"]
+    assert ask(service, IMPORTER, "GET", "configs/toy-vllm").json()["revision"] == first
+    ask(service, MAINTAINER, "POST", f"upkeep/{finding['id']}/accept").raise_for_status()
+    assert ask(service, IMPORTER, "GET", "configs/toy-vllm").json()["revision"] != first
     assert value(service, "toy-vllm") | {"source": ""} == value(service, "toy-vllm") | {
         "value": 0.7, "imported": 0.7, "served": 0.6, "status": "vendor", "source": "",
     }  # fmt: skip

@@ -15,8 +15,18 @@ from importer.service import upkeep
 from importer.service.gallery import Gallery
 from importer.service.restore import undelete
 from importer.service.settings import Settings
-from importer.service.upkeep_duties import begin_due, expire
-from importer.storage import deleted, documents, findings, jobs, migrations, schedules, tables, webhooks
+from importer.service.upkeep_duties import begin_due
+from importer.storage import (
+    deleted,
+    documents,
+    findings,
+    jobs,
+    migrations,
+    retention,
+    schedules,
+    tables,
+    webhooks,
+)
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import Filters
@@ -216,7 +226,7 @@ def test_what_was_kept_long_enough_is_deleted(empty: Database, monkeypatch: pyte
         findings.decide(connection, str(ident), "accepted", "ann", None)
     forever = Settings(keep_deleted_days=0, keep_findings_days=0, keep_deliveries_days=0)
     for settings in (forever, Settings()):
-        expire(empty, settings)
+        retention.run(empty, settings.limits)
         with empty.reading() as connection:
             assert [one["name"] for one in deleted.page(connection, 9)] == ["gone"]
             assert findings.get(connection, str(ident)) is not None
@@ -226,7 +236,7 @@ def test_what_was_kept_long_enough_is_deleted(empty: Database, monkeypatch: pyte
         )
         connection.execute(update(tables.findings).values(decided_at="2020"))
         connection.execute(tables.jobs.delete().where(tables.jobs.c.id == job.id))
-    expire(empty, Settings())
+    retention.run(empty, Settings().limits)
     with empty.reading() as connection:
         assert deleted.count(connection) == 0
         assert documents.history(connection, "gone") == []

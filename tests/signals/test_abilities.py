@@ -17,8 +17,11 @@ from tests.package_index import PackageIndex, sdist
 
 REGISTRY = """
 _TEXT_GENERATION_MODELS = {"PlainForCausalLM": ("plain", "Plain"), "MixedForCausalLM": ("mixed", "Mixed")}
-_EMBEDDING_MODELS = {"Embeds": ("plain", "Plain")}
-_MULTIMODAL_MODELS = {"SeesForConditionalGeneration": ("sees", "Sees"), "HearsToo": ("sees", "HearsToo")}
+_EMBEDDING_MODELS = {"EmbedsModel": ("plain", "Plain"), **{k: v for k, v in _TEXT_GENERATION_MODELS.items()},
+    "PlainForCausalLM": ("plain", "Plain")}
+_SEQUENCE_CLASSIFICATION_MODELS = {"RanksForSequenceClassification": ("plain", "Plain")}
+_MULTIMODAL_MODELS = {"SeesForConditionalGeneration": ("sees", "Sees"), "HearsToo": ("sees", "HearsToo"),
+    "WritesDown": ("sees", "WritesDown")}
 _PREVIOUSLY_SUPPORTED_MODELS = {"GoneForCausalLM": "0.1.0"}
 raise SystemExit("a source is never run")
 """
@@ -38,7 +41,9 @@ class MoreInfo(Info):
 @MULTIMODAL_REGISTRY.register_processor(P, info=Info, dummy_inputs=D)
 class Sees(Plain): ...
 @MULTIMODAL_REGISTRY.register_processor(P, info=MoreInfo, dummy_inputs=D)
-class HearsToo(Sees): ...
+class HearsToo(Sees, SupportsTranscription): ...
+class WritesDown(Plain, SupportsTranscription):
+    supports_transcription_only = True
 """,
 }
 QUANTISATION = {
@@ -102,7 +107,10 @@ def test_vllm_is_read_without_being_run() -> None:
             "MixedForCausalLM": ["hybrid"],
             "PlainForCausalLM": [],
             "SeesForConditionalGeneration": ["image", "video:1"],
+            "WritesDown": [],
         },
+        "pooling": {"EmbedsModel": "embed", "RanksForSequenceClassification": "classify"},
+        "transcribes": {"HearsToo": "also", "WritesDown": "only"},
         "removed": {"GoneForCausalLM": "0.1.0"},
         "config_types": ["own"],
         "methods": {"one": 75, "three": 0, "two": 75},

@@ -129,16 +129,16 @@ def _option_faults(body: Import, who: Caller, settings: Settings) -> list[Import
 def _of_options(body: Import, who: Caller, settings: Settings) -> Iterator[ImporterError]:
     """Yield the fault of each group of options alone, then that of all together."""
     given = body.model_dump(exclude_unset=True)
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     alone = [{name: given[name] for name in group if name in given} for group in GROUPS]
     together = {name: value for group in alone for name, value in group.items()}
     for options in (*filter(None, alone), together):
         try:
             admitted(Import(reference=PLACEHOLDER, **options), who, settings)
         except ImporterError as error:
-            sentence = messages.detail(error)
-            if sentence not in seen and not (options is together and seen):
-                seen.add(sentence)
+            fault = (error.kind, repr(error.details))
+            if fault not in seen and not (options is together and seen):
+                seen.add(fault)
                 yield error
 
 

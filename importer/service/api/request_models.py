@@ -338,15 +338,16 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
 def _preferences(body: Import, settings: Settings) -> Preferences:
     """Return the preferences; raises UsageError, whose ``errors`` point to each invalid key of ``set``."""
     failed: list[tuple[str, UsageError]] = []
+    backend = _backend(body, settings)
     for key, value in body.set.items():
         try:
-            preferences.of_values({key: value})
+            preferences.of_values({key: value}, backend)
         except UsageError as error:
             failed.append((key, error))
     if failed:
         errors = [{"pointer": pointer(("set", key)), "detail": messages.detail(e)} for key, e in failed]
         raise failed[0][1].but(errors=errors)
-    return preferences.of_values(body.set, _backend(body, settings), body.unset)
+    return preferences.of_values(body.set, backend, body.unset)
 
 
 def _backend(body: Import, settings: Settings) -> str | None:

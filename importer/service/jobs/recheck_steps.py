@@ -46,7 +46,7 @@ class RecheckSteps:
         while left := self._waiting(job):
             for name in left:
                 live.check()
-                self._one(job, name, pace, progress)
+                self._one(job, name, pace)
                 done += 1
                 progress(Part(f"{done} of {total}: {name}", done, total))
         with self._gallery.database.writing() as connection:
@@ -63,10 +63,10 @@ class RecheckSteps:
         with self._gallery.database.reading() as connection:
             return sum(n for what, n in findings.outcomes(connection, job.id).items() if what != "waiting")
 
-    def _one(self, job: Job, name: str, pace: Pace, progress: Progress) -> None:
+    def _one(self, job: Job, name: str, pace: Pace) -> None:
         """Compare one document; its failure costs the others nothing."""
         try:
-            self._compare(job, name, pace, progress)
+            self._compare(job, name, pace)
         except SQLAlchemyError:
             raise
         except DocumentError as error:
@@ -79,10 +79,10 @@ class RecheckSteps:
             internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
             self._failed(job, name, "failed", problem(internal))
 
-    def _compare(self, job: Job, name: str, pace: Pace, progress: Progress) -> None:
+    def _compare(self, job: Job, name: str, pace: Pace) -> None:
         with self._gallery.checkout() as folder:
             places = self._settings.places
-            found = pace.keep(lambda: recheck_plan(folder, name, self._bench, places, progress))
+            found = pace.keep(lambda: recheck_plan(folder, name, self._bench, places))
             finding, version = found.finding, folder.fetched[name].number
             summary, kinds = upkeep.summary_of(finding), [*finding.kinds]
             proposals: dict[str, dict[str, Any]] = {}

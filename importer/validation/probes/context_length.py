@@ -6,7 +6,7 @@ import json
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.signals import tasks
+from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -23,7 +23,7 @@ class ContextLengthReason(StrEnum):
 
 NAME = "context-length"
 LESSON = "A default of ten million tokens failed after ten minutes; others were cut down without a word."
-TASKS = tasks.TASKS  # of every model
+TASKS = evidence.TASKS  # of every model
 
 
 def needs(promise: Expectations) -> Reason | None:

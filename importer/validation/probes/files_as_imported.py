@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.signals import tasks
+from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -23,7 +23,7 @@ class FilesReason(StrEnum):
 
 NAME = "files-as-imported"
 LESSON = "A config.json or a tokenizer was put beside the weights later; the review spoke of another model."
-TASKS = tasks.TASKS  # of every model
+TASKS = evidence.TASKS  # of every model
 
 
 def needs(_promise: Expectations) -> Reason | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.signals import tasks
+from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
@@ -21,7 +21,7 @@ class HealthReason(StrEnum):
 
 NAME = "health"
 LESSON = "Engines die during start-up for reasons that look like something else; ask before probing further."
-TASKS = tasks.TASKS  # of every model
+TASKS = evidence.TASKS  # of every model
 
 
 def needs(_promise: Expectations) -> Reason | None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
-from importer.signals import tasks
+from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -29,7 +29,7 @@ class MemoryPredictedReason(StrEnum):
 
 NAME = "memory-predicted"
 LESSON = "Memory guessed from a model's name was off by half: engines died at the first long prompt."
-TASKS = tasks.TASKS  # of every model
+TASKS = evidence.TASKS  # of every model
 TOLERANCE = 0.15  # of the prediction
 SLACK = 64 * 2**20  # bytes besides: logs round
 LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not the model's

@@ -6,7 +6,7 @@ import json
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.signals import tasks
+from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -23,7 +23,7 @@ class ModelListedReason(StrEnum):
 
 NAME = "model-listed"
 LESSON = "Clients pick the name from /v1/models; a wrong served name is a 404 for every one of them."
-TASKS = tasks.TASKS  # of every model
+TASKS = evidence.TASKS  # of every model
 
 
 def needs(_promise: Expectations) -> Reason | None:

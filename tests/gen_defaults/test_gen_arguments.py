@@ -1,0 +1,121 @@
+"""The reader of a server's own parser: a toy's here, the installed engines' beside their stored files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gen_defaults import arguments
+from importer.config_file import engine_arguments
+from importer.engines import get, install
+from importer.engines.registries import FAMILY, PINNED
+from importer.launcher import isolated
+
+TOY = """
+import argparse, dataclasses, enum
+from typing import Literal, TYPE_CHECKING
+if TYPE_CHECKING:
+    from nowhere import Absent
+
+class Form(enum.Enum):
+    A = "a"
+
+@dataclasses.dataclass
+class InnerConfig:
+    size: int = 1
+    form: Form = Form.A
+
+@dataclasses.dataclass
+class ToyConfig:
+    mode: Literal["x", "y"] | None = None
+    inner: InnerConfig | None = None
+    own: "Absent | None" = None
+    by_name: type[Exception] | str = "x"
+
+@dataclasses.dataclass
+class EngineArgs:
+    count: int = 1
+    names: list[str] | None = None
+    toy_config: ToyConfig | None = None
+    quick: bool = False
+
+def any_text(text): return text
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--count", type=int, default=1)
+parser.add_argument("--names", nargs="+")
+parser.add_argument("--toy-config", type=any_text)
+parser.add_argument("--quick", action=argparse.BooleanOptionalAction, default=False)
+parser.add_argument("--no-cache", dest="cache", action="store_false")
+parser.add_argument("--level", choices=["low", "high"], default="low")
+parser.add_argument("--of-server", action="store_true")
+parser.add_argument("--size", "-s", "--length", dest="size", type=float)
+VARIABLE = "TOY_FAST"
+parser.parse_args()
+raise SystemExit("reached what is behind the parser")
+"""
+
+
+def read(folder: Path) -> dict[str, Any]:
+    command = isolated(
+        "-c", f"import sys, runpy; sys.path.insert(0, {str(folder)!r}); "
+        f"sys.argv = ['w', 'toy', 'TOY_', 'toy.server']; runpy.run_path({str(arguments.WORKER)!r}, "
+        "run_name='__main__')",
+        python=sys.executable,
+    )  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    data: dict[str, Any] = json.loads(done.stdout.split("RESULT ", 1)[1])
+    return data
+
+
+def test_a_parser_is_read_with_its_types(tmp_path: Path) -> None:
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "__init__.py").write_text("from toy import args\n")
+    (tmp_path / "toy" / "args.py").write_text(TOY.partition("def any_text")[0])
+    server = "from toy.args import *\nimport argparse\ndef any_text" + TOY.partition("def any_text")[2]
+    (tmp_path / "toy" / "server.py").write_text(server)
+    data = read(tmp_path)
+    found = data["arguments"]
+    assert found["count"] == {"type": "int", "default": 1}
+    assert found["names"] == {"many": True, "type": {"list": "str"}}
+    assert found["toy_config"]["type"] == {"config": "ToyConfig"}
+    assert found["quick"] == {"off": "--no-quick", "type": "bool", "default": False}
+    assert found["no_cache"]["off"] == "--no-cache"
+    assert found["no_cache"]["flag"] == ""
+    assert found["level"]["type"] == {"one_of": ["high", "low"]}
+    assert found["of_server"]["server"] is True
+    assert found["size"]["aliases"] == ["length"]
+    config = data["configs"]["ToyConfig"]
+    assert config["mode"]["type"] == {"one_of": ["x", "y"]}
+    assert config["inner"]["type"] == {"config": "InnerConfig"}
+    assert config["by_name"]["type"] == {"any_of": ["code", "str"]}
+    assert data["configs"]["InnerConfig"] == {"size": {"type": "int"}, "form": {"type": "str"}}
+    assert data["variables"] == ["TOY_FAST"]
+
+
+@pytest.mark.parametrize("engine", sorted(PINNED))
+def test_every_pinned_version_has_its_arguments(engine: str) -> None:
+    family = FAMILY.get(engine, engine)
+    registry = engine_arguments.load(family, PINNED[engine])
+    assert registry is not None
+    assert registry.version == PINNED[engine]
+    assert len(registry.arguments) > 20
+
+
+@pytest.mark.nightly
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", sorted(arguments.SERVERS))
+def test_the_files_are_what_the_installed_engines_say(engine: str) -> None:
+    installed = install.find(get(engine))
+    if installed is None:
+        pytest.skip(f"{engine} is not installed")
+    family, version = FAMILY.get(engine, engine), str(installed.version)
+    path = engine_arguments.FOLDER / engine_arguments.file_name(family, version)
+    data = arguments.read(engine, str(installed.python))
+    assert data is not None
+    assert arguments.render(family, version, engine, data) == path.read_text(encoding="utf-8")

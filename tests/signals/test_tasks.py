@@ -1,0 +1,131 @@
+"""Models that return no chat: their kind, their flags, the shape of what they return."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from importer.cli.messages import hint
+from importer.engines import capabilities
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.signals import context, tasks
+from importer.signals.evidence import is_warning
+from importer.signals.kind import find_kind
+
+ABLE = capabilities.load("vllm")
+ST = "sentence_transformers.models."
+MODULES = [{"path": "", "type": ST + "Transformer"}, {"path": "1_Pooling", "type": ST + "Pooling"}]
+TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
+
+
+def snapshot(config: dict[str, Any], texts: dict[str, Any] | None = None, **info: Any) -> Snapshot:
+    """Return a repository with these files; a value that is no text is written as JSON."""
+    whole = {"config.json": config, **(texts or {})}
+    written = {k: v if isinstance(v, str) else json.dumps(v) for k, v in whole.items()}
+    listed = tuple(RepoFile(f) for f in sorted(written))
+    return Snapshot("ref", "someone/Thing", None, listed, written, info)
+
+
+def classifier(architecture: str, labels: int) -> dict[str, Any]:
+    return {"architectures": [architecture], "id2label": {str(i): f"L{i}" for i in range(labels)}}
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        (classifier("BertForSequenceClassification", 1), "reranker"),
+        (classifier("BertForSequenceClassification", 3), "classifier"),
+        (classifier("Qwen3ForSequenceClassification", 0), "classifier"),
+        (classifier("BertForTokenClassification", 1), "classifier"),
+        ({"architectures": ["SomethingNewForSequenceClassification"], "num_labels": 1}, "reranker"),
+        ({"architectures": ["NomicBertModel"]}, "embedding"),
+        ({"architectures": ["GteNewModel"]}, "embedding"),
+        ({"architectures": ["InternLM2ForRewardModel"]}, "reward"),
+        ({"architectures": ["WhisperForConditionalGeneration"]}, "transcription"),
+        ({"architectures": ["Qwen3ASRForConditionalGeneration"]}, "transcription"),
+        ({"architectures": ["VoxtralForConditionalGeneration"]}, "chat"),
+        ({"architectures": ["Wav2Vec2ForCTC"]}, "speech"),
+        ({"architectures": ["ParlerTTSForConditionalGeneration"]}, "speech"),
+    ],
+)
+def test_the_registry_and_the_labels_decide(config: dict[str, Any], kind: str) -> None:
+    assert find_kind(snapshot(config, TEMPLATE), ignore_name=True, able=ABLE).kind == kind
+
+
+def test_a_ranking_tag_outweighs_files_that_every_sentence_encoder_has() -> None:
+    files = {"modules.json": MODULES, **TEMPLATE}
+    config = {"architectures": ["Qwen3ForCausalLM"]}
+    assert find_kind(snapshot(config, files), able=ABLE).kind == "embedding"
+    assert find_kind(snapshot(config, files, pipeline_tag="text-ranking"), able=ABLE).kind == "reranker"
+
+
+def values(snap: Snapshot, kind: str) -> dict[str, Any]:
+    """Return the evidence of such a model by key."""
+    return {e.key: e.value for e in tasks.evidence(snap, kind, ABLE)}
+
+
+def test_a_generating_architecture_is_converted_and_a_pooling_one_is_not() -> None:
+    generates = snapshot({"architectures": ["Qwen3ForCausalLM"], "hidden_size": 64})
+    pools = snapshot({"architectures": ["BertModel"], "hidden_size": 64})
+    assert values(generates, "embedding") == {
+        "engine_args.runner": "pooling", "engine_args.convert": "embed", "outputs": {"dimensions": 64},
+    }  # fmt: skip
+    assert values(pools, "embedding") == {"engine_args.runner": "pooling", "outputs": {"dimensions": 64}}
+    ranks = values(generates, "reranker")
+    assert ranks["engine_args.convert"] == "classify"
+    assert ranks["engine_args.hf_overrides"]["classifier_from_token"] == ["no", "yes"]
+    other = tasks.evidence(snapshot({"architectures": ["LlamaForCausalLM"]}), "reranker", ABLE)
+    assert [e.key for e in other if is_warning(e.reason)] == ["engine_args.convert"]
+    assert values(generates, "chat") == values(generates, "transcription") == {}
+
+
+def test_the_modules_name_width_and_length_of_a_vector() -> None:
+    dense = {"path": "2_Dense", "type": ST + "Dense"}
+    texts = {"modules.json": [*MODULES, dense], "2_Dense/config.json": {"out_features": 24}}
+    config = {"architectures": ["BertModel"], "hidden_size": 64}
+    assert values(snapshot(config, texts), "embedding")["outputs"] == {"dimensions": 24, "normalized": False}
+    unit = {"modules.json": [*MODULES, {"path": "2_Normalize", "type": ST + "Normalize"}]}
+    assert values(snapshot(config, unit), "embedding")["outputs"] == {"dimensions": 64, "normalized": True}
+
+
+def test_some_architectures_return_a_result_for_each_token() -> None:
+    late = snapshot({"architectures": ["HF_ColBERT"], "hidden_size": 64})
+    assert values(late, "embedding")["outputs"] == {"each": "token"}
+
+
+@pytest.mark.parametrize("text", ["{", "7", "[7, null]", '[{"type": 7, "path": 7}]', "[" * 100_000])
+def test_broken_modules_describe_nothing(text: str) -> None:
+    outputs = values(snapshot({"architectures": ["BertModel"]}, {"modules.json": text}), "embedding")
+    assert "dimensions" not in outputs.get("outputs", {})
+
+
+def test_the_length_of_sentence_transformers_is_the_context() -> None:
+    texts = {"sentence_bert_config.json": {"max_seq_length": 256}}
+    found = context.evidence(snapshot({"model_type": "bert", "max_position_embeddings": 512}, texts), ABLE)
+    assert (found[0].key, found[0].value) == ("max_model_len", 256)
+
+
+def test_mlx_weights_of_such_a_kind_are_refused_with_their_engine() -> None:
+    config = {"architectures": ["Qwen3Model"], "quantization": {"group_size": 64, "bits": 4}}
+    error = find_kind(snapshot(config), able=ABLE).error("x/Y")
+    assert error is not None
+    assert "mlx-embeddings" in hint(error)
+
+
+@pytest.mark.parametrize(
+    ("files", "info", "words"),
+    [
+        ({"model_index.json": {}}, {}, "diffusers"),
+        ({"model_index.json": {}}, {"library_name": "nemo"}, "nemo"),
+        ({"model_index.json": {}}, {"library_name": "transformers"}, "diffusers"),
+        ({"model_index.json": {}}, {"library_name": "<script>"}, "diffusers"),
+    ],
+)
+def test_a_refusal_names_what_serves_the_model(
+    files: dict[str, Any], info: dict[str, Any], words: str
+) -> None:
+    error = find_kind(snapshot({}, files, **info), able=ABLE).error("x/Y")
+    assert error is not None
+    assert words in hint(error)
