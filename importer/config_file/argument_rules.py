@@ -81,7 +81,7 @@ FOR_CLIENTS = names(
 )
 # Arguments with a key of their own in a document.
 _COMMON = {
-    "chat_template": "--template",
+    "chat_template": "importer.chat_template",
     "tool_call_parser": "tool_parser",
     "reasoning_parser": "reasoning_parser",
     "enable_auto_tool_choice": "tool_parser",
@@ -102,7 +102,7 @@ OWN_PLACES: Mapping[str, Mapping[str, str]] = {
     "mlx": _COMMON
     | {"temp": "parameters.temperature", "top_p": "parameters.top_p", "top_k": "parameters.top_k",
        "min_p": "parameters.min_p", "max_tokens": "parameters.max_tokens",
-       "chat_template_args": "chat_template_kwargs", "use_default_chat_template": "--template",
+       "chat_template_args": "chat_template_kwargs", "use_default_chat_template": "importer.chat_template",
        "pipeline": "engine_args.pipeline_parallel_size"},
     "mlx-vlm": _COMMON
     | {"max_tokens": "parameters.max_tokens", "enable_thinking": "chat_template_kwargs.enable_thinking"},
