@@ -170,7 +170,7 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
 def _without_faults(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document without the engine's arguments that its version refuses."""
     kept = dict(document.get("engine_args") or {})
-    for path, _ in list(argument_check.faults(document["backend"], None, kept)):
+    for path, _ in [*argument_check.faults(document["backend"], None, kept)]:
         kept.pop(path[0], None)
     options = [o for o in document.get("options") or () if not o.lstrip().startswith("-")]
     return {**document, "engine_args": kept, "options": options}
