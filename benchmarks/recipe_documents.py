@@ -14,6 +14,7 @@ from gen_defaults.truth import CachedSession, folder_of, of_hub
 from importer.app.decide import ImportRequest, decide_snapshot
 from importer.app.import_ import Plan, build_plan
 from importer.app.preferences import of_values
+from importer.app.session import ImportSession
 from importer.chat_template.override import FILE, TemplateOverride
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
@@ -68,6 +69,8 @@ class Documents:
 
     def __enter__(self) -> Documents:
         self._session = self._stack.enter_context(CachedSession(proves=False))
+        # A session that keeps the study of a template by its model would mix up a model's own and another.
+        self._foreign = self._stack.enter_context(ImportSession(proves=False))
         self._store = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         return self
 
@@ -118,7 +121,8 @@ class Documents:
         )
         if goal is not None and "goal" in ImportRequest.__dataclass_fields__:
             request = replace(request, goal=goal)
-        decided = decide_snapshot(self.snapshot(model), request, self._session)
+        session = self._session if template is None else self._foreign
+        decided = decide_snapshot(self.snapshot(model), request, session)
         return build_plan(decided, Names(Store(self._store)))
 
     def snapshot(self, model: str) -> Snapshot:

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import strategies as st
 
 from importer.config import NAMES
-from importer.config_file import check, schema
+from importer.config_file import argument_check, schema
 from importer.config_file.argument_check import arguments_of
 from importer.config_file.receipt import Receipt
 from importer.errors import DocumentError
@@ -108,8 +108,6 @@ VALUES = st.recursive(
 )
 MODELS = st.sampled_from(("acme/Tiny-8B", "other/x", "./here", "gpt2")) | TEXTS.filter(bool)
 ENGINE_ARGS = sorted({name for engine in NAMES for name in arguments_of(engine)})
-# By number: a strategy with all names in it is too long to be shown.
-ARGUMENTS = st.integers(0, len(ENGINE_ARGS) - 1).map(lambda number: ENGINE_ARGS[number])
 COUNTS = st.integers(1, 2**40)
 
 
@@ -160,8 +158,8 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
             "trust_remote_code": st.booleans(),
             "limit_mm_per_prompt": st.dictionaries(st.just("image") | TEXTS, st.integers(0, 9), max_size=2),
             "chat_template_kwargs": st.dictionaries(st.just("enable_thinking") | TEXTS, VALUES, max_size=2),
-            "engine_args": st.dictionaries(ARGUMENTS, NUMBERS | st.booleans(), max_size=3)
-            | st.dictionaries(ARGUMENTS | TEXTS, VALUES, max_size=2),
+            "engine_args": st.dictionaries(st.sampled_from(ENGINE_ARGS), NUMBERS | st.booleans(), max_size=3)
+            | st.dictionaries(st.sampled_from(ENGINE_ARGS) | TEXTS, VALUES, max_size=2),
             "artifacts": st.lists(st.fixed_dictionaries({"source": source}), max_size=1),
             "importer": block,
         },
@@ -170,14 +168,12 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _without_faults(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document without what its engine's version refuses, as far as it may be left out."""
-    kept = {**document, "engine_args": dict(document.get("engine_args") or {})}
-    for path, _ in [*check.faults(kept)]:
-        if path[0] in ("engine_args", "chat_template_kwargs") and isinstance(kept.get(str(path[0])), dict):
-            kept[str(path[0])] = {k: v for k, v in kept[str(path[0])].items() if k != path[1]}
-        elif path[0] != "parameters":
-            kept.pop(str(path[0]), None)
-    return kept
+    """Return the document without the engine's arguments that its version refuses."""
+    kept = dict(document.get("engine_args") or {})
+    for path, _ in [*argument_check.faults(document["backend"], None, kept)]:
+        kept.pop(path[0], None)
+    options = [o for o in document.get("options") or () if not o.lstrip().startswith("-")]
+    return {**document, "engine_args": kept, "options": options}
 
 
 def _ending(start: str) -> st.SearchStrategy[str]:

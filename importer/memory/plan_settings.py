@@ -22,6 +22,7 @@ from importer.memory.parallelism import (
     TENSOR,
     LoadCase,
     cache_bytes,
+    inside,
 )
 from importer.memory.planner import FEW, Candidate
 from importer.memory.plans import Plan, PlanReason
@@ -120,6 +121,8 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
             yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
     if split.pipeline > 1:
         yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
+    if (machines := split.cards // inside(case.device)) > 1:
+        yield Reason(PlanReason.MACHINES, count=machines)
     if plan.is_fp8:
         yield Reason(PlanReason.ROUNDED)
     if (idle := case.device.count - split.devices) > 0:

@@ -43,6 +43,7 @@ class PlanReason(StrEnum):
     LATENT_COPIED = "latent-copied"
     SUMS = "sums"
     BUBBLES = "bubbles"
+    MACHINES = "machines"
     ROUNDED = "rounded"
     SISTERS = "sisters"
     OTHER_ENGINE = "other-engine"

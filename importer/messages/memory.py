@@ -120,6 +120,8 @@ PLAN: dict[str, dict[str, Text]] = {
         "latent-copied": "each of {cards} cards keeps the whole latent cache",
         "sums": _sums,
         "bubbles": "a token passes {stages} stages one after the other",
+        "machines": "vLLM is started on each of {count} machines, with Ray or with nnodes, node_rank and "
+        "master_addr",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
         "sisters": "the card names quantised repositories of it: {names:and}",
         "other-engine": "{device} is served by {engine}, not by the released {backend}",

@@ -78,6 +78,7 @@ def test_two_machines_are_stages_or_servers() -> None:
     large = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES)
     assert large.plans[0].split == Split(8, 2)
     assert {"tensor_parallel_size": 8, "pipeline_parallel_size": 2}.items() <= settings(large).items()
+    assert any("started on each of 2 machines" in cost for cost in large.to_json()["plans"][0]["costs"])
     two = planned(LLAMA_70B, "16xh100", 141_107_412_992)
     assert two.plans[0].split == Split(8, replicas=2)
     assert any("2 servers of 8 cards" in why for why in two.to_json()["plans"][0]["why"])

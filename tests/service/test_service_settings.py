@@ -41,7 +41,8 @@ def test_a_wrong_value_is_told_with_its_field(service: Service, setting: Setting
     said, field = answer.json(), FIELDS[setting]
     assert (answer.status_code, said["kind"]) == (422, "bad-value"), said
     (mistake,) = said["errors"]
-    assert mistake["pointer"] == f"/{field}"
+    key = "/kind" if setting is Setting.SET else ""  # a value's key is named, too
+    assert mistake["pointer"] == f"/{field}{key}"
     assert said["detail"] == f"Invalid value for {field}: {mistake['detail']}."
     assert said["hint"].endswith(f" for what {field} takes.")
     assert "--" not in answer.text
@@ -56,6 +57,6 @@ def test_an_import_that_fails_later_names_the_field_too(service: Service) -> Non
 
 def test_an_unknown_setting_has_near_names(service: Service) -> None:
     said = service.client.post("/v1/imports", json=IMPORT | {"set": {"temprature": 1}}).json()
-    assert (said["kind"], said["errors"][0]["pointer"]) == ("unknown-setting", "/set")
+    assert (said["kind"], said["errors"][0]["pointer"]) == ("unknown-setting", "/set/temprature")
     assert said["detail"] == "Unknown setting 'temprature' in set."
     assert said["hint"].startswith("Did you mean 'temperature'")

@@ -329,7 +329,8 @@ def test_one_of_all_processes_begins_what_is_due(service: Service) -> None:
     assert service.ended(job["id"])["state"] == "succeeded"
     assert len([one for one in _all(service) if one["by"] == "schedule"]) == 1
     shown = service.client.get("/v1/upkeep").json()["schedule"]
-    assert shown["job"] == job["id"]
+    assert (shown["job"], shown["every"]) == (job["id"], every)
+    assert shown["next_at"] > shown["began_at"]
     database.close()
 
 

@@ -139,7 +139,7 @@ def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
     return errors if isinstance(errors, list) else ()
 
 
-def _about(error: ImporterError) -> str:
+def about(error: ImporterError) -> str:
     """Return the problem with the field that a failure is about."""
     problem = error.details.get("problem")
     return messages.detail(error) if problem is None else one_line(messages.text(problem))
@@ -149,7 +149,7 @@ def _named(error: ImporterError) -> list[dict[str, str]]:
     """Return the field that a failure is about, by its kind or by the setting that it names."""
     named = messages.field(error)
     pointer = FIELDS.get(error.kind) if named is None else f"/{named}"
-    return [] if pointer is None else [{"pointer": pointer, "detail": _about(error)}]
+    return [] if pointer is None else [{"pointer": pointer, "detail": about(error)}]
 
 
 ALWAYS = (

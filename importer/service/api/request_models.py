@@ -22,6 +22,7 @@ from importer.errors import DocumentError, Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
 from importer.service import messages
+from importer.service.api.problems import about
 from importer.service.settings import Settings
 
 LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
@@ -345,7 +346,7 @@ def _preferences(body: Import, settings: Settings) -> Preferences:
         except UsageError as error:
             failed.append((key, error))
     if failed:
-        errors = [{"pointer": pointer(("set", key)), "detail": messages.detail(e)} for key, e in failed]
+        errors = [{"pointer": pointer(("set", key)), "detail": about(e)} for key, e in failed]
         raise failed[0][1].but(errors=errors)
     return preferences.of_values(body.set, backend, body.unset)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -136,15 +137,22 @@ class WholeFinding(FindingOf):
     proposals: dict[str, Proposal]
 
 
+class ScheduleOf(BaseModel):
+    """The schedule of rechecks: its last job and when that began, and when the next one is due."""
+
+    every: int = Field(description="seconds between two rechecks")
+    next_at: str
+    job: str | None = None
+    began_at: str | None = None
+
+
 class Findings(BaseModel):
     """A page of findings, the newest first."""
 
     items: list[FindingOf]
     total: int
     next: str | None = Field(description="the cursor of the next page")
-    schedule: dict[str, Any] | None = Field(
-        description="the last recheck of the schedule, and when the next is due"
-    )
+    schedule: ScheduleOf | None = Field(default=None, description="null where none is set")
 
 
 class Accepted(BaseModel):
@@ -261,8 +269,13 @@ def listed(
         "items": shown,
         "total": total,
         "next": rows[limit - 1].id if more else None,
-        "schedule": schedule,
+        "schedule": schedule and _schedule(schedule),
     }
+
+
+def _schedule(row: Mapping[str, Any]) -> dict[str, Any]:
+    next_at = datetime.fromtimestamp(row["due"], UTC).isoformat(timespec="seconds")
+    return {"every": row["every"], "next_at": next_at, "job": row["job"], "began_at": row["at"]}
 
 
 @router.get("/upkeep/{finding}", response_model=WholeFinding, response_model_exclude_unset=True,

@@ -30,8 +30,7 @@ export async function show(context) {
 
 function scheduled(schedule) {
   if (!schedule) return "No recheck is scheduled.";
-  const next = new Date(schedule.due * 1000).toISOString();
-  return `${schedule.at ? `The last scheduled recheck began ${moment(schedule.at)}. ` : ""}The next one is due ${moment(next)}.`;
+  return `${schedule.began_at ? `The last scheduled recheck began ${moment(schedule.began_at)}. ` : ""}The next one is due ${moment(schedule.next_at)}.`;
 }
 
 function filters(query) {
