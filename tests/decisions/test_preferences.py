@@ -85,9 +85,7 @@ def accepted(key: str, given: str) -> dict[str, Any]:
     """Return what is set by a value; nothing where it is of another type than the key's."""
     try:
         return dict(parse([f"{key}={given}"]).values)
-    except UsageError as error:
-        if error.kind != "bad-value":
-            raise
+    except UsageError:
         return {}
 
 
