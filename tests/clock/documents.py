@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 from importer import yaml_reader
-from importer.config_file import diff, field_paths, merge, name_allocator
+from importer.app.target import is_here
+from importer.config_file import check, diff, field_paths, merge, name_allocator
 from importer.config_file.schema import problems
 from importer.config_file.yaml_edit import edit, source_map
 from importer.config_file.yaml_edit.cst import Layout
 from importer.exports import base as export_text
+from importer.exports import localai_gallery, recipe_hardware
 from importer.service import telemetry
 from importer.service.api import etags, request_models
 from importer.service.localai import imports
@@ -33,6 +35,29 @@ def edited(text: str) -> None:
     wanted[first] = "changed"
     wanted.pop(next(reversed(data)))
     edit.rewrite(text, wanted | {"added": {"b": [1, 2]}}, {(first,): "why"})
+
+
+def checked(text: str) -> None:
+    """A document with a text as name and value of an argument, a variable, a flag."""
+    engine = {"engine": {"name": "vllm", "version": "0.33.0"}}
+    arguments = {
+        text: text,
+        "tokenizer_mode": text,
+        "max_model_len": text,
+        "served_model_name": [text],
+        "x": {text: text},
+    }
+    variables = {text: text, "VLLM_X": text}
+    flags = [f"--{text}:{text}", f"tool_parser:{text}"]
+    whole = {
+        "backend": "vllm",
+        "importer": engine,
+        "engine_args": arguments,
+        "env": variables,
+        "options": flags,
+        "dtype": text,
+    }
+    list(check.faults(whole))
 
 
 def merged(text: str) -> None:
@@ -96,6 +121,11 @@ READERS = (
     ("a merge of many keys", merged, "config_file.merge config_file.diff", 160, keys),
     ("differences", compared, "config_file.diff", 800, keys),
     ("options", optioned, "config_file.field_paths config_file.diff", 2_000, as_is),
+    ("a document's arguments", checked, ("config_file.check config_file.argument_check config_file.argument_rules "
+     "config_file.environment config_file.engine_arguments"), 4_000, as_is),
+    ("a device's name", is_here, "app.target", 20_000, as_is),
+    ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),
+    ("a node's name", recipe_hardware.SEVERAL.search, "exports.recipe_hardware", 20_000, as_is),
     ("a receipt's pieces", lambda t: [*receipts.cut(t)], "storage.receipts", 20_000, as_is),
     ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "config_file.name_allocator", 20_000, as_is),
     ("a request's depth", lambda t: middleware.too_deep(t.encode("utf-8", "replace")), "service.security.middleware", 20_000, as_is),

@@ -59,17 +59,18 @@ _REASONS = {
         engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache
         storage.releases storage.migrations.m0005_releases service.api.releases
+        service.releases service.reviewed service.api.webhooks storage.findings storage.retention
         proof.cache proof.conversations reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
         service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
         cli.commands.show cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
-        cli.asking cli.reviewing config_file.template_file engines.base engines.vllm engines.vllm_arguments
+        cli.asking cli.reviewing config_file.template_file engines.base engines.vllm
         app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client
+        engines.deaths engines.mlx engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client hub.outgoing
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
@@ -80,7 +81,7 @@ _REASONS = {
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving
         engines.parser_worker.tokens engines.parser_worker.vllm_rust_worker engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """
-        gen_defaults.accuracy gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
+        gen_defaults.accuracy gen_defaults.arguments gen_defaults.arguments_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
         gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth

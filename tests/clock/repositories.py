@@ -38,6 +38,7 @@ from importer.signals import (
     sisters,
     speculation,
     stop_words,
+    tasks,
 )
 from importer.signals.engine_capabilities import Machine
 from importer.signals.kind import find_kind
@@ -209,6 +210,16 @@ def sizes(text: str) -> Snapshot:
     return replace(one, info={"safetensors": dict.fromkeys(parts, 1), "config": config})
 
 
+def returned(text: str) -> None:
+    """The modules of a sentence transformer, with a text for each of their words."""
+    layer = {"type": f"a.{text}", "path": text}
+    able = capabilities.load("vllm")
+    for modules in (text, [layer] * 40):
+        tasks.evidence(
+            snapshot(modules_json=modules, config_json={"id2label": {text: text}}), "embedding", able
+        )
+
+
 def fitted(one: Snapshot) -> None:
     """What the importer reads outside the sandbox: what fits on a device, who renders, which tokens there are."""
     for backend, device in (("vllm", "8xh100-80g"), ("mlx", "m3-max-64g")):
@@ -227,6 +238,7 @@ READERS = (
     ("markdown.blocks", lambda t: list(markdown.blocks(t)), "signals.markdown", 20_000, as_is),
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card signals.card_advice", 6_000, as_is),
     ("sisters", lambda t: sisters.evidence(snapshot(README_md=t)), "signals.sisters", 20_000, as_is),
+    ("what a model returns", returned, "signals.tasks", 6_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "signals.card_advice", 6_000, as_is),
     ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),
