@@ -134,8 +134,8 @@ class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
 
     ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``TASKS`` or of ``NOT_CHAT``,
-    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card or a tag of
-    the Hub does.
+    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card or
+    a tag of the Hub does.
     ``library`` is the model's library by the Hub, where it is made for one kind of model.
     """
 
