@@ -89,8 +89,11 @@ def _options(document: Mapping[str, Any]) -> Iterator[Fault]:
 
     Other entries are LocalAI's.
     """
-    engine = document.get("backend")
-    for place, option in enumerate(field_paths.of(document)):
+    engine, entries = document.get("backend"), document.get(field_paths.KEY)
+    for place, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
+        if not isinstance(entry, str):
+            continue  # the schema's
+        option = field_paths.parse(entry)
         near = argument_check.near(option.key.replace("-", "_").lower(), field_paths.OPTIONS)
         if option.key.startswith("--") and engine != "vllm":
             reason = Reason(ValueReason.FLAG_FOR_VLLM, flag=option.key, engine=engine)

@@ -123,7 +123,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
 def _own_place(fields: Mapping[str, Any]) -> str:
     """The place of an argument with a key of its own; of the same name it is the key alone."""
     if fields["key"] == fields["place"]:
-        return f"{fields['key']} is set without 'engine_args.' before it"
+        return f"it is not set here; use {fields['key']} at the top level"
     return f"{fields['key']} is not set here; use {fields['place']}"
 
 

@@ -97,7 +97,7 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.worker_cls", "a.B", "loads code"),
         ("engine_args.logits_processors", ["a.b:C"], "loads code"),
         ("engine_args.download_dir", "x", "opens a file"),
-        ("engine_args.max_model_len", 9, "max_model_len is set without 'engine_args.' before it"),
+        ("engine_args.max_model_len", 9, "use max_model_len at the top level"),
         ("engine_args.api_key", ["x"], "secret"),
         ("engine_args.otlp_traces_endpoint", "x", "another host"),
         ("engine_args.trust_request_chat_template", True, "trusts what clients send"),
