@@ -47,6 +47,7 @@ class AmountReason(StrEnum):
     OF_ONE = "of-one"
     OF_SEVERAL = "of-several"
     CACHE = "cache"
+    STATES = "states"
     REST = "rest"
     WEIGHTS = "weights"
 
@@ -63,14 +64,16 @@ def usable(device: Device, placed: Placed) -> Reason:
 
 def parts(fit: Fit) -> tuple[Reason, ...]:
     """Return the parts, such as ``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
-    weights, cache = fit.term("weights"), fit.term("kv cache")
-    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache})
+    weights, cache, states = (fit.term(part) for part in ("weights", "kv cache", "states"))
+    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache, states})
     reasons = []
     if weights:
         reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
     if cache:
         each = gib(cache.amount.likely / max(1, fit.load.context))
         reasons.append(Reason(AmountReason.CACHE, size=each))
+    if states:
+        reasons.append(Reason(AmountReason.STATES, size=gib(states.amount.likely)))
     most = gib(max(rest.high, GIB))
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 

@@ -64,6 +64,7 @@ FIT: dict[str, dict[str, Text]] = {
         "of-one": "{budget} of {device}",
         "of-several": _several(""),
         "cache": "KV cache {size} per token",
+        "states": "states {size}",
         "rest": "the rest {likely:.1f} to {high}",
         "weights": "weights {size}",
     },
