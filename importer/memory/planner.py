@@ -4,6 +4,7 @@
   as divide it, and copied to the rest. Fewer copies of larger parts answer sooner, more copies more often.
 - ``latency``: the least time of a step. ``throughput``: the most tokens a second. Both are bounds of
   ``speed``. ``context``: the longest sequences, then the most of them.
+- Texts that are pooled have no such steps: copies are first.
 - Stages inside of a machine come last: with them a step waits for each card in turn. Over machines they are
   the usual way.
 
@@ -44,7 +45,8 @@ class Candidate:
     """One layout with what it holds; ``case`` has its dtype of keys and values.
 
     ``sequences``  of ``case.tokens`` tokens, that all copies hold together.
-    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs.
+    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs; ``None``
+                   for texts that are pooled, without steps of decoding.
     """
 
     case: LoadCase
@@ -175,8 +177,8 @@ def _candidates(case: LoadCase, shares: tuple[float, ...]) -> Iterator[Candidate
                 case,
                 placed,
                 sequences,
-                step(case, split, wanted, tokens),
-                step(case, split, max(busy, 1), tokens),
+                None if case.pools else step(case, split, wanted, tokens),
+                None if case.pools else step(case, split, max(busy, 1), tokens),
             )
 
 
