@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 from importer.hub.snapshot import whole
 from importer.memory import pages, sparse
+from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
 from importer.memory.estimate import estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
-from importer.memory.experts import EXPERT_WIDE
+from importer.memory.experts import EXPERT_WIDE, count
 from importer.memory.layers import Attention, Cross, State
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, PlanReason, Split
 from importer.memory.shape import Shape
@@ -30,6 +31,7 @@ USUAL, FULLER_SHARE = 0.9, 0.95
 ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
 DATA, EXPERTS = "engine_args.data_parallel_size", "engine_args.enable_expert_parallel"
+LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where one server has several
 LAYOUT = (TENSOR, PIPELINE, DATA, EXPERTS)
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
@@ -45,7 +47,7 @@ SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: str) -> list[Split]:
     """Return the layouts of a model over all devices: within one machine, and over several machines.
 
-    Tensor parallelism and copies stay within a machine; stages or whole servers take the others.
+    Tensor parallelism stays within a machine; stages, whole servers or experts take the others.
     """
     if backend not in ON_CARDS:
         return [Split()]
@@ -64,6 +66,13 @@ def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: st
             for split in made
             if split.copies == 1 and split.pipeline * machines <= len(shape.layers)
         ]
+    if machines > 1 and device.link is not None:
+        number = count(Keys.of(text_config(config)))  # 0 without experts
+        found += dict.fromkeys(
+            replace(split, data=split.data * machines, experts=True)
+            for split in made
+            if split.pipeline == split.replicas == 1 and device.count <= number
+        )
     if backend == "sglang":  # it is written with tensor parallelism alone
         found = [s for s in found if s.pipeline == 1 and s.data == 1 and not s.experts]
     return found
@@ -72,6 +81,11 @@ def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: st
 def inside(device: Device) -> int:
     """Return the number of its cards in one machine: all machines have equally many."""
     return max(n for n in _divisors(device.count) if n <= max(device.node, 1))
+
+
+def spread(device: Device, split: Split) -> bool:
+    """Return whether the copies of one server stand in several machines."""
+    return split.tensor * split.data > inside(device) and split.data > 1
 
 
 def _layouts(config: Mapping[str, Any], shape: Shape, tensor: int, rest: int) -> Iterator[Split]:

@@ -16,6 +16,7 @@ from importer.memory.parallelism import (
     FP8,
     KV_DTYPE,
     LAYOUT,
+    LOCAL,
     ON_CARDS,
     PIPELINE,
     SHARE,
@@ -25,6 +26,7 @@ from importer.memory.parallelism import (
     cache_bytes,
     divides,
     inside,
+    spread,
 )
 from importer.memory.planner import FEW, Candidate
 from importer.memory.plans import Plan, PlanReason
@@ -148,7 +150,8 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
     if split.pipeline > 1:
         yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
     if (machines := split.cards // inside(case.device)) > 1:
-        yield Reason(PlanReason.MACHINES, count=machines)
+        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
+        yield Reason(over, count=machines)
     if plan.is_fp8:
         yield Reason(PlanReason.ROUNDED)
     if (idle := case.device.count - split.devices) > 0:
@@ -173,6 +176,10 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
         kind = PlanReason.EXPERTS if split.experts else PlanReason.COPIES
         cards = split.tensor * split.data
         yield DATA, split.data, Reason(kind, copies=split.data, cards=cards, each=split.cards // split.data)
+    if spread(case.device, split):
+        machines = max(split.cards // inside(case.device), 1)
+        each = split.data // machines
+        yield LOCAL, each, Reason(PlanReason.LOCAL_COPIES, copies=each, machines=machines)
     if split.experts:
         cards = split.tensor * split.data
         yield EXPERTS, True, Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=split.tensor)

@@ -31,6 +31,7 @@ from importer.memory.parallelism import (
     Placed,
     has_experts,
     inside,
+    spread,
 )
 from importer.memory.plans import Split
 from importer.memory.speed import Step, step
@@ -196,8 +197,9 @@ def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]
         fuller = c.placed.share > case.device.share
         apart = has_experts(case.shape) and (split.replicas > 1) == linked  # experts over slow links, or not
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
+        wide = spread(c.case.device, split) and goal in (None, "latency")
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
-        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, split.pipeline)
+        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, wide, split.pipeline)
         if goal == "context":
             return (-min(c.context, case.context), *plain, -c.sequences, *last)
         speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0

@@ -54,6 +54,8 @@ class PlanReason(StrEnum):
     SUMS = "sums"
     BUBBLES = "bubbles"
     MACHINES = "machines"
+    LOCAL_COPIES = "local-copies"
+    COPIES_OF_MACHINES = "copies-of-machines"
     ROUNDED = "rounded"
     SISTERS = "sisters"
     OTHER_ENGINE = "other-engine"

@@ -129,6 +129,9 @@ PLAN: dict[str, dict[str, Text]] = {
         "bubbles": "a token passes {stages} stages one after the other",
         "machines": "vLLM is started on each of {count} machines, with Ray or with nnodes, node_rank and "
         "master_addr",
+        "local-copies": "{copies} copies on each of {machines} machines",
+        "copies-of-machines": "vLLM is started on each of {count} machines, with data_parallel_address and "
+        "data_parallel_start_rank",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
         "sisters": "the card names quantised repositories of it: {names:and}",
         "heads-left": "{heads} heads do not divide by {cards}",

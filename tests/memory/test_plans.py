@@ -85,6 +85,18 @@ def test_two_machines_are_stages_or_servers() -> None:
     assert any("2 servers of 8 cards" in why for why in two.to_json()["plans"][0]["why"])
 
 
+def test_experts_over_machines_leave_room_for_keys_in_16_bits() -> None:
+    """Stages precede them without a goal; a copy of attention in each needs its number in a machine."""
+    busy = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, goal="throughput", concurrency=64)
+    best = busy.plans[0]
+    assert (best.split.experts, best.split.pipeline, best.split.tensor * best.split.data) == (True, 1, 16)
+    assert (best.kv_dtype, best.meets) == ("auto", True)
+    assert settings(busy)["data_parallel_size_local"] * 2 == best.split.data
+    assert any("data_parallel_start_rank" in render(cost) for cost in best.costs)
+    one = planned(DEEPSEEK, "8xh200", DEEPSEEK_BYTES, goal="throughput")
+    assert "data_parallel_size_local" not in settings(one)
+
+
 def test_concurrency_is_counted() -> None:
     """Each requested sequence is held in memory; the number of each copy is written."""
     few = planned(LLAMA_70B, "8xh100", 141_107_412_992, concurrency=16, context=32768)
