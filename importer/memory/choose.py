@@ -90,6 +90,7 @@ class FitReason(StrEnum):
     HALVED = "halved"
     OVERFLOWS = "overflows"
     STORED = "stored"
+    STORED_OTHERWISE = "stored-otherwise"
     NOT_KNOWN = "not-known"
     NO_LENGTH = "no-length"
 
@@ -188,6 +189,9 @@ def choose(
     if wanted > context:
         why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)
         facts = (*facts, Evidence(Rule.FIT, CONTEXT, context, Source.FIT, warning(why)))
+    if dtype is not None and weights.bits is not None:
+        why = Reason(FitReason.STORED_OTHERWISE, file=FILE, why=weights.why)
+        facts = (*facts, Evidence(Rule.FITS, "dtype", dtype.value, Source.FIT, warning(why)))
     if device is None:
         return _neutral(case, facts)
     if device.engine is not None and backend == "vllm":

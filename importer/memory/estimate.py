@@ -193,8 +193,10 @@ def _cast(shape: Shape, weights: Weights, load: Load) -> float:
     if shape.scheme is not None:
         return 1.0
     stored = max(weights.dtypes, key=lambda t: weights.dtypes[t]) if weights.dtypes else None
-    before = {"F32": 4, "F16": 2, "BF16": 2}.get(stored or "") or BYTES.get(shape.dtype or "", 2)
-    return value_bytes(shape, load) / before
+    before = {"F32": 4, "F16": 2, "BF16": 2}.get(stored or "")
+    if before is None and weights.bits is not None:  # the published bytes precede the config's dtype
+        before = 4 if weights.bits > 24 else 2 if weights.bits > 12 else value_bytes(shape, load)
+    return value_bytes(shape, load) / (before or BYTES.get(shape.dtype or "", 2))
 
 
 def _share(shape: Shape, load: Load, plain: int) -> float:

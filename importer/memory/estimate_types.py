@@ -33,6 +33,7 @@ class SizeReason(StrEnum):
     HUB = "hub"
     INDEX = "index"
     NO_TOWER = "no-tower"
+    OTHERWISE = "otherwise"
 
 
 class TermReason(StrEnum):

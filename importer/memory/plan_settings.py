@@ -143,13 +143,13 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
         over = split.tensor * split.pipeline > case.device.node
         why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)
         yield PIPELINE, split.pipeline, why
+    cards, each = split.tensor * split.data, split.cards // split.data
+    dealt = Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=each)
     if split.data > 1:
-        kind = PlanReason.EXPERTS if split.experts else PlanReason.COPIES
-        cards = split.tensor * split.data
-        yield DATA, split.data, Reason(kind, copies=split.data, cards=cards, each=split.cards // split.data)
+        copied = Reason(PlanReason.COPIES, copies=split.data, cards=cards, each=each)
+        yield DATA, split.data, dealt if split.experts else copied
     if split.experts:
-        cards = split.tensor * split.data
-        yield EXPERTS, True, Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=split.tensor)
+        yield EXPERTS, True, dealt
     if split.replicas > 1:
         yield None, split.replicas, Reason(PlanReason.SERVERS, servers=split.replicas, cards=split.cards)
 

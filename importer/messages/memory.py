@@ -82,6 +82,7 @@ FIT: dict[str, dict[str, Text]] = {
         "overflows": "the weights are in {stored}; vLLM takes {usual}, since float16 overflows with this "
         "model",
         "stored": "{file} says the weights are in {stored}",
+        "stored-otherwise": "{file} describes other weights than are published: {why}",
         "not-known": "not known what {device} holds: {why}",
         "no-length": "no file names a context length",
     },
@@ -150,6 +151,7 @@ MEMORY: dict[str, dict[str, Text]] = {
         "hub": "the Hub counts {counts}",
         "index": "{file} says total_size: {size}",
         "no-tower": "{why}; without the tower of vision or sound",
+        "otherwise": "{why}; these are {bits} bits a parameter, where config.json describes {expected}",
     },
     "TermReason": {
         "activations": "{tokens:,} tokens of one step through the widest layer",

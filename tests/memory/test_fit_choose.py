@@ -116,6 +116,15 @@ def test_the_longest_context_is_estimated_as_any_other() -> None:
         assert estimate(read, size, found.load, backend) == found
 
 
+def test_weights_of_another_width_than_the_config_names_have_a_warning() -> None:
+    """Half the bytes of bfloat16, and no block of quantisation."""
+    found, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES // 2)
+    assert found.weights is not None
+    assert (found.weights.bits, found.weights.amount.likely) == (8, QWEN_8B_BYTES // 2)
+    assert any("8 bits a parameter, where config.json describes 16" in w for w in whys(decisions["dtype"]))
+    assert fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES)[0].weights.bits is None  # type: ignore[union-attr]
+
+
 def test_8b_on_a_card_of_80_gb() -> None:
     made, decisions = fitted(QWEN_8B, "8xh100-80g", QWEN_8B_BYTES)
     assert made.verdict == "fits"

@@ -60,6 +60,19 @@ def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> 
     assert bool(copied) == any(p.split.tensor > 1 for p in (best, *others))
 
 
+@pytest.mark.parametrize("layout", [(2, 4, 2), (8, 2, 1), None])
+def test_no_reason_stands_twice(layout: tuple[int, int, int] | None) -> None:
+    """Copies over stages have experts dealt out, and two settings for it."""
+    names = ("tensor_parallel_size", *(f"engine_args.{name}_parallel_size" for name in ("pipeline", "data")))
+    fixed = dict(zip(names, layout or (), strict=False)) | {"engine_args.enable_expert_parallel": True}
+    user = fixed if layout else None
+    plans = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, user=user, goal="throughput").plans
+    assert plans
+    for plan in plans:
+        listed = [render(why) for why in plan.why]
+        assert len(set(listed)) == len(listed) > 1
+
+
 def test_a_model_that_one_card_holds_is_copied() -> None:
     choice = planned(SMALL, "8xh100", 1_200_000_000)
     assert choice.plans[0].split == Split(data=8)
