@@ -207,6 +207,7 @@ def _share(shape: Shape, load: Load, plain: int) -> float:
     layers = sorted((each[block.parts] for block in shape.blocks), reverse=True)
     first = sum(layers[: ceil(len(layers) / stages)])
     beside = on_device(shape, (*shape.around, *shape.tower), load, plain)
+    beside += copied_encoder(shape, load) if load.encoder_whole else 0
     return (first + beside) / whole if whole else 1.0
 
 
@@ -218,6 +219,12 @@ def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> 
         for p in parts
         for n in (wide if p.role == "experts" else devices,)
     )
+
+
+def copied_encoder(shape: Shape, load: Load) -> int:
+    """Return the bytes of a whole encoder beyond the part of it that one device has anyway."""
+    plain = BYTES.get(shape.dtype or "", 2)
+    return sizes(shape.tower, shape.scheme, plain) - on_device(shape, shape.tower, load, plain)
 
 
 def _unfolded(shape: Shape, load: Load) -> int:

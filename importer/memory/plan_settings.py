@@ -12,6 +12,7 @@ from importer.memory.parallelism import (
     BATCHED,
     CACHE,
     DATA,
+    ENCODER,
     EXPERTS,
     FP8,
     KV_DTYPE,
@@ -117,6 +118,8 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
         fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
         if fewest < split.tensor:
             yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
+        if case.encodes_whole(split):
+            yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
         if any(isinstance(c, Latent) for c in caches):
             yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
     if split.pipeline > 1:
@@ -169,6 +172,9 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
         yield _fact(SHARE, placed.share, why)
     else:
         yield _cpu_cache(plan)
+    if case.encodes_whole(plan.split):
+        size = gib(case.encoder_copies(plan.split))
+        yield _fact(ENCODER, "data", Reason(PlanReason.ENCODER, size=size, cards=plan.split.tensor))
     if plan.is_fp8:
         yield _fact(KV_DTYPE, FP8, Reason(PlanReason.FP8_CACHE, device=case.device.name))
     yield from _limits(plan)

@@ -161,6 +161,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "experts-whole": "whole experts",
         "stages": "layers in stages",
         "copies": "{copies} copies",
+        "encoder": "whole encoder on each card",
         "experts": "experts dealt out",
         "share": "usual share",
         "larger-share": "longer context",

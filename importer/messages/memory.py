@@ -118,6 +118,9 @@ PLAN: dict[str, dict[str, Text]] = {
         "time; the others wait",
         "idle": "{count} x {device} have no part",
         "keys-copied": "{heads} heads of keys on {cards} cards: copies take memory",
+        "encoder": "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
+        "encoder takes {size} more of each card",
+        "encoder-copied": "each of {cards} cards keeps the whole encoder of pictures: {size} more",
         "latent-copied": "each of {cards} cards keeps the whole latent cache",
         "sums": _sums,
         "bubbles": "a token passes {stages} stages one after the other",
