@@ -139,15 +139,16 @@ TEXTS: dict[str, dict[str, Text]] = {
     "BackendReason": {
         "mlx-weights": "weights' format",
         "mlx-origin": "repository for MLX",
-        "mlx-is-native": "this machine",
-        "vllm-serves": "this machine",
-        "other-could": "this machine",
+        "mlx-is-native": "Apple machines",
+        "vllm-serves": "CPU and CUDA",
+        "other-could": "{engine}",
         "other-can": "weights' format",
     },
     "CodeReason": {"named": "{places}"},
     "SisterReason": {"named": "card"},
     "FitReason": {
         "holds": "fits the device",
+        "not-known": "fit unknown",
         "too-large": "does not fit",
         "more-cards": "does not fit",
         "no-bfloat16": "device lacks BF16",
@@ -173,7 +174,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "batched-more": "goal throughput",
         "asked": "as requested",
         "beyond": "the model's most",
-        "fewer": "fewer at once",
+        "fewer": "{held} of {wanted} held",
     },
     "ParserReason": {
         "base-model": "base model",

@@ -20,6 +20,7 @@ from importer.memory.estimate import estimate
 from importer.memory.parallelism import FULLER_SHARE, FitRequest, spare
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
+from importer.messages import render
 from importer.signals import context, quantisation
 from importer.signals.engine_capabilities import UNKNOWN
 from tests.facts import losses, whys
@@ -323,6 +324,9 @@ def test_what_cannot_be_told_changes_nothing(config: dict[str, Any]) -> None:
     made, decisions = fitted(config, "rtx4090")
     assert made.verdict == "unknown"
     assert made.message.startswith("not known what rtx4090 holds: ")
+    assert [e.key for e in made.evidence if render(e.reason).startswith("warning: not known")] == [
+        "max_model_len"
+    ]
     assert not set(decisions) & {"gpu_memory_utilization", "tensor_parallel_size"}
     assert made.to_json()["chosen"] == {}
 
