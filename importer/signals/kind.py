@@ -20,8 +20,8 @@ from importer.signals.architecture import architectures, config_of, model_types
 from importer.signals.card import metadata
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
-from importer.signals.family import base_models, match, own_name
-from importer.signals.name import joined, normalise
+from importer.signals.family import match, own_name
+from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
 from importer.signals.tables import parser_table
 from importer.signals.tasks import labels
