@@ -101,11 +101,15 @@ ELSEWHERE = frozenset({
     "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
     "newer-gallery", "not-listening",
 })  # fmt: skip
+# Values that no request reaches, or whose schema refuses a wrong one first.
+UNREACHED = frozenset({
+    Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.CONCURRENCY, Setting.CONTEXT,
+})  # fmt: skip
 # The field of a request that a setting is.
 FIELDS: Mapping[Setting, str] = {
     setting: "name" if setting is Setting.KEY_NAME else setting.value
     for setting in Setting
-    if setting not in (Setting.DATABASE, Setting.ENDPOINT)
+    if setting not in UNREACHED
 }
 # By pydantic's type of error, over its context.
 MISTAKES: Mapping[str, str] = {
