@@ -16,6 +16,14 @@ def _no_tools(fields: Mapping[str, Any]) -> str:
     return "; ".join((f"no tools: {fields['reason']}", *fields["helps"]))
 
 
+def _weights_for_mlx(fields: Mapping[str, Any]) -> str:
+    original = fields["original"][0] if fields["original"] else "the original repository"
+    return (
+        f"{fields['backend']} does not read weights in MLX's own quantisation; import {original} for it, or "
+        "choose one of Apple's devices"
+    )
+
+
 DOCUMENT: dict[str, dict[str, Text]] = {
     "MergeReason": {
         "conflict": "{path}: it was {was}, the file says {mine}, this import says {theirs}",
@@ -82,6 +90,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "none-near": "No setting has a similar name.",
     },
     "TargetReason": {
+        "weights-for-mlx": _weights_for_mlx,
         "only-on-apple": "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
         "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
         "template-unknown": "how {backend} is started with another chat template is not known",
