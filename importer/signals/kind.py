@@ -13,14 +13,15 @@ from enum import StrEnum
 from typing import Any
 
 from importer.errors import RepositoryError
+from importer.hub.single_file import made_from
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, config_of, model_types
 from importer.signals.card import metadata
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
-from importer.signals.family import base_models, match, own_name
-from importer.signals.name import joined, normalise
+from importer.signals.family import match, own_name
+from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
 from importer.signals.tables import parser_table
 from importer.signals.tasks import labels
@@ -150,7 +151,8 @@ class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
 
     ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``TASKS`` or of ``NOT_CHAT``,
-    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card does.
+    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card or
+    a tag of the Hub does.
     ``library`` is the model's library by the Hub, where it is made for one kind of model. ``remedy`` is what
     serves the model by its files, where that is another than is usual for the kind.
     """
@@ -379,10 +381,9 @@ def _only_gguf(snapshot: Snapshot) -> bool:
 
 
 def _gguf(snapshot: Snapshot, ignore_name: bool) -> KindFinding:
-    made_from = None if ignore_name else next(iter(base_models(snapshot)), None)
+    named = None if ignore_name else made_from(snapshot)
     quote = next(f.path for f in snapshot.files if f.path.lower().endswith(".gguf"))
     fact = _fact(Rule.KIND_FILES, "gguf-only", quote, Reason(KindReason.ONLY_GGUF), quote)
-    named = made_from if made_from and "/" in joined(normalise(made_from)) else None
     return KindFinding("gguf-only", (fact,), named)
 
 

@@ -149,6 +149,15 @@ def test_gguf_only_names_the_original() -> None:
     assert "Qwen/Qwen3-8B" in hint(error)
 
 
+@pytest.mark.parametrize(
+    "info",
+    [{"card": {"base_model": "acme/demo"}}, {"tags": ["gguf", "base_model:quantized:acme/demo"]}],
+)  # fmt: skip
+def test_gguf_only_names_an_original_of_its_own_name(info: dict[str, Any]) -> None:
+    found = find_kind(snapshot("acme/demo-GGUF", ("demo-Q4_K_M.gguf",), **info))
+    assert (found.kind, found.made_from) == ("gguf-only", "acme/demo")
+
+
 def test_gguf_only_without_a_card() -> None:
     found = find_kind(snapshot("x/Qwen3-8B-GGUF", ("a.gguf",), card={"base_model": "./local"}))
     error = found.error("x")
