@@ -16,7 +16,7 @@ from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in.findings import KEY as WAY_IN
-from importer.config_file import schema
+from importer.config_file import engine_arguments, schema
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
@@ -337,9 +337,11 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     setting = None if proof is None else proof.setting
     first_decisions = decide(evidence, preferences, target, thinking, setting)
     values = {key: decision.value for key, decision in first_decisions.items()}
+    registry = engine_arguments.load(target.backend, target.version)
+    arguments = () if registry is None else registry.arguments.keys()
     choice = fit(
         snapshot, request.for_device, request.memory, target.backend,
-        FitRequest(values, preferences.values.keys()), aim=request.aim,
+        FitRequest(values, preferences.values.keys(), arguments), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip
     evidence += choice.evidence

@@ -47,6 +47,7 @@ class AmountReason(StrEnum):
     OF_ONE = "of-one"
     OF_SEVERAL = "of-several"
     CACHE = "cache"
+    STATES = "states"
     REST = "rest"
     WEIGHTS = "weights"
 
@@ -63,14 +64,16 @@ def usable(device: Device, placed: Placed) -> Reason:
 
 def parts(fit: Fit) -> tuple[Reason, ...]:
     """Return the parts, such as ``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
-    weights, cache = fit.term("weights"), fit.term("kv cache")
-    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache})
+    weights, cache, states = (fit.term(part) for part in ("weights", "kv cache", "states"))
+    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache, states})
     reasons = []
     if weights:
         reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
     if cache:
         each = gib(cache.amount.likely / max(1, fit.load.context))
         reasons.append(Reason(AmountReason.CACHE, size=each))
+    if states:
+        reasons.append(Reason(AmountReason.STATES, size=gib(states.amount.likely)))
     most = gib(max(rest.high, GIB))
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
@@ -90,6 +93,7 @@ class FitReason(StrEnum):
     HALVED = "halved"
     OVERFLOWS = "overflows"
     STORED = "stored"
+    STORED_OTHERWISE = "stored-otherwise"
     NOT_KNOWN = "not-known"
     NO_LENGTH = "no-length"
 
@@ -173,13 +177,13 @@ def choose(
     dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, named, backend, request)
     facts = () if dtype is None else (dtype,)
     if isinstance(shape, Unknown):
-        return Choice(device, "unknown", _unknown(device, shape.reason), aim=aim)
+        return _not_known(device, shape.reason, (), request, aim)
     if isinstance(weights, Unknown):
-        return Choice(device, "unknown", _unknown(device, weights.reason), facts, aim=aim)
+        return _not_known(device, weights.reason, facts, request, aim)
     most = request.count(CONTEXT) or shape.context
     wanted = most if aim.context is None or request.is_fixed(CONTEXT) else aim.context
     if wanted is None:
-        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), facts, aim=aim)
+        return _not_known(device, Reason(FitReason.NO_LENGTH), facts, request, aim)
     context = min(wanted, most or wanted)
     dtype_name = request.get("dtype") if dtype is None else dtype.value
     case = LoadCase(
@@ -188,6 +192,9 @@ def choose(
     if wanted > context:
         why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)
         facts = (*facts, Evidence(Rule.FIT, CONTEXT, context, Source.FIT, warning(why)))
+    if dtype is not None and weights.bits is not None:
+        why = Reason(FitReason.STORED_OTHERWISE, file=FILE, why=weights.why)
+        facts = (*facts, Evidence(Rule.FITS, "dtype", dtype.value, Source.FIT, warning(why)))
     if device is None:
         return _neutral(case, facts)
     if device.engine is not None and backend == "vllm":
@@ -361,5 +368,11 @@ def _rounded(context: int) -> int:
     return context // step * step
 
 
-def _unknown(device: Device | None, why: Reason) -> Reason:
-    return Reason(FitReason.NOT_KNOWN, device="a device" if device is None else device.label, why=why)
+def _not_known(
+    device: Device | None, why: Reason, facts: tuple[Evidence, ...], request: FitRequest, aim: Aim
+) -> Choice:
+    """Return no settings for a device; a warning at the context where one is named."""
+    reason = Reason(FitReason.NOT_KNOWN, device="a device" if device is None else device.label, why=why)
+    if device is not None:
+        facts = (*facts, Evidence(Rule.FITS, CONTEXT, request.get(CONTEXT), Source.FIT, warning(reason)))
+    return Choice(device, "unknown", reason, facts, aim=aim)

@@ -11,10 +11,11 @@ from importer.hub.snapshot import whole
 from importer.memory import pages, sparse
 from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
-from importer.memory.estimate import estimate, longest
+from importer.memory.estimate import copied_encoder, estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
 from importer.memory.experts import EXPERT_WIDE, count
 from importer.memory.layers import Attention, Cross, State
+from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, PlanReason, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
@@ -35,7 +36,9 @@ LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where o
 LAYOUT = (TENSOR, PIPELINE, DATA, EXPERTS)
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
+ENCODER = "engine_args.mm_encoder_tp_mode"
 FP8 = "fp8"
+SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
 CACHES = {"kv cache", "states"}
 MOST_SLOTS = 1024  # sequences, where one takes no memory
@@ -162,10 +165,14 @@ def _get(block: object, key: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FitRequest:
-    """The values decided so far, by key, and the keys that the user fixed."""
+    """The values decided so far, by key, and the keys that the user fixed.
+
+    ``arguments``  names of the arguments that the engine's version has; empty where unknown.
+    """
 
     values: Mapping[str, Any]
     fixed: Container[str] = ()
+    arguments: Container[str] = ()
 
     def get(self, key: str) -> Any:
         """Return the value under a dotted key, set under that key or inside its map."""
@@ -201,7 +208,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LoadCase:
-    """A model, a device and the requested settings; ``dtype`` is the engine's argument."""
+    """A model, a device and the requested settings; ``dtype`` is the engine's argument.
+
+    ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
+    """
 
     config: Mapping[str, Any]
     shape: Shape
@@ -212,6 +222,7 @@ class LoadCase:
     context: int
     dtype: str = "auto"
     aim: Aim = NO_AIM
+    copies_encoder: bool = True
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -256,6 +267,24 @@ class LoadCase:
         waits = (self.aim.concurrency or 1) > 1 and not self.shape.tower  # a picture may need the larger step
         return BATCHED_LATENCY if self.aim.goal == "latency" and waits and usual > BATCHED_LATENCY else None
 
+    def encodes_whole(self, split: Split) -> bool:
+        """Return whether each card has the whole encoder and reads pictures of its own.
+
+        vLLM calls it ``mm_encoder_tp_mode: data``; for a model without it vLLM spreads the encoder as usual.
+        """
+        if self.backend != "vllm" or split.tensor == 1 or not self.shape.tower:
+            return False
+        if self.request.is_fixed(ENCODER):
+            return bool(self.request.get(ENCODER) == "data")
+        has = ENCODER.rpartition(".")[2] in self.request.arguments and sees(self.config)
+        if not (has and self.copies_encoder and self.device.is_card):
+            return False
+        return self.encoder_copies(split) <= SMALL * (self.device.memory or 0)
+
+    def encoder_copies(self, split: Split) -> int:
+        """Return the bytes of a whole encoder beyond the part of it that one card has anyway."""
+        return copied_encoder(self.shape, Load(self.context, tensor_parallel=split.tensor))
+
     def slots(self, split: Split) -> int | None:
         """Return the sequences that one copy has to run at the same time; ``None`` without a request.
 
@@ -278,6 +307,7 @@ class LoadCase:
             tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline,
             expert_parallel=split.tensor * split.data if split.experts else 1,
+            encoder_whole=self.encodes_whole(split),
             rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
             device=_like(self.device),

@@ -12,6 +12,7 @@ from importer.memory.parallelism import (
     BATCHED,
     CACHE,
     DATA,
+    ENCODER,
     EXPERTS,
     FP8,
     KV_DTYPE,
@@ -145,6 +146,8 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
         fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
         if fewest < split.tensor:
             yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
+        if case.encodes_whole(split):
+            yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
         if any(isinstance(c, Latent) for c in caches):
             yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
     if split.pipeline > 1:
@@ -172,17 +175,17 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
         over = split.tensor * split.pipeline > case.device.node
         why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)
         yield PIPELINE, split.pipeline, why
+    cards, each = split.tensor * split.data, split.cards // split.data
+    dealt = Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=each)
     if split.data > 1:
-        kind = PlanReason.EXPERTS if split.experts else PlanReason.COPIES
-        cards = split.tensor * split.data
-        yield DATA, split.data, Reason(kind, copies=split.data, cards=cards, each=split.cards // split.data)
+        copied = Reason(PlanReason.COPIES, copies=split.data, cards=cards, each=each)
+        yield DATA, split.data, dealt if split.experts else copied
     if spread(case.device, split):
         machines = max(split.cards // inside(case.device), 1)
-        each = split.data // machines
-        yield LOCAL, each, Reason(PlanReason.LOCAL_COPIES, copies=each, machines=machines)
+        local = split.data // machines
+        yield LOCAL, local, Reason(PlanReason.LOCAL_COPIES, copies=local, machines=machines)
     if split.experts:
-        cards = split.tensor * split.data
-        yield EXPERTS, True, Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=split.tensor)
+        yield EXPERTS, True, dealt
     if split.replicas > 1:
         yield None, split.replicas, Reason(PlanReason.SERVERS, servers=split.replicas, cards=split.cards)
 
@@ -202,6 +205,9 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
         yield _fact(SHARE, placed.share, why)
     else:
         yield _cpu_cache(plan)
+    if case.encodes_whole(plan.split):
+        size = gib(case.encoder_copies(plan.split))
+        yield _fact(ENCODER, "data", Reason(PlanReason.ENCODER, size=size, cards=plan.split.tensor))
     if plan.is_fp8:
         yield _fact(KV_DTYPE, FP8, Reason(PlanReason.FP8_CACHE, device=case.device.name))
     yield from _limits(plan)

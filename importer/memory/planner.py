@@ -26,7 +26,6 @@ from importer.memory.parallelism import (
     FP8,
     KV_DTYPE,
     SLOTS,
-    FitRequest,
     LoadCase,
     Placed,
     has_experts,
@@ -144,7 +143,7 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     attends = any(isinstance(c, Attention | Latent) for layer in case.shape.layers for c in layer)
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None
-    return replace(case, request=FitRequest({**request.values, KV_DTYPE: FP8}, request.fixed))
+    return replace(case, request=replace(request, values={**request.values, KV_DTYPE: FP8}))
 
 
 def with_fewer(case: LoadCase) -> LoadCase | None:
@@ -152,7 +151,7 @@ def with_fewer(case: LoadCase) -> LoadCase | None:
     request = case.request
     if case.backend != "vllm" or request.is_fixed(SLOTS) or case.aim.concurrency is not None:
         return None
-    return replace(case, request=FitRequest({**request.values, SLOTS: FEW}, request.fixed))
+    return replace(case, request=replace(request, values={**request.values, SLOTS: FEW}))
 
 
 def _free(case: LoadCase) -> LoadCase:
@@ -160,27 +159,34 @@ def _free(case: LoadCase) -> LoadCase:
     request = case.request
     if request.is_fixed(KV_DTYPE) or KV_DTYPE not in request.values:
         return case
-    return replace(
-        case, request=FitRequest({k: v for k, v in request.values.items() if k != KV_DTYPE}, request.fixed)
-    )
+    free = {k: v for k, v in request.values.items() if k != KV_DTYPE}
+    return replace(case, request=replace(request, values=free))
 
 
 def _candidates(case: LoadCase, shares: tuple[float, ...]) -> Iterator[Candidate]:
+    """Yield each layout with each share; without copies of an encoder where only that holds the request."""
     for share in shares:
         for split in case.splits():
-            placed = case.placed(split, share)
-            tokens = max(min(case.tokens, placed.longest.context), 1)
-            sequences = case.held(tokens, split, share) if placed.longest.context else 0
-            wanted = min(case.aim.concurrency or 1, max(sequences, 1))
-            usual = pages.slots_default(case.load(tokens, split)) * split.copies
-            busy = min(sequences, case.aim.concurrency or usual)
-            yield Candidate(
-                case,
-                placed,
-                sequences,
-                None if case.pools else step(case, split, wanted, tokens),
-                None if case.pools else step(case, split, max(busy, 1), tokens),
-            )
+            candidate = _candidate(case, split, share)
+            yield candidate
+            if not candidate.meets and case.encodes_whole(split):
+                yield _candidate(replace(case, copies_encoder=False), split, share)
+
+
+def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
+    placed = case.placed(split, share)
+    tokens = max(min(case.tokens, placed.longest.context), 1)
+    sequences = case.held(tokens, split, share) if placed.longest.context else 0
+    wanted = min(case.aim.concurrency or 1, max(sequences, 1))
+    usual = pages.slots_default(case.load(tokens, split)) * split.copies
+    busy = min(sequences, case.aim.concurrency or usual)
+    return Candidate(
+        case,
+        placed,
+        sequences,
+        None if case.pools else step(case, split, wanted, tokens),
+        None if case.pools else step(case, split, max(busy, 1), tokens),
+    )
 
 
 Key = tuple[float | int | bool, ...]

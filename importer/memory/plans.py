@@ -51,6 +51,8 @@ class PlanReason(StrEnum):
     IDLE = "idle"
     KEYS_COPIED = "keys-copied"
     LATENT_COPIED = "latent-copied"
+    ENCODER = "encoder"
+    ENCODER_COPIED = "encoder-copied"
     SUMS = "sums"
     BUBBLES = "bubbles"
     MACHINES = "machines"

@@ -64,6 +64,7 @@ FIT: dict[str, dict[str, Text]] = {
         "of-one": "{budget} of {device}",
         "of-several": _several(""),
         "cache": "KV cache {size} per token",
+        "states": "states {size}",
         "rest": "the rest {likely:.1f} to {high}",
         "weights": "weights {size}",
     },
@@ -82,6 +83,7 @@ FIT: dict[str, dict[str, Text]] = {
         "overflows": "the weights are in {stored}; vLLM takes {usual}, since float16 overflows with this "
         "model",
         "stored": "{file} says the weights are in {stored}",
+        "stored-otherwise": "{file} describes other weights than are published: {why}",
         "not-known": "not known what {device} holds: {why}",
         "no-length": "no file names a context length",
     },
@@ -124,6 +126,9 @@ PLAN: dict[str, dict[str, Text]] = {
         "time; the others wait",
         "idle": "{count} x {device} have no part",
         "keys-copied": "{heads} heads of keys on {cards} cards: copies take memory",
+        "encoder": "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
+        "encoder takes {size} more of each card",
+        "encoder-copied": "each of {cards} cards keeps the whole encoder of pictures: {size} more",
         "latent-copied": "each of {cards} cards keeps the whole latent cache",
         "sums": _sums,
         "bubbles": "a token passes {stages} stages one after the other",
@@ -164,6 +169,7 @@ MEMORY: dict[str, dict[str, Text]] = {
         "hub": "the Hub counts {counts}",
         "index": "{file} says total_size: {size}",
         "no-tower": "{why}; without the tower of vision or sound",
+        "otherwise": "{why}; these are {bits} bits a parameter, where config.json describes {expected}",
     },
     "TermReason": {
         "activations": "{tokens:,} tokens of one step through the widest layer",

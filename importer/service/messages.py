@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.errors import ImporterError, Setting, one_line, sentence_row
@@ -115,6 +115,7 @@ FIELDS: Mapping[Setting, str] = {
 MISTAKES: Mapping[str, str] = {
     "missing": "is required",
     "extra_forbidden": "unknown field",
+    "extra_forbidden_near": "unknown field; near names: {near}",
     "string_type": "must be a string",
     "int_type": "must be an integer",
     "int_parsing": "must be an integer",
@@ -169,7 +170,8 @@ def hint_row(kind: str) -> str:
     return row(HINTS[kind])
 
 
-def mistake(error: Mapping[str, Any]) -> str:
-    """Return one of pydantic's errors in a few words."""
-    sentence = MISTAKES.get(error["type"])
-    return str(error["msg"]) if sentence is None else sentence.format(**error.get("ctx", {}))
+def mistake(error: Mapping[str, Any], near: Sequence[str] = ()) -> str:
+    """Return one of pydantic's errors in a few words; ``near`` are names like that of an unknown field."""
+    kind, context = str(error["type"]), {**error.get("ctx", {}), "near": ", ".join(near)}
+    sentence = MISTAKES.get(f"{kind}_near" if near else kind)
+    return str(error["msg"]) if sentence is None else sentence.format(**context)

@@ -11,8 +11,8 @@ from importer.errors import Setting, UsageError
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.devices import Device, named
-from importer.memory.parallelism import FitRequest, LoadCase, impossible
-from importer.memory.plans import Aim, Goal, Split, aim
+from importer.memory.parallelism import ENCODER, FitRequest, LoadCase, impossible
+from importer.memory.plans import Aim, Goal, PlanReason, Split, aim
 from importer.memory.shape import Shape
 from importer.memory.speed import step
 from importer.memory.weights import Weights
@@ -20,18 +20,27 @@ from importer.messages import render
 from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B, QWEN_8B_BYTES, snapshot
 from tests.memory.test_fit_splits import LLAMA_70B, MOE_FP8
 
+ENCODER_NAME = ENCODER.rpartition(".")[2]
 DEEPSEEK_BYTES = 688_586_727_753
 SMALL = {**QWEN_8B, "num_hidden_layers": 28, "hidden_size": 1024, "intermediate_size": 3072,
          "num_attention_heads": 16, "tie_word_embeddings": True}  # fmt: skip
 
 
-def planned(config: dict[str, Any], device: str | None, size: int, *, user: Any = None, **aim: Any) -> Choice:
+def planned(
+    config: dict[str, Any],
+    device: str | None,
+    size: int | None,
+    *,
+    user: Any = None,
+    arguments: tuple[str, ...] = (),
+    **aim: Any,
+) -> Choice:
     """The choice for an aim, with the user's values."""
     repository = snapshot(config, size)
     read = shape.read(repository)
     assert isinstance(read, Shape)
     values = {"max_model_len": read.context, **(user or {})}
-    request = FitRequest(values, user or {})
+    request = FitRequest(values, user or {}, arguments)
     on = None if device is None else named(device)
     sizes = weights.read(repository, read)
     return choose(repository, read, sizes, on, "vllm", request, Aim(**aim))
@@ -59,6 +68,72 @@ def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> 
     assert all(p.split.devices == 8 and p.costs for p in (best, *others) if p.split.tensor > 1)
     copied = [c for p in (best, *others) for c in map(render, p.costs) if "latent" in c]
     assert bool(copied) == any(p.split.tensor > 1 for p in (best, *others))
+
+
+@pytest.mark.parametrize("layout", [(2, 4, 2), (8, 2, 1), None])
+def test_no_reason_stands_twice(layout: tuple[int, int, int] | None) -> None:
+    """Copies over stages have experts dealt out, and two settings for it."""
+    names = ("tensor_parallel_size", *(f"engine_args.{name}_parallel_size" for name in ("pipeline", "data")))
+    fixed = dict(zip(names, layout or (), strict=False)) | {"engine_args.enable_expert_parallel": True}
+    user = fixed if layout else None
+    plans = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, user=user, goal="throughput").plans
+    assert plans
+    for plan in plans:
+        listed = [render(why) for why in plan.why]
+        assert len(set(listed)) == len(listed) > 1
+
+
+VISION = {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152, "intermediate_size": 4304,
+          "num_heads": 16, "patch_size": 16, "out_hidden_size": 8192, "spatial_merge_size": 2,
+          "num_position_embeddings": 2304}  # fmt: skip
+SEES = {"model_type": "qwen3_vl", "text_config": LLAMA_70B, "vision_config": VISION}
+
+
+@pytest.mark.parametrize(
+    ("config", "device", "arguments", "user", "expected"),
+    [
+        (SEES, "8xh100", (ENCODER_NAME,), {}, "data"),
+        (SEES, "8xh100", (), {}, None),  # a version without the argument
+        (SEES, "8xh100", (ENCODER_NAME,), {ENCODER: "weights"}, None),  # the user's stays
+        (LLAMA_70B, "8xh100", (ENCODER_NAME,), {}, None),  # no pictures
+        ({**SEES, "vision_config": {**VISION, "depth": 400}}, "8xh100", (ENCODER_NAME,), {}, None),  # large
+        ({**SMALL, "vision_config": VISION}, "8xh100", (ENCODER_NAME,), {}, None),  # no tensor parallelism
+    ],
+)
+def test_a_small_encoder_is_whole_on_each_card(
+    config: dict[str, Any],
+    device: str,
+    arguments: tuple[str, ...],
+    user: dict[str, Any],
+    expected: str | None,
+) -> None:
+    """Its copies are counted, and named as a cost."""
+    found = planned(config, device, None, user=user, arguments=arguments)
+    assert settings(found).get(ENCODER_NAME) == expected
+    (best, *_) = found.plans
+    copies = [render(cost) for cost in best.costs if cost.kind is PlanReason.ENCODER_COPIED]
+    assert bool(copies) == (expected is not None)
+    if expected is not None:
+        spread = planned(config, device, None, user={ENCODER: "weights"}).fit
+        assert found.fit is not None
+        assert spread is not None
+        more = found.fit.terms[0].amount.likely - spread.terms[0].amount.likely
+        read = shape.describe(config)
+        assert isinstance(read, Shape)
+        whole = sum(part.count for part in read.tower) * 2
+        assert more == pytest.approx(whole * 7 / 8, rel=0.02)
+
+
+def test_copies_of_an_encoder_never_shorten_the_context() -> None:
+    """Where only an encoder that is spread leaves room for the request, it is spread."""
+    shortened = 0
+    for gib in (116, 126, 130, 132):
+        size = gib << 30
+        found = planned(SEES, "2xh100", size, arguments=(ENCODER_NAME,))
+        spread = planned(SEES, "2xh100", size, user={ENCODER: "weights"})
+        assert (found.verdict, found.plans[0].context) == (spread.verdict, spread.plans[0].context)
+        shortened += found.verdict == "shortened"
+    assert shortened
 
 
 def test_a_model_that_one_card_holds_is_copied() -> None:
