@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from importer.config_file import field_paths
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
 CODE = "trust_remote_code"
 SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
+# Steps of names of arguments and variables by which engines of several machines find one another.
+ADDRESSES = frozenset({"addr", "addrs", "address", "addresses", "ip", "ips"})
+OF_ENGINE = ("engine_args", "env")
 HOSTS = "hostfile"  # of ``engine_args``: mlx.launch starts processes on the hosts that it lists
 
 
@@ -20,6 +25,7 @@ class GrantReason(StrEnum):
     CODE = "code"
     FOLDER = "folder"
     HOSTS = "hosts"
+    ADDRESS = "address"
     DRAFTER = "drafter"
 
 
@@ -37,12 +43,12 @@ class Grant(NamedTuple):
 
 def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model or commit is another grant."""
-    return frozenset((*_code(data), *_folders(data), *_drafters(data)))
+    return frozenset((*_code(data), *_folders(data), *_drafters(data), *_addresses(data)))
 
 
 def set_values(values: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what values grant that are to be set by their dotted paths."""
-    return frozenset((*_code(values), *_drafters(values)))
+    return frozenset((*_code(values), *_drafters(values), *_addresses(values)))
 
 
 def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
@@ -51,6 +57,28 @@ def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
             yield Grant(GrantReason.CODE, _subject(data))
         elif key == HOSTS:
             yield Grant(GrantReason.HOSTS, str(value))
+
+
+def _addresses(data: Mapping[str, Any]) -> Iterator[Grant]:
+    """Yield the addresses that the engine binds or connects to for its other processes."""
+    for key, value in (
+        *_pathed(data, ""),
+        *((f"engine_args.{o.key}", o.value) for o in field_paths.of(data)),
+    ):
+        head, _, name = key.partition(".")
+        named = name or head  # an argument alone is one of ``engine_args``
+        known = not name or head in OF_ENGINE
+        if known and isinstance(value, str) and ADDRESSES & {*re.split(r"[_.-]", named.lower())}:
+            yield Grant(GrantReason.ADDRESS, f"{named.lstrip('-')}={value}")
+
+
+def _pathed(data: Mapping[str, Any], head: str) -> Iterator[tuple[str, Any]]:
+    """Yield every value with the path of its key."""
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _pathed(value, f"{head}{key}.")
+        else:
+            yield f"{head}{key}", value
 
 
 def _drafters(data: Mapping[str, Any]) -> Iterator[Grant]:

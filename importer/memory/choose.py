@@ -23,7 +23,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.plan_settings import asked, described, gib, settings, sisters
+from importer.memory.plan_settings import asked, described, fixed_layout, gib, settings, sisters
 from importer.memory.planner import SHORTEST, Candidate, deploy, larger
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
@@ -47,6 +47,7 @@ class AmountReason(StrEnum):
     OF_ONE = "of-one"
     OF_SEVERAL = "of-several"
     CACHE = "cache"
+    STATES = "states"
     REST = "rest"
     WEIGHTS = "weights"
 
@@ -63,14 +64,16 @@ def usable(device: Device, placed: Placed) -> Reason:
 
 def parts(fit: Fit) -> tuple[Reason, ...]:
     """Return the parts, such as ``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
-    weights, cache = fit.term("weights"), fit.term("kv cache")
-    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache})
+    weights, cache, states = (fit.term(part) for part in ("weights", "kv cache", "states"))
+    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache, states})
     reasons = []
     if weights:
         reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
     if cache:
         each = gib(cache.amount.likely / max(1, fit.load.context))
         reasons.append(Reason(AmountReason.CACHE, size=each))
+    if states:
+        reasons.append(Reason(AmountReason.STATES, size=gib(states.amount.likely)))
     most = gib(max(rest.high, GIB))
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
@@ -198,6 +201,7 @@ def choose(
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
     plans = deploy(case)
+    facts = (*facts, *fixed_layout(plans[0]))
     if plans[0].whole:
         return _fits(case, plans, facts)
     if _rounded(plans[0].context) >= min(SHORTEST, context):
@@ -220,12 +224,25 @@ def _neutral(case: LoadCase, facts: tuple[Evidence, ...]) -> Choice:
     reason = Reason(FitReason.NEUTRAL, parts=parts(fit), devices=devices, tokens=case.context)
     if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
         facts = (*facts, Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked(case.context)))
-    if (slots := case.slots(Split())) is not None and not case.request.is_fixed(SLOTS):
-        why = Reason(PlanReason.SLOTS, count=slots, copies=1)
-        facts = (*facts, Evidence(Rule.FIT, SLOTS, slots, Source.FIT, why))
     return Choice(
-        None, "neutral", reason, facts, case.context, case.weights, fit=fit, holds=holds, aim=case.aim
+        None,
+        "neutral",
+        reason,
+        (*facts, *_requested(case)),
+        case.context,
+        case.weights,
+        fit=fit,
+        holds=holds,
+        aim=case.aim,
     )
+
+
+def _requested(case: LoadCase) -> tuple[Evidence, ...]:
+    """Return the requested number of sequences, where no layout divides it."""
+    slots = case.slots(Split())
+    if slots is None or case.request.is_fixed(SLOTS):
+        return ()
+    return (Evidence(Rule.FIT, SLOTS, slots, Source.FIT, Reason(PlanReason.SLOTS, count=slots, copies=1)),)
 
 
 def _fits(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evidence, ...]) -> Choice:
@@ -277,7 +294,7 @@ def _on_more(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Ev
 def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
     holds = case.would_hold()
     problem, placed, fit = _overflow(case, holds)
-    facts = (*dtype_facts, _on_context(case, warning(problem)))
+    facts = (*dtype_facts, *_requested(case), _on_context(case, warning(problem)))
     return Choice(
         case.device, "too-large", warning(problem), facts, case.context, case.weights, placed, fit,
         holds=holds, aim=case.aim,
@@ -285,9 +302,12 @@ def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
 
 
 def _on_context(case: LoadCase, why: Reason) -> Evidence:
-    """Return the warning at the context, that stays as it was; beside the user's own it decides nothing."""
-    value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT) or case.context
-    return Evidence(Rule.FITS, CONTEXT, value, Source.FIT, why)
+    """Return the warning at the requested context, else at the vendor's; the user's own decides by itself."""
+    if case.request.is_fixed(CONTEXT):
+        return Evidence(Rule.FITS, CONTEXT, None, Source.FIT, why)
+    if case.aim.context is not None:
+        return Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, why)
+    return Evidence(Rule.FITS, CONTEXT, case.request.get(CONTEXT) or case.context, Source.FIT, why)
 
 
 def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Placed, Fit]:

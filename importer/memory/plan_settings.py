@@ -16,6 +16,8 @@ from importer.memory.parallelism import (
     EXPERTS,
     FP8,
     KV_DTYPE,
+    LAYOUT,
+    LOCAL,
     ON_CARDS,
     PIPELINE,
     SHARE,
@@ -23,7 +25,9 @@ from importer.memory.parallelism import (
     TENSOR,
     LoadCase,
     cache_bytes,
+    divides,
     inside,
+    spread,
 )
 from importer.memory.planner import FEW, Candidate
 from importer.memory.plans import Plan, PlanReason
@@ -59,6 +63,26 @@ def settings(plan: Candidate) -> list[Evidence]:
     return [e for e in made if not plan.case.request.is_fixed(e.key)]
 
 
+def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
+    """Yield warnings at the user's own layout: cards that are idle or missing, parts that do not divide."""
+    case, split = plan.case, plan.split
+    fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
+    if case.backend not in ON_CARDS or not fixed:
+        return
+    whys = []
+    if not divides(case.config, case.shape, split.tensor, experts=split.experts):
+        whys.append(Reason(PlanReason.NOT_EVEN, cards=split.tensor))
+    if (idle := case.device.count - split.devices) > 0 and case.device.is_card:
+        whys.append(Reason(PlanReason.IDLE, count=idle, device=case.device.name))
+    if idle < 0:
+        needed, device = split.devices, case.device.label
+        whys.append(
+            Reason(PlanReason.MORE_THAN_DEVICE, needed=needed, device=device, count=case.device.count)
+        )
+    for why in whys:
+        yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
+
+
 def described(plans: tuple[Candidate, ...], context: int) -> tuple[Plan, ...]:
     """Return plans as receipts hold them, the best first; ``context`` is that of the best."""
     return tuple(_plan(p, context if p is plans[0] else min(p.context, p.case.context)) for p in plans)
@@ -86,6 +110,10 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
     case, split = plan.case, plan.split
     if case.aim.goal is not None:
         yield Reason(GOALS[case.aim.goal])
+    if case.pools and split.copies > 1:
+        yield Reason(PlanReason.POOLED)
+    if case.aim.goal == "throughput" and split.tensor > 1 and plan.busy is not None:
+        yield Reason(PlanReason.DECODING_ALONE)
     if split.devices > 1 or case.device.count > 1:
         yield from dict.fromkeys(why for _, _, why in _layout(plan))
     if plan.is_fp8:
@@ -125,7 +153,8 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
     if split.pipeline > 1:
         yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
     if (machines := split.cards // inside(case.device)) > 1:
-        yield Reason(PlanReason.MACHINES, count=machines)
+        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
+        yield Reason(over, count=machines)
     if plan.is_fp8:
         yield Reason(PlanReason.ROUNDED)
     if (idle := case.device.count - split.devices) > 0:
@@ -151,6 +180,10 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
     if split.data > 1:
         copied = Reason(PlanReason.COPIES, copies=split.data, cards=cards, each=each)
         yield DATA, split.data, dealt if split.experts else copied
+    if spread(case.device, split):
+        machines = max(split.cards // inside(case.device), 1)
+        local = split.data // machines
+        yield LOCAL, local, Reason(PlanReason.LOCAL_COPIES, copies=local, machines=machines)
     if split.experts:
         yield EXPERTS, True, dealt
     if split.replicas > 1:

@@ -4,6 +4,7 @@
   as divide it, and copied to the rest. Fewer copies of larger parts answer sooner, more copies more often.
 - ``latency``: the least time of a step. ``throughput``: the most tokens a second. Both are bounds of
   ``speed``. ``context``: the longest sequences, then the most of them.
+- Texts that are pooled have no such steps: copies are first.
 - Stages inside of a machine come last: with them a step waits for each card in turn. Over machines they are
   the usual way.
 
@@ -29,6 +30,7 @@ from importer.memory.parallelism import (
     Placed,
     has_experts,
     inside,
+    spread,
 )
 from importer.memory.plans import Split
 from importer.memory.speed import Step, step
@@ -43,7 +45,8 @@ class Candidate:
     """One layout with what it holds; ``case`` has its dtype of keys and values.
 
     ``sequences``  of ``case.tokens`` tokens, that all copies hold together.
-    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs.
+    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs; ``None``
+                   for texts that are pooled, without steps of decoding.
     """
 
     case: LoadCase
@@ -178,7 +181,11 @@ def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
     usual = pages.slots_default(case.load(tokens, split)) * split.copies
     busy = min(sequences, case.aim.concurrency or usual)
     return Candidate(
-        case, placed, sequences, step(case, split, wanted, tokens), step(case, split, max(busy, 1), tokens)
+        case,
+        placed,
+        sequences,
+        None if case.pools else step(case, split, wanted, tokens),
+        None if case.pools else step(case, split, max(busy, 1), tokens),
     )
 
 
@@ -196,8 +203,9 @@ def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]
         fuller = c.placed.share > case.device.share
         apart = has_experts(case.shape) and (split.replicas > 1) == linked  # experts over slow links, or not
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
+        wide = spread(c.case.device, split) and goal in (None, "latency")
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
-        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, split.pipeline)
+        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, wide, split.pipeline)
         if goal == "context":
             return (-min(c.context, case.context), *plain, -c.sequences, *last)
         speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0

@@ -176,6 +176,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         "asked": "as requested",
         "beyond": "the model's most",
         "fewer": "{held} held",
+        "local-copies": "copies of a machine",
+        "idle": "idle cards",
+        "not-even": "parts do not divide",
+        "more-than-device": "more cards than named",
     },
     "ParserReason": {
         "base-model": "base model",

@@ -64,6 +64,7 @@ FIT: dict[str, dict[str, Text]] = {
         "of-one": "{budget} of {device}",
         "of-several": _several(""),
         "cache": "KV cache {size} per token",
+        "states": "states {size}",
         "rest": "the rest {likely:.1f} to {high}",
         "weights": "weights {size}",
     },
@@ -90,9 +91,16 @@ FIT: dict[str, dict[str, Text]] = {
 
 
 PLAN: dict[str, dict[str, Text]] = {
+    "AimReason": {
+        "no-goal": "it is one of {known}",
+        "no-count": "it must be a whole number above zero",
+    },
     "PlanReason": {
         "goal-latency": "goal latency: the least time for a token",
         "goal-throughput": "goal throughput: the most tokens a second of all sequences",
+        "decoding-alone": "steps of decoding alone are compared; with long prompts and short answers, copies "
+        "gain",
+        "pooled": "each text is read in one step: copies share the texts",
         "goal-context": "goal context: the longest sequences, then the most of them",
         "tensor": "{cards} x {device} share each layer; {heads} heads divide by it",
         "experts-whole": "{cards} x {device} share attention and keep experts whole, since the blocks of "
@@ -126,8 +134,15 @@ PLAN: dict[str, dict[str, Text]] = {
         "bubbles": "a token passes {stages} stages one after the other",
         "machines": "vLLM is started on each of {count} machines, with Ray or with nnodes, node_rank and "
         "master_addr",
+        "local-copies": "{copies} copies on each of {machines} machines",
+        "copies-of-machines": "vLLM is started on each of {count} machines, with data_parallel_address and "
+        "data_parallel_start_rank",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
         "sisters": "the card names quantised repositories of it: {names:and}",
+        "heads-left": "{heads} heads do not divide by {cards}",
+        "empty-stages": "{layers} layers do not fill {stages} stages",
+        "not-even": "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
+        "more-than-device": "it takes {needed} cards, and {device} has {count}",
         "other-engine": "{device} is served by {engine}, not by the released {backend}",
     },
 }
