@@ -41,7 +41,7 @@ UNDECIDING = {
             "not-on-processors quantised-later tensor-holds"
         ),
         "PromptVerdict": "differ lost not-started own-code",
-        "FitReason": "neutral no-length not-known quantised-is-smaller would-hold would-hold-all",
+        "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "DerivedReason": "limits",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed other-version",
