@@ -49,7 +49,11 @@ UNDECIDING = {
         "WayInReason": "checked",
         "GenerationReason": "all-tokens new-tokens not-done unusable",
         "KindReason": "only-gguf",
-        "KindRemedy": "drafted image-engine library made-from no-mlx original speech-engine",
+        "KindRemedy": (
+            "ctranslate2 drafted image-engine library made-from no-mlx original own-library speech-engine "
+            "transformers"
+        ),
+        "UnservedReason": "encoder-decoder names-nothing no-head",
         "LoadReason": (
             "together does-not-read fp8-not-known mlx-weights needs-card no-method no-model-type "
             "not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
