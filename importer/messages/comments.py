@@ -89,6 +89,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "StopReason": {"listed": "tokenizer", "end-of-turn": "chat template"},
     "KindReason": {
+        "one-score": "one label",
         "architecture": "architecture",
         "key": "config.json",
         "file": "listed files",
@@ -177,10 +178,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         "asked": "as requested",
         "beyond": "the model's most",
         "fewer": "{held} held",
-        "local-copies": "copies of a machine",
+        "local-copies": "copies per machine",
         "idle": "idle cards",
-        "not-even": "parts do not divide",
-        "more-than-device": "more cards than named",
+        "not-even": "uneven parts",
+        "more-than-device": "more cards",
     },
     "ParserReason": {
         "base-model": "base model",
