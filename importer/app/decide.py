@@ -16,7 +16,7 @@ from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in.findings import KEY as WAY_IN
-from importer.config_file import engine_arguments, schema
+from importer.config_file import engine_arguments
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
@@ -29,8 +29,6 @@ from importer.hub import tensor_headers
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
-from importer.memory.estimate_types import Unknown
-from importer.memory.impossible import impossible
 from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal
 from importer.progress import Progress, silent
@@ -69,10 +67,6 @@ def fit(
         progress("reading the weights' headers")
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
-    if not isinstance(read, Unknown) and (against := impossible(read, requested)) is not None:
-        key, why = against
-        problem = schema.at(tuple(key.split(".")), why)
-        raise UsageError("bad-value", setting=Setting.SET, value=requested.get(key), problem=problem)
     return choose(
         snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested, aim
     )

@@ -61,8 +61,6 @@ class PlanReason(StrEnum):
     ROUNDED = "rounded"
     SISTERS = "sisters"
     OTHER_ENGINE = "other-engine"
-    HEADS_LEFT = "heads-left"
-    EMPTY_STAGES = "empty-stages"
     NOT_EVEN = "not-even"
     MORE_THAN_DEVICE = "more-than-device"
 

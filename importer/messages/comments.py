@@ -102,7 +102,6 @@ TEXTS: dict[str, dict[str, Text]] = {
         "family": "family {family}",
         "no-template": "no chat template",
         "nothing-else": "default",
-        "one-score": "one label",
     },
     "LengthReason": {
         "named": "{file}",

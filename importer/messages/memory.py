@@ -139,8 +139,6 @@ PLAN: dict[str, dict[str, Text]] = {
         "data_parallel_start_rank",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
         "sisters": "the card names quantised repositories of it: {names:and}",
-        "heads-left": "{heads} heads do not divide by {cards}",
-        "empty-stages": "{layers} layers do not fill {stages} stages",
         "not-even": "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
         "more-than-device": "it takes {needed} cards, and {device} has {count}",
         "other-engine": "{device} is served by {engine}, not by the released {backend}",
