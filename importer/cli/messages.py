@@ -106,7 +106,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
 # The next step by kind.
 HINTS: Mapping[str, Text] = STEPS | {
     "bad-option": "See 'importer --help'.",
-    "bad-value": "See 'importer --help' for what {setting} takes.",
+    "bad-value": "See 'importer --help' for what {setting} takes; 'importer keys' lists keys and types.",
     "editor": "Set VISUAL or EDITOR to an editor that waits until you are done.",
     "unknown-setting": "{near} 'importer keys' lists all.",
     "unknown-format": "Near names: {near}; 'importer export --list' shows all.",
@@ -162,6 +162,7 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 
 
+SPECULATION = "speculation: off; --set {key}={method} drafts, without min_p, logit_bias"
 VARIANT = "{first} is the document for {has} and stays as it is; the one for {backend} is {name}."
 
 

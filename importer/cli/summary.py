@@ -15,6 +15,8 @@ from importer.decisions.decision import Decision
 from importer.memory.choose import Choice
 from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib
+from importer.signals import speculation
+from importer.signals.speculation import DraftReason
 
 WIDTH = 80  # columns
 ROWS = 17  # of a table; with what stands around it an ordinary import has 25 lines
@@ -24,7 +26,7 @@ FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.
 
 
 def lines(planned: Plan) -> Iterator[str]:
-    """Yield the table, the number of values that it leaves out, and the fit."""
+    """Yield the table, the number of values that it leaves out, the fit, and what is off and could be on."""
     rows = list(_rows(planned.decisions))
     key = min(KEY, max(len(name) for name, _, _ in rows))
     origin = min(SOURCE, max(len(text) for _, _, text in rows))
@@ -35,6 +37,14 @@ def lines(planned: Plan) -> Iterator[str]:
     if len(rows) > ROWS:
         yield f"… and {len(rows) - ROWS} more: --explain prints all"
     yield show.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
+    yield from _offers(planned.decisions)
+
+
+def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:
+    decision = decisions.get(speculation.KEY)
+    why = () if decision is None or decision.value is not None else decision.why
+    if any(reason.kind is DraftReason.OFFERED for reason in why):
+        yield messages.SPECULATION.format(key=speculation.KEY.partition(".")[2], method=speculation.OWN_HEADS)
 
 
 def attention(warning: Attention) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from importer.config_file import check, field_paths
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
@@ -37,6 +38,8 @@ class Grant(NamedTuple):
 
 def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model or commit is another grant."""
+    flags = check.combined(check.flag(o) for o in field_paths.of(data) if o.key.startswith("--"))
+    data = {**data, "flags": flags}  # they set what ``engine_args`` sets
     return frozenset((*_code(data), *_folders(data), *_drafters(data)))
 
 

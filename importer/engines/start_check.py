@@ -21,7 +21,7 @@ from importer.engines.vllm_frontends import is_rust
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
 
-WORKER = Path(__file__).with_name("start_worker.py")
+WORKER = Path(__file__).with_name("parser_worker") / "start.py"
 SECONDS = 120.0  # vLLM's modules take 6 s to import, on a busy machine 20 s
 PORT = 8000  # on the command line alone: nothing listens
 VLLM = ("vllm-cpu", "vllm-cuda")

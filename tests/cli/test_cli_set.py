@@ -16,7 +16,7 @@ SETTINGS: list[tuple[str, tuple[str, ...], Any]] = [
     ("parameters.ignore_eos=true", ("parameters", "ignore_eos"), True),
     ("max_model_len=2048", ("max_model_len",), 2048),
     ("dtype=bfloat16", ("dtype",), "bfloat16"),
-    ("dtype=2024-01-01", ("dtype",), "2024-01-01"),
+    ("description=2024-01-01", ("description",), "2024-01-01"),
     ('stopwords=["</s>", "a: b"]', ("stopwords",), ["</s>", "a: b"]),
     ("stopwords=[a, b]", ("stopwords",), ["a", "b"]),
     ("chat_template_kwargs.a.b=[1, {c: null}]", ("chat_template_kwargs", "a", "b"), [1, {"c": None}]),
@@ -66,6 +66,20 @@ def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
     assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]
 
 
+def test_a_quantisation_that_the_user_names_reaches_the_engine(desk: Desk) -> None:
+    """What weights have is a fact of the importer's block: engines detect it."""
+    made = desk("acme/base", "--backend", "vllm", "--set", "quantization=fp8", "--dry-run", "--json").line
+    assert made["document"]["quantization"] == "fp8"
+    other = desk("acme/base", "--backend", "mlx", "--set", "quantization=fp8", "--dry-run", "--json").line
+    assert "quantization" not in other["document"]
+
+
+def test_a_method_of_speculation_is_named_by_itself(desk: Desk) -> None:
+    given = ("--backend", "vllm", "--device", "H200", "--set", "speculative_config=mtp", "--dry-run")
+    made = desk("acme/base", *given, "--json").line["document"]
+    assert made["engine_args"]["speculative_config"] == {"method": "mtp", "num_speculative_tokens": 1}
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
@@ -89,6 +103,13 @@ def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
         ("description=\x1b[31m", "control characters"),
         ("description=\udcff", "control characters"),
         ("engine_args=" + "[" * 900, "not of type 'object'"),
+        ("dtype=float17", "at dtype: 'float17' is not one of auto, bfloat16"),
+        ("engine_args.kv_cache_dtype=fp9", "'fp9' is none of its 22 values, such as fp8"),
+        ("host=0.0.0.0", "host belongs to the command that starts the server"),
+        ("middleware=a.b", "middleware loads code by name"),
+        ("env.VLLM_API_KEY=x", "it is a secret"),
+        ("speculative_config=mtb", "is none of its 38 values, such as mtp"),
+        ("speculative_config=eagle3", "the method eagle3 needs a second repository"),
     ],
 )
 def test_set_nonsense(desk: Desk, setting: str, says: str) -> None:

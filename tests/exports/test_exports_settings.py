@@ -86,7 +86,7 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.max_num_sqs", 1, "near names: max_num_seqs"),
         ("engine_args.max_num_seqs", "x", "'x' is not a whole number"),
         ("engine_args.max_num_seqs", 0, "0 is not >= 1"),
-        ("engine_args.kv_cache_dtype", "fp9", "not one of auto"),
+        ("engine_args.kv_cache_dtype", "fp9", "is none of its"),
         ("engine_args.compilation_config.cudagraf_mode", "NONE", "near names: cudagraph_mode"),
         ("engine_args.compilation_config.backend", "a.b", "not one of"),
         ("engine_args.additional_config.a", "http://x", "another host"),
