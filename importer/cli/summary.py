@@ -8,7 +8,7 @@ from typing import Any
 from importer.app.import_ import Plan
 from importer.cli import messages, show
 from importer.config_file.attention import Attention
-from importer.config_file.build import is_planned, source
+from importer.config_file.build import source
 from importer.config_file.field_paths import REMARKS, SAMPLING, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
@@ -60,7 +60,7 @@ def cut(text: str, width: int) -> str:
 def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:
     for key in dict.fromkeys((*FIRST, *decisions)):
         decision = decisions.get(key)
-        if decision is None or (key in HIDDEN and not is_planned(decision)):
+        if decision is None or (key in HIDDEN and decision.status != "planned"):
             continue
         if decision.value is not None:
             yield key, _value(decision.value), source(decision)

@@ -18,7 +18,6 @@ from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.frontends import FrontendReason
 from importer.errors import DocumentError, one_line
-from importer.memory.plans import PlanReason
 from importer.messages import Text, render, rendered
 from importer.messages.comments import HEADS, short
 from importer.reasons import key_of
@@ -198,7 +197,7 @@ def build(
     for key in _ordered(decisions):
         path = path_of(key)
         decision = decisions[key]
-        by_itself = key in UNWRITTEN and decision.status == "engine-default" and not is_planned(decision)
+        by_itself = key in UNWRITTEN and decision.status == "engine-default"
         if path is not None and decision.value is not None and not by_itself:
             put(data, path, decision.value)
             comments[_first(path, decision.value)] = comment(decision)
@@ -214,11 +213,6 @@ def build(
 
 QUANTIZATION = "quantization"  # a fact of the weights, that engines detect; a person's word is for the engine
 TOLD = ("vllm", "sglang")  # engines with an option for it
-
-
-def is_planned(decision: Decision) -> bool:
-    """Return whether a plan for a device chose the value."""
-    return bool(decision.why) and isinstance(decision.why[0].kind, PlanReason)
 
 
 def _usecases(decisions: Decisions) -> list[str]:

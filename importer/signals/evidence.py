@@ -11,7 +11,7 @@ from importer.reasons import Reason
 # Kinds of models that vLLM serves without a conversation: those that pool, and those that transcribe.
 POOLS = ("embedding", "reranker", "classifier", "reward")
 TASKS = frozenset({*POOLS, "transcription"})
-Status = Literal["user", "proved", "declared", "vendor", "table", "engine-default"]
+Status = Literal["user", "proved", "declared", "vendor", "table", "planned", "engine-default"]
 
 
 class Rule(StrEnum):
@@ -39,7 +39,7 @@ class Rule(StrEnum):
     KIND_TAG = "kind-tag", "vendor"
     KIND_MODEL_TYPE = "kind-model-type", "table"
     KIND_DEFAULT = "kind-default", "table"
-    FIT = "fit", "engine-default"  # what the memory of the device requires
+    FIT = "fit", "planned"  # what the memory of the device requires
     GENERATION_CONFIG = "generation-config", "vendor"
     CONFIG = "config", "vendor"
     CARD_HEADER = "card-header", "vendor"
@@ -64,7 +64,7 @@ class Rule(StrEnum):
     END_OF_TURN = "end-of-turn", "vendor"
     TEMPLATE_RENDERED = "template-rendered", "vendor"  # what of a request the template writes
     MACHINE = "machine", "engine-default"
-    FITS = "fits", "engine-default"  # the device has room for it
+    FITS = "fits", "planned"  # the device has room for it
     PROMPTS = "prompts", "proved"  # what the engine's own rendering loses
     TOKENIZER = "tokenizer", "vendor"
     IMPORTER = "importer", "table"

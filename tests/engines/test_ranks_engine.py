@@ -14,6 +14,7 @@ from importer.engines import get, process_group
 from importer.engines.install import Installed
 from importer.engines.process import serve
 from importer.engines.vllm import VllmCuda
+from importer.errors import DocumentError
 from tests.engines.test_engine_mlx import WEATHER, request
 from tests.exports.test_exports_engine import ByVllm, by_vllm  # noqa: F401 - a fixture
 
@@ -86,5 +87,6 @@ def test_vllm_reads_what_it_is_told_of_cards_and_hosts(asked: dict[str, Any], by
 
 
 def test_vllm_refuses_what_no_version_of_it_knows(by_vllm: ByVllm) -> None:  # noqa: F811
-    words = VllmCuda().settings({"name": "m", "engine_args": {"all2all_backend": "pigeon"}})
-    assert "pigeon" in by_vllm("serve", "acme/model", *words)["refused"]
+    with pytest.raises(DocumentError, match="'pigeon' is not one of"):
+        VllmCuda().settings({"name": "m", "engine_args": {"all2all_backend": "pigeon"}})
+    assert "pigeon" in by_vllm("serve", "acme/model", "--all2all-backend=pigeon")["refused"]

@@ -79,7 +79,7 @@ def test_8b_on_a_card_of_24_gb() -> None:
     made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, engine_args__kv_cache_dtype="auto")
     context = decisions["max_model_len"]
     assert made.verdict == "shortened"
-    assert context.status == "engine-default"
+    assert context.status == "planned"
     assert 20_000 < context.value < 40_960
     assert context.value % 1024 == 0
     assert "weights 15.3 GiB, KV cache 144 KiB per token" in whys(context)[0]
@@ -135,7 +135,7 @@ def test_70b_on_eight_cards_of_80_gb() -> None:
     assert decisions["max_model_len"].value == 131072
     assert (decisions["tensor_parallel_size"].value, decisions["tensor_parallel_size"].status) == (
         8,
-        "engine-default",
+        "planned",
     )
 
 
@@ -270,14 +270,14 @@ def test_a_context_of_the_users_that_does_not_fit() -> None:
 @pytest.mark.parametrize(
     ("device", "stored", "model_type", "expected", "status"),
     [
-        ("t4", "bfloat16", "qwen3", "float16", "engine-default"),
-        ("t4", "bfloat16", "gemma3_text", "float32", "engine-default"),
+        ("t4", "bfloat16", "qwen3", "float16", "planned"),
+        ("t4", "bfloat16", "gemma3_text", "float32", "planned"),
         ("t4", "float16", "qwen3", "float16", "vendor"),
-        ("t4", "float32", "qwen3", "float16", "engine-default"),
-        ("rtx3090", "float32", "qwen3", "bfloat16", "engine-default"),
-        ("rtx3090", "float16", "gemma2", "bfloat16", "engine-default"),
+        ("t4", "float32", "qwen3", "float16", "planned"),
+        ("rtx3090", "float32", "qwen3", "bfloat16", "planned"),
+        ("rtx3090", "float16", "gemma2", "bfloat16", "planned"),
         ("cpu", "bfloat16", "qwen3", "bfloat16", "vendor"),
-        ("cpu", "float32", "qwen3", "bfloat16", "engine-default"),
+        ("cpu", "float32", "qwen3", "bfloat16", "planned"),
     ],
 )
 def test_dtype(device: str, stored: str, model_type: str, expected: str, status: str) -> None:
@@ -348,7 +348,7 @@ def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
     if made.verdict == "shortened":
         assert min(SHORTEST, vendor) <= context.value < vendor
         assert within
-        assert context.status == "engine-default"
+        assert context.status == "planned"
     else:
         assert (context.value, context.status) == (vendor, "vendor")
         assert within or made.verdict == "too-large"

@@ -23,6 +23,7 @@ from tests.serving import Service, running
 __all__ = ["postgres"]
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 GROUP = "acme/model"
+DOCUMENTS = ("demo", "other")
 
 
 @pytest.fixture
@@ -32,7 +33,8 @@ def service(tmp_path: Path, postgres: Postgres, mlx_engine: Installed) -> Iterat
     repos = {"acme/demo": Repo(DEMO)}
     with running(tmp_path, *ALONE, engines=True, database=postgres.fresh(), **repos) as one:
         worker(one, "none", "--no-validate")
-        assert one.imported("acme/demo", backend="mlx")["state"] == "succeeded"
+        for name in DOCUMENTS:
+            assert one.imported("acme/demo", backend="mlx", name=name)["state"] == "succeeded"
         yield one
 
 
@@ -41,8 +43,9 @@ def worker(service: Service, device: str, *words: str) -> subprocess.Popen[bytes
     return service.processes[-1]
 
 
-def validations(service: Service, count: int) -> list[str]:
-    return [service.client.post("/v1/configs/demo/validate").json()["id"] for _ in range(count)]
+def validations(service: Service) -> list[str]:
+    """Jobs of two documents: equal validations would be one job."""
+    return [service.client.post(f"/v1/configs/{name}/validate").json()["id"] for name in DOCUMENTS]
 
 
 def job(service: Service, ident: str) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def test_validations_survive_workers_that_die_and_workers_that_were_only_slow(se
     slow = worker(service, "a", "--imports", "0")
     worker(service, "b", "--imports", "0")
     small = worker(service, "small", "--imports", "0", "--memory", "1MiB")
-    idents = validations(service, 2)
+    idents = validations(service)
     nobody = service.client.post("/v1/configs/demo/validate", json={"engine": "vllm-cuda"}).json()["id"]
     first = service.wait(lambda: on(service, "a"))[0]
     service.wait(lambda: any(e["data"].get("step") == "run" for e in story(service, first)))
@@ -103,7 +106,7 @@ def test_a_list_is_done_in_order_by_all_and_once_though_one_dies(service: Servic
 def test_a_version_of_the_importer_that_nobody_runs_any_more_strands_no_job(service: Service) -> None:
     before = service.processes[-1]
     old = worker(service, "a", "--imports", "0")
-    first, second = validations(service, 2)
+    first, second = validations(service)
     service.wait(lambda: on(service, "a"))
     for process in (before, old, service.processes[0]):
         service.kill(process)

@@ -41,6 +41,10 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
     "context-length",
     "memory-predicted",
     "files-as-imported",
+    "embedding",
+    "rerank",
+    "classes",
+    "transcription",
     "plain-completion",
     "prompt-rendered",  # nobody renders here, or has the tokenizer
     "turns-rendered",
