@@ -23,7 +23,7 @@ from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
 from importer.decisions.decision import Frontend
 from importer.hub.local import ANYWHERE
-from importer.memory.plans import Goal
+from importer.memory.plans import Goal, aim
 from importer.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -120,11 +120,12 @@ def import_model(
     file of that name, "other-backend" for the name of the model's document for another backend, "conflict"
     where a person's edit meets a new value and ``on_conflict`` is not given.
     """
+    aimed = aim(goal, concurrency, context)
     chosen = preferences.of_values(settings or {}, backend, unset)
     request = ImportRequest(
         reference, revision, name, chosen, engine_version, offline, ignore_name,
         _device(device), memory, exact_fit, override.read(template), frontend,
-        goal, concurrency, context,
+        aimed.goal, aimed.concurrency, aimed.context,
     )  # fmt: skip
     store = Store(Path(folder))
     with _session(session) as warm:

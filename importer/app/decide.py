@@ -16,6 +16,7 @@ from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in.findings import KEY as WAY_IN
+from importer.config_file import engine_arguments, schema
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
@@ -28,7 +29,8 @@ from importer.hub import tensor_headers
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
-from importer.memory.parallelism import FitRequest
+from importer.memory.estimate_types import Unknown
+from importer.memory.parallelism import FitRequest, impossible
 from importer.memory.plans import Aim, Goal
 from importer.progress import Progress, silent
 from importer.proof import Proof, prompt_evidence
@@ -66,6 +68,10 @@ def fit(
         progress("reading the weights' headers")
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
+    if not isinstance(read, Unknown) and (against := impossible(read, requested)) is not None:
+        key, why = against
+        problem = schema.at(tuple(key.split(".")), why)
+        raise UsageError("bad-value", setting=Setting.SET, value=requested.get(key), problem=problem)
     return choose(
         snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested, aim
     )
@@ -243,7 +249,7 @@ def study_snapshot(
     """Return the evidence of the files, the tables and the template. Raises ImporterError."""
     bench.wake()
     from importer.analysis import EngineQuestion, Question
-    from importer.app.target import bind, for_model, machine_for, platform_for, with_template
+    from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
     from importer.proof.prove import own_renderer, rendered_by
     from importer.signals import tables
 
@@ -257,6 +263,7 @@ def study_snapshot(
     )  # fmt: skip
     facts, study, template = analysis.facts, analysis.study, analysis.template
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
+    check_weights(snapshot, str(backend.value), machine)
     bound = bind(
         str(backend.value),
         request.engine_version,
@@ -330,9 +337,11 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     setting = None if proof is None else proof.setting
     first_decisions = decide(evidence, preferences, target, thinking, setting)
     values = {key: decision.value for key, decision in first_decisions.items()}
+    registry = engine_arguments.load(target.backend, target.version)
+    arguments = () if registry is None else registry.arguments.keys()
     choice = fit(
         snapshot, request.for_device, request.memory, target.backend,
-        FitRequest(values, preferences.values.keys()), aim=request.aim,
+        FitRequest(values, preferences.values.keys(), arguments), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
     )  # fmt: skip
     evidence += choice.evidence

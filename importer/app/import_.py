@@ -13,7 +13,7 @@ from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file import derived_parser, merge, schema, template_file
+from importer.config_file import derived_parser, merge, model_conflicts, schema, template_file
 from importer.config_file.attention import Attention, attention
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.config_file.carry_over import carry_over
@@ -31,7 +31,6 @@ from importer.messages import render
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
-from importer.signals.architecture import config_of
 from importer.version import __version__
 
 
@@ -170,7 +169,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    check_document(built.data, request.preferences, config_of(decided.snapshot))
+    check_document(built.data, request.preferences, model_conflicts.read(snapshot, target.able))
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 

@@ -11,24 +11,23 @@ from typing import Any
 
 from importer import config
 from importer.app.setting_check import check_values
-from importer.config_file import argument_conflicts, check, field_paths, schema
+from importer.config_file import check, field_paths, model_conflicts, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.diff import ABSENT, same
 from importer.config_file.engine_arguments import load
 from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
+from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
 from importer.errors import DocumentError, Setting, UsageError
-from importer.memory import experts
-from importer.memory.config_keys import Keys
 from importer.reasons import Reason
 from importer.signals import speculation
-from importer.signals.architecture import text_config
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
 DEVICE = "device"  # the name under which a device and its memory are unset
 FRONTEND = "frontend"  # of vLLM, likewise
+TEXTS = ("description", "system_prompt", "template", "stopwords", "env")  # may begin like JSON
 OPEN = ("engine_args", "env")  # maps with keys of the engine
 AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
 KINDS = ("chat", "base", "guard", "ocr", "translation")
@@ -44,6 +43,8 @@ class PreferenceReason(StrEnum):
     EMPTY_STEP = "empty-step"
     NOT_SET_SO = "not-set-so"
     CONTROL = "control"
+    EMPTY = "empty"
+    UNCLOSED = "unclosed"
     NEAR = "near"
     NONE_NEAR = "none-near"
 
@@ -59,16 +60,19 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         key, equals, text = assignment.partition("=")
         if not equals or not key:
             raise _refused(Setting.SET, assignment, PreferenceReason.FORM, given=assignment)
-        named, value = _key(key.strip(), Setting.SET), _value(key, text)
-        by_name = named == speculation.KEY and isinstance(value, str)
-        values[named] = speculation.spelled_out(value) if by_name else value
+        name = _key(key.strip(), Setting.SET)
+        if not text.strip() and not (name in OPTIONS or name.startswith("parameters.")):  # there it is null
+            raise _refused(Setting.SET, text, PreferenceReason.EMPTY, key=name)
+        value = _value(name, text)
+        by_name = name == speculation.KEY and isinstance(value, str)
+        values[name] = speculation.spelled_out(value) if by_name else value
     dropped = {key if key in (DEVICE, FRONTEND, *AIMS) else _key(key.strip(), Setting.UNSET) for key in unset}
     if both := sorted(dropped & values.keys()):
         raise _refused(Setting.UNSET, both[0], PreferenceReason.SET_TOO, key=both[0])
     if values.get("backend") == "auto":
         del values["backend"]
         dropped.add("backend")
-    _check_engine(values, backend)
+    _check_engine(values, values.get("backend"))
     checked = _checked(values)
     check_values(checked)
     return Preferences(checked, frozenset(dropped))
@@ -209,6 +213,8 @@ def _value(key: str, text: str) -> Any:
         except (ValueError, TypeError, RecursionError):
             continue
         return value
+    if text.lstrip().startswith(("{", "[")) and key.partition(".")[0] not in TEXTS:
+        raise _refused(Setting.SET, text, PreferenceReason.UNCLOSED, key=key)
     return text
 
 
@@ -265,13 +271,11 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
             )
 
 
-def check_document(data: Mapping[str, Any], preferences: Preferences, config: Mapping[str, Any]) -> None:
-    """Raise UsageError("bad-value") for a setting that the schema, the engine or the model's ``config`` has
-    something against.
+def check_document(data: Mapping[str, Any], preferences: Preferences, model: ModelFacts) -> None:
+    """Raise UsageError("bad-value") for a setting that the schema, the engine or the model has something
+    against.
     """
-    known = text_config(config)
-    has_experts = experts.count(Keys.of(known)) > 0 if known else None
-    for path, reason in argument_conflicts.of_model(preferences.values, has_experts):
+    for path, reason in model_conflicts.conflicts(data, preferences.values, model):
         raise UsageError("bad-value", setting=Setting.SET, problem=schema.at(path, reason))
     if preferences.values:
         try:

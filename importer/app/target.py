@@ -19,11 +19,14 @@ from importer.errors import Setting, UsageError
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, named, size
 from importer.reasons import Reason
+from importer.signals import quantisation
 from importer.signals.architecture import model_types
 from importer.signals.engine_capabilities import Machine
+from importer.signals.family import base_models
 
 HERE = "this-machine"  # the name of this machine for --device
 APPLE = ("mlx", "mlx-vlm", "vllm-mlx")
+REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 HARMONY = "gpt_oss"  # vllm-rs 0.33: ``chat/src/backend/hf.rs``
 
 
@@ -35,6 +38,7 @@ class TargetReason(StrEnum):
     TEMPLATE_UNKNOWN = "template-unknown"
     CALLS_UNREAD = "calls-unread"
     FRONTEND_OF_VLLM = "frontend-of-vllm"
+    WEIGHTS_FOR_MLX = "weights-for-mlx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,15 @@ def device_for(name: str | None, memory: int | None, backend: str) -> Device:
     if memory is not None:
         return device.with_memory(memory)
     return device if device.memory is not None else machine.this_machine(backend, cards=False)
+
+
+def check_weights(snapshot: Snapshot, backend: str, machine: Machine) -> None:
+    """Raise UsageError("bad-value") for a named card, where the weights are in MLX's own quantisation."""
+    quantised = quantisation.read(snapshot) if machine.is_named_card and backend not in APPLE else None
+    if quantised is not None and quantised.method == quantisation.MLX:
+        made_from = tuple(m for m in base_models(snapshot) if REPOSITORY.fullmatch(m))
+        problem = Reason(TargetReason.WEIGHTS_FOR_MLX, backend=backend, original=made_from)
+        raise UsageError("bad-value", setting=Setting.DEVICE, value=machine.name, problem=problem)
 
 
 def is_here(name: str | None) -> bool:

@@ -54,6 +54,13 @@ def _not_installed(fields: Mapping[str, Any]) -> str:
     return f"not proved: 'importer engine install {name}' lets the engine's own parsers read the template"
 
 
+def _takes(fields: Mapping[str, Any]) -> str:
+    """'importer keys' lists the settings with their types; of an option 'importer --help' has what it takes."""
+    if fields["setting"] in ("--set", "--unset"):
+        return "'importer keys' lists the settings and their types."
+    return f"See 'importer --help' for what {fields['setting']} takes."
+
+
 def _offer(fields: Mapping[str, Any]) -> str:
     """Return the flag for each of {templates}."""
     names = " or ".join(f"--template {name}" for name in fields["templates"])
@@ -88,11 +95,14 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "CodeReason.not-known": "whether {engine} starts without this code is not known; " + CODE,
     "BackendReason.other-could": "{engine} could load it there: --backend {backend}",
     "Setting.backend": "--backend",
+    "Setting.concurrency": "--concurrency",
+    "Setting.context": "--context",
     "Setting.database": "--database",
     "Setting.device": "--device",
     "Setting.endpoint": "HF_ENDPOINT",
     "Setting.engine_version": "--engine-version",
     "Setting.frontend": "--frontend",
+    "Setting.goal": "--goal",
     "Setting.key_name": "NAME",
     "Setting.memory": "--memory",
     "Setting.name": "--name",
@@ -106,7 +116,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
 # The next step by kind.
 HINTS: Mapping[str, Text] = STEPS | {
     "bad-option": "See 'importer --help'.",
-    "bad-value": "See 'importer --help' for what {setting} takes; 'importer keys' lists keys and types.",
+    "bad-value": _takes,
     "editor": "Set VISUAL or EDITOR to an editor that waits until you are done.",
     "unknown-setting": "{near} 'importer keys' lists all.",
     "unknown-format": "Near names: {near}; 'importer export --list' shows all.",

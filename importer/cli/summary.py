@@ -15,11 +15,12 @@ from importer.decisions.decision import Decision
 from importer.memory.choose import Choice
 from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib
+from importer.memory.plans import Plan as Deployment
 from importer.signals import speculation
 from importer.signals.speculation import DraftReason
 
 WIDTH = 80  # columns
-ROWS = 17  # of a table; with what stands around it an ordinary import has 25 lines
+ROWS = 16  # of a table; with what stands around it an ordinary import has 25 lines
 KEY, SOURCE = 30, 34  # columns at most
 HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
 FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
@@ -37,6 +38,8 @@ def lines(planned: Plan) -> Iterator[str]:
     if len(rows) > ROWS:
         yield f"… and {len(rows) - ROWS} more: --explain prints all"
     yield show.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
+    for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
+        yield show.plain(cut(f"{word}: {_plan(plan)}", WIDTH))
     yield from _offers(planned.decisions)
 
 
@@ -84,10 +87,29 @@ def _sizes(choice: Choice) -> str:
     return f"no limits; weights {loaded}, cache {gib(cache)} for {choice.fit.load.context:,} tokens"
 
 
+def _compared(choice: Choice) -> tuple[Deployment, ...]:
+    """Return the plans where there are several: the document's, then the next-best."""
+    return choice.plans if len(choice.plans) > 1 else ()
+
+
+def _plan(plan: Deployment) -> str:
+    """Return the layout of a plan, the sequences that it holds, and the bounds of its times."""
+    bound = "" if plan.step is None else f"; ≥ {plan.step:.1f} ms a token, ≤ {plan.rate or 0:,.0f}/s"
+    return f"{show.layout(plan.to_json())}; {plan.sequences:,} sequences{bound}"
+
+
 def _fit(choice: Choice) -> str:
     """Return the device, and the share of its memory that the model needs."""
     if choice.device is None:
         return _sizes(choice)
+    if (
+        choice.verdict == "too-large"
+        and choice.plans
+        and choice.fit is not None
+        and choice.placed is not None
+    ):
+        each = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)} on each"
+        return f"too large for {choice.device.label}; {choice.plans[0].device}: {each}"
     if choice.fit is None or choice.placed is None:
         return f"unknown on {choice.device.label}"
     cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
-from importer.config_file.argument_rules import ADDED, CHOICES, DRAFTER, refusal, refused_text
+from importer.config_file.argument_rules import ADDED, CHOICES, DRAFTER, Refusal, refusal, refused_text
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
@@ -79,11 +79,11 @@ def faults(engine: str, version: str | None, values: Mapping[str, Any]) -> Itera
 
 
 def of_value(engine: str, version: str | None, name: str, value: Any) -> Iterator[Fault]:
-    """Yield what the argument ``name`` has against the value of a key of the document's own."""
+    """Yield what is wrong with a value of the document's own key, which the engine has as an argument."""
     registry = load(engine, version)
-    argument = None if registry is None else registry.arguments.get(name)
-    if registry is not None and argument is not None:
-        yield from _Check(registry, name).all(argument, value)
+    argument = None if registry is None else registry.get(name)
+    if registry is not None and argument is not None and value is not None:
+        yield from _Check(registry, argument.name).all(argument, value)
 
 
 def kind_name(kind: Kind) -> str:
@@ -105,10 +105,14 @@ def unknown(registry: ArgumentRegistry, name: str) -> Reason:
 
 
 def _unknown(name: str, names: Mapping[str, Argument], of: str) -> Reason:
-    near = get_close_matches(name, names, 3)
-    if near:
-        return Reason(ArgumentReason.UNKNOWN_NEAR, of=of, near=near)
+    if found := near(name, names):
+        return Reason(ArgumentReason.UNKNOWN_NEAR, of=of, near=found)
     return Reason(ArgumentReason.UNKNOWN, of=of)
+
+
+def near(name: str, names: Iterable[str]) -> list[str]:
+    """Return at most three similar names, the nearest first."""
+    return get_close_matches(name, [*dict.fromkeys(names)], 3)
 
 
 class _Check:
@@ -233,9 +237,10 @@ class _Check:
 def _drafter(path: tuple[str, ...], value: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield a second repository without a commit; ``ngram`` is a method in the place of a model."""
     model, revision = str(value["model"]), value.get("revision")
-    if is_directory(model) or (HUB_ID.fullmatch(model) and COMMIT.fullmatch(str(revision))):
-        return
-    yield (*path, "model"), Reason(ArgumentReason.UNPINNED_MODEL, model=model)
+    if is_directory(model):
+        yield (*path, "model"), Reason(Refusal.FILE, key=DRAFTER)
+    elif not (HUB_ID.fullmatch(model) and COMMIT.fullmatch(str(revision))):
+        yield (*path, "model"), Reason(ArgumentReason.UNPINNED_MODEL, model=model)
 
 
 def _is(kind: str, value: Any) -> bool:

@@ -23,7 +23,7 @@ class ArgumentConflict(StrEnum):
     AT_LEAST = "at-least"
     AT_MOST = "at-most"
     LAYERS_OR_PARTS = "layers-or-parts"
-    NO_EXPERTS = "no-experts"
+    EXCLUSIVE = "exclusive"
 
 
 Conflict = tuple[tuple[str, ...], Reason]  # the path of a value, and why it does not go with another
@@ -79,6 +79,24 @@ def _required(_document: Values, arguments: Values, _sampling: Values) -> Iterat
             yield ("engine_args", key), Reason(ArgumentConflict.REQUIRES, key=other)
 
 
+# Arguments of which vLLM takes one, and those with a second place; ``EngineArgs.create_engine_config``.
+EXCLUSIVE = (
+    ("data_parallel_hybrid_lb", "data_parallel_external_lb"),
+    ("cudagraph_capture_sizes", "compilation_config.cudagraph_capture_sizes"),
+    ("max_cudagraph_capture_size", "compilation_config.max_cudagraph_capture_size"),
+    ("attention_backend", "attention_config.backend"),
+    ("enable_flashinfer_autotune", "kernel_config.enable_flashinfer_autotune"),
+)
+
+
+def _exclusive(_document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
+    for key, other in EXCLUSIVE:
+        head, _, inner = other.partition(".")
+        second = _map(arguments.get(head)).get(inner) if inner else arguments.get(other) or None
+        if (arguments.get(key) or None) is not None and second is not None:
+            yield ("engine_args", key), Reason(ArgumentConflict.EXCLUSIVE, key=f"engine_args.{other}")
+
+
 def _numbers(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
     values = {**document, **arguments}
     for key, other, default in AT_MOST:
@@ -112,17 +130,6 @@ def _layers_or_parts(document: Values, arguments: Values, _sampling: Values) -> 
 
 
 RULES: Mapping[str, tuple[Callable[[Values, Values, Values], Iterator[Conflict]], ...]] = {
-    "vllm": (_speculation, _required, _numbers),
+    "vllm": (_speculation, _required, _numbers, _exclusive),
     "mlx": (_layers_or_parts,),
 }
-
-
-def _asked(values: Values, key: str) -> bool:
-    return values.get(f"engine_args.{key}") is True or _map(values.get("engine_args")).get(key) is True
-
-
-def of_model(values: Values, experts: bool | None) -> Iterator[Conflict]:
-    """Yield the conflicts of settings, by dotted paths, with a model; ``experts`` is whether it has some."""
-    for key in ("enable_expert_parallel", "enable_eplb"):
-        if experts is False and _asked(values, key):
-            yield ("engine_args", key), Reason(ArgumentConflict.NO_EXPERTS)

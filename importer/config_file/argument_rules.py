@@ -46,6 +46,7 @@ ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 MODELS = names("model tokenizer adapter lora loras")
 # Their names do not give them away: a file that is read, files that are removed.
 OPENING = frozenset(("speculative_token_map", "delete_ckpt_after_loading"))
+NAMING_CODE = frozenset(("auto_map", "custom_pipelines"))  # of configs of transformers and diffusers
 DRAFTER = "speculative_config.model"  # a second repository, at a commit of its own
 # A class of the engine's own package: its code is installed with it.
 OWN_CLASSES: Mapping[str, re.Pattern[str]] = {
@@ -57,6 +58,27 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "vllm.distributed_executor_backend": ("mp", "ray", "uni"),
     "sglang.speculative_algorithm": ("EAGLE", "NEXTN", "NGRAM"),  # others need a second model, or a file
     "vllm.compilation_config.backend": ("", "eager", "inductor"),
+    # Literals of vLLM's sources that its arguments have no type for: other names are those of plugins.
+    "vllm.config_format": ("auto", "hf", "mistral"),
+    "vllm.model_impl": ("auto", "vllm", "transformers", "terratorch"),
+    "sglang.model_impl": ("auto", "sglang", "transformers", "mindspore"),
+    "vllm.load_format": (
+        "auto",
+        "dummy",
+        "fastsafetensors",
+        "hf",
+        "instanttensor",
+        "ipc_cache",
+        "mistral",
+        "modelexpress",
+        "npcache",
+        "pt",
+        "runai_streamer",
+        "runai_streamer_sharded",
+        "safetensors",
+        "sharded_state",
+        "tensorizer",
+    ),
 }
 # Arguments of ``mlx.launch``, that starts mlx-lm's server in several processes.
 ADDED: Mapping[str, Mapping[str, Argument]] = {
@@ -123,11 +145,13 @@ def refusal(engine: str, path: tuple[str, ...], kind: Kind) -> Reason | None:
     """
     name = path[-1]
     if len(path) == 1:
-        if name in ADDED.get(engine, {}) or f"{engine}.{name}" in CHOICES:
+        if name in ADDED.get(engine, {}):
             return None
         place = OWN_PLACES.get(engine, {}).get(name)
         if place is not None:
             return Reason(Refusal.OWN_PLACE, key=name, place=place)
+        if f"{engine}.{name}" in CHOICES:
+            return None
         if name in LAUNCHER:
             return Reason(Refusal.LAUNCHER, key=name)
         if name in FOR_CLIENTS:
@@ -138,6 +162,8 @@ def refusal(engine: str, path: tuple[str, ...], kind: Kind) -> Reason | None:
 def _by_name(dotted: str, name: str, kind: Kind) -> Reason | None:
     """Return what the name gives away of an argument that holds more than a number or a switch."""
     steps = re.split(r"[_.-]", name.lower())
+    if name in NAMING_CODE:
+        return Reason(Refusal.CODE, key=dotted)
     if name in OPENING:
         return Reason(Refusal.FILE, key=dotted)
     if not _texts(kind):

@@ -28,6 +28,7 @@ class ValueReason(StrEnum):
 
     NO_MODEL = "no-model"
     NOT_A_NAME = "not-a-name"
+    FLAG_FOR_VLLM = "flag-for-vllm"
     VARIABLE_LOST = "variable-lost"
 
 
@@ -70,9 +71,10 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
         value = document.get(key)
         if isinstance(value, str) and not WORD.fullmatch(value):
             yield (key,), Reason(ValueReason.NOT_A_NAME, value=value)
-        elif isinstance(value, str) and document.get("backend") in BY_FLAG:
-            told = argument_check.of_value(str(document["backend"]), version_of(document), key, value)
-            yield from (((key,), reason) for _, reason in told)
+        elif isinstance(value, str):
+            known = argument_check.of_value(str(document.get("backend")), version_of(document), key, value)
+            yield from (((key,), reason) for _, reason in known)
+    yield from _options(document)
     for place, option in enumerate(field_paths.of(document) if document.get("backend") in BY_FLAG else ()):
         named = option.key in field_paths.OPTIONS and (option.value or "").lower() not in field_paths.NONE
         if named and not WORD.fullmatch(option.value or ""):
@@ -82,10 +84,30 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
             yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
 
 
+def _options(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield entries that no engine here reads as they are meant: a slip of a key, a flag for another engine.
+
+    Other entries are LocalAI's.
+    """
+    engine, entries = document.get("backend"), document.get(field_paths.KEY)
+    for place, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
+        if not isinstance(entry, str):
+            continue  # the schema's
+        option = field_paths.parse(entry)
+        near = argument_check.near(option.key.replace("-", "_").lower(), field_paths.OPTIONS)
+        if option.key.startswith("--") and engine != "vllm":
+            reason = Reason(ValueReason.FLAG_FOR_VLLM, flag=option.key, engine=engine)
+            yield (field_paths.KEY, place), reason
+        elif near and option.key not in field_paths.OPTIONS and not option.key.startswith("--"):
+            reason = Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=field_paths.KEY, near=near)
+            yield (field_paths.KEY, place), reason
+
+
 def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault | None:
     """Return what is wrong with settings by dotted paths; ``None`` where a version of the engine takes them.
 
-    Without a backend one engine that takes them is enough.
+    Without a backend one engine that takes them is enough; where none knows a name, the near names are those
+    of all of them.
     """
     document: dict[str, Any] = {}
     for key, value in values.items():
@@ -95,6 +117,7 @@ def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault 
             place[step] = place = dict(inner) if isinstance(inner, Mapping) else {}
         place[steps[-1]] = value
     first: Fault | None = None
+    unknown: list[Fault] = []
     for engine in (backend,) if backend in config.NAMES else config.NAMES:
         for version in reversed(versions(str(engine))):
             named = {"backend": engine, "importer": {"engine": {"version": version}}}
@@ -102,8 +125,25 @@ def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault 
             if found is None:
                 return None
             if first is None or first[1].kind in UNKNOWN:
+                unknown = [*unknown, found] if found[1].kind in UNKNOWN else unknown
                 first = found
-    return first
+    if first is None or first[1].kind not in UNKNOWN:
+        return first
+    return _nearest(unknown)
+
+
+def _nearest(found: list[Fault]) -> Fault:
+    """Return one fault for a name that no engine has, with the nearest names of all engines."""
+    path, reason = found[-1]
+    names = [name for p, r in found if p == path for name in _texts(r.fields.get("near"))]
+    near = argument_check.near(str(path[-1]), names)
+    if not near:
+        return path, reason
+    return path, Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=reason.fields["of"], near=near)
+
+
+def _texts(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else []
 
 
 def version_of(document: Mapping[str, Any]) -> str | None:

@@ -123,8 +123,12 @@ def _name(name: str, own: frozenset[str]) -> Reason | None:
 
 
 def _misspelt(name: str, own: frozenset[str]) -> Reason | None:
-    """Return near names, where the engine reads one that differs by a slip."""
-    near = [n for n in get_close_matches(name, own, 3, 0.93) if name not in own]
+    """Return near names, where the engine reads one that differs by a slip.
+
+    An engine's own prefix has a lower bound: of a plugin's or library's variables nothing is known here.
+    """
+    bound = 0.85 if name.startswith(("VLLM_", "SGLANG_")) else 0.93
+    near = [] if name in own else get_close_matches(name, own, 3, bound)
     return Reason(VariableReason.NEAR, near=near) if near else None
 
 

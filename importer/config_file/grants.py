@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -12,6 +13,9 @@ from importer.reasons import Reason
 
 CODE = "trust_remote_code"
 SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
+# Steps of names of arguments and variables by which engines of several machines find one another.
+ADDRESSES = frozenset({"addr", "addrs", "address", "addresses", "ip", "ips"})
+OF_ENGINE = ("engine_args", "env")
 HOSTS = "hostfile"  # of ``engine_args``: mlx.launch starts processes on the hosts that it lists
 
 
@@ -21,6 +25,7 @@ class GrantReason(StrEnum):
     CODE = "code"
     FOLDER = "folder"
     HOSTS = "hosts"
+    ADDRESS = "address"
     DRAFTER = "drafter"
 
 
@@ -39,13 +44,13 @@ class Grant(NamedTuple):
 def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model or commit is another grant."""
     flags = check.combined(check.flag(o) for o in field_paths.of(data) if o.key.startswith("--"))
-    data = {**data, "flags": flags}  # they set what ``engine_args`` sets
-    return frozenset((*_code(data), *_folders(data), *_drafters(data)))
+    moved = {**data, "flags": flags}  # they set what ``engine_args`` sets
+    return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_addresses(data)))
 
 
 def set_values(values: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what values grant that are to be set by their dotted paths."""
-    return frozenset((*_code(values), *_drafters(values)))
+    return frozenset((*_code(values), *_drafters(values), *_addresses(values)))
 
 
 def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
@@ -54,6 +59,28 @@ def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
             yield Grant(GrantReason.CODE, _subject(data))
         elif key == HOSTS:
             yield Grant(GrantReason.HOSTS, str(value))
+
+
+def _addresses(data: Mapping[str, Any]) -> Iterator[Grant]:
+    """Yield the addresses that the engine binds or connects to for its other processes."""
+    for key, value in (
+        *_pathed(data, ""),
+        *((f"engine_args.{o.key}", o.value) for o in field_paths.of(data)),
+    ):
+        head, _, name = key.partition(".")
+        named = name or head  # an argument alone is one of ``engine_args``
+        known = not name or head in OF_ENGINE
+        if known and isinstance(value, str) and ADDRESSES & {*re.split(r"[_.-]", named.lower())}:
+            yield Grant(GrantReason.ADDRESS, f"{named.lstrip('-')}={value}")
+
+
+def _pathed(data: Mapping[str, Any], head: str) -> Iterator[tuple[str, Any]]:
+    """Yield every value with the path of its key."""
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _pathed(value, f"{head}{key}.")
+        else:
+            yield f"{head}{key}", value
 
 
 def _drafters(data: Mapping[str, Any]) -> Iterator[Grant]:

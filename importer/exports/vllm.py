@@ -179,10 +179,11 @@ def version(document: Document, build: str) -> str:
 
 
 def devices(document: Document) -> int:
-    """Return the number of cards for the model."""
+    """Return the number of cards for the model in one machine: of copies over machines its own."""
     values = {**(document.get("engine_args") or {}), **document}
     count = 1
     for key in DEGREES:
-        if values.get(key) is not None:
-            count *= int(float(number(document, key, values[key])))
+        value = values.get(f"{key}_local") or values.get(key)
+        if value is not None:
+            count *= int(float(number(document, key, value)))
     return count

@@ -33,6 +33,7 @@ from importer.reasons import Reason
 TENSOR, DATA, PIPELINE, EXPERTS = (
     "tensor-parallel-size", "data-parallel-size", "pipeline-parallel-size", "enable-expert-parallel",
 )  # fmt: skip
+LOCAL = "data-parallel-size-local"
 # Flags that the site writes itself for a strategy over several nodes.
 OF_NODES = ("nnodes", "node-rank", "master-addr", "master-port", "headless")
 NAMED = "served-model-name"
@@ -116,7 +117,7 @@ def sorted_words(words: list[str], fitted: set[str]) -> Words:
     for word in words:
         name, _, value = word.removeprefix("--").partition("=")
         feature = next((f for f, flags in FEATURES.items() if name in flags), None)
-        if name in (TENSOR, DATA, PIPELINE) and value.isdigit():
+        if name in (TENSOR, DATA, PIPELINE, LOCAL) and value.isdigit():
             found.sizes[name] = int(value)
         elif name == EXPERTS:
             experts = True
@@ -212,12 +213,13 @@ def _strategy(words: Words, node: Node | None) -> tuple[str, dict[str, Any]]:
     tensor, data, stages = (words.sizes.get(name, 1) for name in (TENSOR, DATA, PIPELINE))
     count = None if node is None else node.count
     several = count is not None and tensor * data * stages > count
+    local = {name: size for name, size in words.sizes.items() if name == LOCAL}
     made: dict[str, int | None]  # by the strategy; the number of nodes is the reader's choice
     if stages > 1:
         name, made = "multi_node_tp_pp", {}
     elif data > 1 and words.experts:
         name = "multi_node_dep" if several else "single_node_dep"
-        made = {DATA: None if several else count, TENSOR: 1}
+        made = {DATA: None, TENSOR: 1, LOCAL: count} if several else {DATA: count, TENSOR: 1}
     elif words.experts:
         name, made = ("multi_node_tep", {}) if several else ("single_node_tep", {TENSOR: count})
     elif several and data == 1:
@@ -225,9 +227,9 @@ def _strategy(words: Words, node: Node | None) -> tuple[str, dict[str, Any]]:
     else:
         return "single_node_tp", {
             "tp": tensor,
-            **_extra([*_sizes({DATA: data, PIPELINE: stages}, {DATA: 1, PIPELINE: 1})]),
+            **_extra([*_sizes({DATA: data, PIPELINE: stages, **local}, {DATA: 1, PIPELINE: 1})]),
         }
-    sizes = {TENSOR: tensor, DATA: data, PIPELINE: stages}
+    sizes = {TENSOR: tensor, DATA: data, PIPELINE: stages, **local}
     experts = [f"--{EXPERTS}"] if words.experts and stages > 1 else []
     return name, _extra([*_sizes(sizes, {DATA: 1, PIPELINE: 1, **made}), *experts])
 

@@ -1,4 +1,4 @@
-"""References to one GGUF file: refused, with the repository whose safetensors weights it was made from."""
+"""GGUF files: a reference to one is refused, with the repository whose weights they were made from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from importer.errors import RepositoryError
 from importer.hub.reference import Reference, is_id
-from importer.hub.snapshot import Snapshot, listed, text
+from importer.hub.snapshot import Snapshot, listed, mapping, text
 from importer.reasons import Reason
 
 GGUF = ".gguf"
@@ -37,5 +37,7 @@ def made_from(snapshot: Snapshot) -> str | None:
     """Return the repository of the original weights, by the card or the Hub's tags; ``None`` without one."""
     tags = [tag for one in listed(snapshot.info.get("tags")) if (tag := text(one)) is not None]
     related = [tag.rpartition(":")[2] for tag in tags if tag.startswith(RELATION)]
-    names = [name for one in listed(snapshot.info.get("base_models")) if (name := text(one)) is not None]
+    card = mapping(snapshot.info.get("card")).get("base_model")
+    named = (*listed(snapshot.info.get("base_models")), *(listed(card) or [card]))
+    names = [name for one in named if (name := text(one)) is not None]
     return next((name for name in (*names, *related) if is_id(name) and name != snapshot.model_id), None)

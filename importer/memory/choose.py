@@ -23,7 +23,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.plan_settings import asked, described, gib, settings, sisters
+from importer.memory.plan_settings import asked, described, fixed_layout, gib, settings, sisters
 from importer.memory.planner import SHORTEST, Candidate, deploy, larger
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
@@ -47,6 +47,7 @@ class AmountReason(StrEnum):
     OF_ONE = "of-one"
     OF_SEVERAL = "of-several"
     CACHE = "cache"
+    STATES = "states"
     REST = "rest"
     WEIGHTS = "weights"
 
@@ -63,14 +64,16 @@ def usable(device: Device, placed: Placed) -> Reason:
 
 def parts(fit: Fit) -> tuple[Reason, ...]:
     """Return the parts, such as ``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
-    weights, cache = fit.term("weights"), fit.term("kv cache")
-    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache})
+    weights, cache, states = (fit.term(part) for part in ("weights", "kv cache", "states"))
+    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache, states})
     reasons = []
     if weights:
         reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
     if cache:
         each = gib(cache.amount.likely / max(1, fit.load.context))
         reasons.append(Reason(AmountReason.CACHE, size=each))
+    if states:
+        reasons.append(Reason(AmountReason.STATES, size=gib(states.amount.likely)))
     most = gib(max(rest.high, GIB))
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
@@ -90,6 +93,7 @@ class FitReason(StrEnum):
     HALVED = "halved"
     OVERFLOWS = "overflows"
     STORED = "stored"
+    STORED_OTHERWISE = "stored-otherwise"
     NOT_KNOWN = "not-known"
     NO_LENGTH = "no-length"
 
@@ -173,13 +177,13 @@ def choose(
     dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, named, backend, request)
     facts = () if dtype is None else (dtype,)
     if isinstance(shape, Unknown):
-        return Choice(device, "unknown", _unknown(device, shape.reason), aim=aim)
+        return _not_known(device, shape.reason, (), request, aim)
     if isinstance(weights, Unknown):
-        return Choice(device, "unknown", _unknown(device, weights.reason), facts, aim=aim)
+        return _not_known(device, weights.reason, facts, request, aim)
     most = request.count(CONTEXT) or shape.context
     wanted = most if aim.context is None or request.is_fixed(CONTEXT) else aim.context
     if wanted is None:
-        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), facts, aim=aim)
+        return _not_known(device, Reason(FitReason.NO_LENGTH), facts, request, aim)
     context = min(wanted, most or wanted)
     dtype_name = request.get("dtype") if dtype is None else dtype.value
     case = LoadCase(
@@ -188,12 +192,16 @@ def choose(
     if wanted > context:
         why = Reason(PlanReason.BEYOND, wanted=wanted, most=context)
         facts = (*facts, Evidence(Rule.FIT, CONTEXT, context, Source.FIT, warning(why)))
+    if dtype is not None and weights.bits is not None:
+        why = Reason(FitReason.STORED_OTHERWISE, file=FILE, why=weights.why)
+        facts = (*facts, Evidence(Rule.FITS, "dtype", dtype.value, Source.FIT, warning(why)))
     if device is None:
         return _neutral(case, facts)
     if device.engine is not None and backend == "vllm":
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
     plans = deploy(case)
+    facts = (*facts, *fixed_layout(plans[0]))
     if plans[0].whole:
         return _fits(case, plans, facts)
     if _rounded(plans[0].context) >= min(SHORTEST, context):
@@ -216,12 +224,25 @@ def _neutral(case: LoadCase, facts: tuple[Evidence, ...]) -> Choice:
     reason = Reason(FitReason.NEUTRAL, parts=parts(fit), devices=devices, tokens=case.context)
     if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
         facts = (*facts, Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked(case.context)))
-    if (slots := case.slots(Split())) is not None and not case.request.is_fixed(SLOTS):
-        why = Reason(PlanReason.SLOTS, count=slots, copies=1)
-        facts = (*facts, Evidence(Rule.FIT, SLOTS, slots, Source.FIT, why))
     return Choice(
-        None, "neutral", reason, facts, case.context, case.weights, fit=fit, holds=holds, aim=case.aim
+        None,
+        "neutral",
+        reason,
+        (*facts, *_requested(case)),
+        case.context,
+        case.weights,
+        fit=fit,
+        holds=holds,
+        aim=case.aim,
     )
+
+
+def _requested(case: LoadCase) -> tuple[Evidence, ...]:
+    """Return the requested number of sequences, where no layout divides it."""
+    slots = case.slots(Split())
+    if slots is None or case.request.is_fixed(SLOTS):
+        return ()
+    return (Evidence(Rule.FIT, SLOTS, slots, Source.FIT, Reason(PlanReason.SLOTS, count=slots, copies=1)),)
 
 
 def _fits(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evidence, ...]) -> Choice:
@@ -273,7 +294,7 @@ def _on_more(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Ev
 def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
     holds = case.would_hold()
     problem, placed, fit = _overflow(case, holds)
-    facts = (*dtype_facts, _on_context(case, warning(problem)))
+    facts = (*dtype_facts, *_requested(case), _on_context(case, warning(problem)))
     return Choice(
         case.device, "too-large", warning(problem), facts, case.context, case.weights, placed, fit,
         holds=holds, aim=case.aim,
@@ -281,9 +302,12 @@ def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
 
 
 def _on_context(case: LoadCase, why: Reason) -> Evidence:
-    """Return the warning at the context, that stays as it was; beside the user's own it decides nothing."""
-    value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT) or case.context
-    return Evidence(Rule.FITS, CONTEXT, value, Source.FIT, why)
+    """Return the warning at the requested context, else at the vendor's; the user's own decides by itself."""
+    if case.request.is_fixed(CONTEXT):
+        return Evidence(Rule.FITS, CONTEXT, None, Source.FIT, why)
+    if case.aim.context is not None:
+        return Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, why)
+    return Evidence(Rule.FITS, CONTEXT, case.request.get(CONTEXT) or case.context, Source.FIT, why)
 
 
 def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Placed, Fit]:
@@ -344,5 +368,11 @@ def _rounded(context: int) -> int:
     return context // step * step
 
 
-def _unknown(device: Device | None, why: Reason) -> Reason:
-    return Reason(FitReason.NOT_KNOWN, device="a device" if device is None else device.label, why=why)
+def _not_known(
+    device: Device | None, why: Reason, facts: tuple[Evidence, ...], request: FitRequest, aim: Aim
+) -> Choice:
+    """Return no settings for a device; a warning at the context where one is named."""
+    reason = Reason(FitReason.NOT_KNOWN, device="a device" if device is None else device.label, why=why)
+    if device is not None:
+        facts = (*facts, Evidence(Rule.FITS, CONTEXT, request.get(CONTEXT), Source.FIT, warning(reason)))
+    return Choice(device, "unknown", reason, facts, aim=aim)

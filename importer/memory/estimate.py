@@ -193,8 +193,10 @@ def _cast(shape: Shape, weights: Weights, load: Load) -> float:
     if shape.scheme is not None:
         return 1.0
     stored = max(weights.dtypes, key=lambda t: weights.dtypes[t]) if weights.dtypes else None
-    before = {"F32": 4, "F16": 2, "BF16": 2}.get(stored or "") or BYTES.get(shape.dtype or "", 2)
-    return value_bytes(shape, load) / before
+    before = {"F32": 4, "F16": 2, "BF16": 2}.get(stored or "")
+    if before is None and weights.bits is not None:  # the published bytes precede the config's dtype
+        before = 4 if weights.bits > 24 else 2 if weights.bits > 12 else value_bytes(shape, load)
+    return value_bytes(shape, load) / (before or BYTES.get(shape.dtype or "", 2))
 
 
 def _share(shape: Shape, load: Load, plain: int) -> float:
@@ -205,6 +207,7 @@ def _share(shape: Shape, load: Load, plain: int) -> float:
     layers = sorted((each[block.parts] for block in shape.blocks), reverse=True)
     first = sum(layers[: ceil(len(layers) / stages)])
     beside = on_device(shape, (*shape.around, *shape.tower), load, plain)
+    beside += copied_encoder(shape, load) if load.encoder_whole else 0
     return (first + beside) / whole if whole else 1.0
 
 
@@ -216,6 +219,12 @@ def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> 
         for p in parts
         for n in (wide if p.role == "experts" else devices,)
     )
+
+
+def copied_encoder(shape: Shape, load: Load) -> int:
+    """Return the bytes of a whole encoder beyond the part of it that one device has anyway."""
+    plain = BYTES.get(shape.dtype or "", 2)
+    return sizes(shape.tower, shape.scheme, plain) - on_device(shape, shape.tower, load, plain)
 
 
 def _unfolded(shape: Shape, load: Load) -> int:

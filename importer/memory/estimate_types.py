@@ -33,6 +33,7 @@ class SizeReason(StrEnum):
     HUB = "hub"
     INDEX = "index"
     NO_TOWER = "no-tower"
+    OTHERWISE = "otherwise"
 
 
 class TermReason(StrEnum):
@@ -121,6 +122,7 @@ class Load:
     ``batched_tokens``  tokens of one step (``max_num_batched_tokens``).
     ``dtype``, ``kv_dtype``, ``state_dtype``  in the engine's words; ``auto`` is its default.
     ``expert_parallel``  devices over which whole experts are dealt out; 1 leaves them to ``tensor_parallel``.
+    ``encoder_whole``  whether each device has the whole encoder of pictures (``mm_encoder_tp_mode``).
     ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
     ``device``     kind of device; ``memory`` bytes of one device, they decide vLLM's defaults.
@@ -140,6 +142,7 @@ class Load:
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     expert_parallel: int = 1
+    encoder_whole: bool = False
     rotating: int | None = None
     drafts: int = 0
     device: Device = "cuda"

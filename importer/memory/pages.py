@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, lcm
 
 from importer.memory import compressed, sparse
 from importer.memory.estimate_types import Load
@@ -33,6 +33,7 @@ BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
 KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
 LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
 LATENT_ALIGNED = 128  # tokens, beside states
+EMITTED = 64  # tokens at whose multiples FlashInfer's prefill of a gated delta net gives its states (0.33.0)
 
 
 def computed(shape: Shape, load: Load) -> str:
@@ -115,6 +116,8 @@ def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
     if not token or not state:
         return block
     aligned = max(KERNEL.get(load.device, 16), block, LATENT_ALIGNED if latent else 0)
+    if any(isinstance(c, State) and _emits(c, load) for c in caches):
+        aligned = lcm(aligned, EMITTED)
     return max(block, aligned * ceil(state / (aligned * token)))
 
 
@@ -198,7 +201,18 @@ def _aligned(shape: Shape, load: Load) -> bool:
 def _checkpoints(cache: State, load: Load) -> int:
     """Return the number of states beside the present one: the last block's, and one from inside a prefill."""
     inside = cache.kind == "mamba2" or (cache.kind == "kimi" and load.device == "cuda")
-    return 2 if inside else 1
+    return 2 if inside or _emits(cache, load) else 1
+
+
+def _emits(cache: State, load: Load) -> bool:
+    """Return whether a delta net's prefill gives states from inside, to stay for reuse.
+
+    FlashInfer's kernel does, on Hopper and on both kinds of Blackwell (``_resolve_gdn_prefill_backend``); an
+    unknown card counts as one of them.
+    """
+    if cache.kind != "delta" or load.device != "cuda" or not load.prefix_caching:
+        return False
+    return load.capability is None or load.capability == 90 or load.capability // 10 in (10, 12)
 
 
 def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[KVPage]:

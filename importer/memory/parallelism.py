@@ -9,14 +9,17 @@ from typing import Any, Literal
 
 from importer.hub.snapshot import whole
 from importer.memory import pages, sparse
+from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
-from importer.memory.estimate import estimate, longest
+from importer.memory.estimate import copied_encoder, estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
-from importer.memory.experts import EXPERT_WIDE
+from importer.memory.experts import EXPERT_WIDE, count
 from importer.memory.layers import Attention, Cross, State
-from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
+from importer.memory.parameters import sees
+from importer.memory.plans import NO_AIM, TYPICAL, Aim, PlanReason, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
+from importer.reasons import Reason
 from importer.signals.architecture import text_config
 
 WIDTHS = (
@@ -29,20 +32,25 @@ USUAL, FULLER_SHARE = 0.9, 0.95
 ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
 DATA, EXPERTS = "engine_args.data_parallel_size", "engine_args.enable_expert_parallel"
+LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where one server has several
 LAYOUT = (TENSOR, PIPELINE, DATA, EXPERTS)
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
+ENCODER = "engine_args.mm_encoder_tp_mode"
 FP8 = "fp8"
+SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
 CACHES = {"kv cache", "states"}
 MOST_SLOTS = 1024  # sequences, where one takes no memory
+RUNNER = "engine_args.runner"
+UNEVEN = 8  # sequences that one copy runs, where the copies together have to run as many
 SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 
 
 def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: str) -> list[Split]:
     """Return the layouts of a model over all devices: within one machine, and over several machines.
 
-    Tensor parallelism and copies stay within a machine; stages or whole servers take the others.
+    Tensor parallelism stays within a machine; stages, whole servers or experts take the others.
     """
     if backend not in ON_CARDS:
         return [Split()]
@@ -61,6 +69,13 @@ def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: st
             for split in made
             if split.copies == 1 and split.pipeline * machines <= len(shape.layers)
         ]
+    if machines > 1 and device.link is not None:
+        number = count(Keys.of(text_config(config)))  # 0 without experts
+        found += dict.fromkeys(
+            replace(split, data=split.data * machines, experts=True)
+            for split in made
+            if split.pipeline == split.replicas == 1 and device.count <= number
+        )
     if backend == "sglang":  # it is written with tensor parallelism alone
         found = [s for s in found if s.pipeline == 1 and s.data == 1 and not s.experts]
     return found
@@ -69,6 +84,11 @@ def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: st
 def inside(device: Device) -> int:
     """Return the number of its cards in one machine: all machines have equally many."""
     return max(n for n in _divisors(device.count) if n <= max(device.node, 1))
+
+
+def spread(device: Device, split: Split) -> bool:
+    """Return whether the copies of one server stand in several machines."""
+    return split.tensor * split.data > inside(device) and split.data > 1
 
 
 def _layouts(config: Mapping[str, Any], shape: Shape, tensor: int, rest: int) -> Iterator[Split]:
@@ -145,10 +165,14 @@ def _get(block: object, key: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FitRequest:
-    """The values decided so far, by key, and the keys that the user fixed."""
+    """The values decided so far, by key, and the keys that the user fixed.
+
+    ``arguments``  names of the arguments that the engine's version has; empty where unknown.
+    """
 
     values: Mapping[str, Any]
     fixed: Container[str] = ()
+    arguments: Container[str] = ()
 
     def get(self, key: str) -> Any:
         """Return the value under a dotted key, set under that key or inside its map."""
@@ -184,7 +208,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LoadCase:
-    """A model, a device and the requested settings; ``dtype`` is the engine's argument."""
+    """A model, a device and the requested settings; ``dtype`` is the engine's argument.
+
+    ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
+    """
 
     config: Mapping[str, Any]
     shape: Shape
@@ -195,6 +222,7 @@ class LoadCase:
     context: int
     dtype: str = "auto"
     aim: Aim = NO_AIM
+    copies_encoder: bool = True
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -203,6 +231,11 @@ class LoadCase:
     def tokens(self) -> int:
         """Return the tokens of each of the sequences that are to be held at the same time."""
         return self.context if self.aim.context else min(TYPICAL, self.context)
+
+    @property
+    def pools(self) -> bool:
+        """Return whether each text is read in one step, without steps of decoding after it."""
+        return bool(self.request.get(RUNNER) == "pooling")
 
     def fit(self, context: int, split: Split, sequences: int = 1) -> Fit:
         """Return the estimate at this context, with so many sequences in each copy."""
@@ -223,7 +256,7 @@ class LoadCase:
 
     def batched(self) -> int | None:
         """Return the tokens of one step that suit the goal; ``None`` leaves vLLM's own number."""
-        if self.backend != "vllm" or not self.device.is_card:
+        if self.backend != "vllm" or not self.device.is_card or self.pools:
             return None
         usual = pages.batched_default(
             Load(self.context, device=_like(self.device), memory=self.device.memory)
@@ -234,10 +267,31 @@ class LoadCase:
         waits = (self.aim.concurrency or 1) > 1 and not self.shape.tower  # a picture may need the larger step
         return BATCHED_LATENCY if self.aim.goal == "latency" and waits and usual > BATCHED_LATENCY else None
 
+    def encodes_whole(self, split: Split) -> bool:
+        """Return whether each card has the whole encoder and reads pictures of its own.
+
+        vLLM calls it ``mm_encoder_tp_mode: data``; for a model without it vLLM spreads the encoder as usual.
+        """
+        if self.backend != "vllm" or split.tensor == 1 or not self.shape.tower:
+            return False
+        if self.request.is_fixed(ENCODER):
+            return bool(self.request.get(ENCODER) == "data")
+        has = ENCODER.rpartition(".")[2] in self.request.arguments and sees(self.config)
+        if not (has and self.copies_encoder and self.device.is_card):
+            return False
+        return self.encoder_copies(split) <= SMALL * (self.device.memory or 0)
+
+    def encoder_copies(self, split: Split) -> int:
+        """Return the bytes of a whole encoder beyond the part of it that one card has anyway."""
+        return copied_encoder(self.shape, Load(self.context, tensor_parallel=split.tensor))
+
     def slots(self, split: Split) -> int | None:
-        """Return the sequences that one copy has to run at the same time; ``None`` without a request."""
-        wanted = self.aim.concurrency if self.backend == "vllm" else None
-        return None if wanted is None else -(-wanted // split.copies)
+        """Return the sequences that one copy has to run at the same time; ``None`` without a request.
+
+        A few may all come to one copy, since nothing deals them out evenly. Pooled texts do not stay.
+        """
+        wanted = self.aim.concurrency if self.backend == "vllm" and not self.pools else None
+        return None if wanted is None else max(-(-wanted // split.copies), min(wanted, UNEVEN))
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
@@ -253,6 +307,7 @@ class LoadCase:
             tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline,
             expert_parallel=split.tensor * split.data if split.experts else 1,
+            encoder_whole=self.encodes_whole(split),
             rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
             device=_like(self.device),
@@ -299,12 +354,21 @@ class LoadCase:
         return Placed(split, share, self._budget(share), spare(whole), context)
 
     def splits(self) -> list[Split]:
-        """Return the layouts that the request leaves open."""
-        tensor, pipeline, data = (self.request.count(key) for key in (TENSOR, PIPELINE, DATA))
-        if self.backend in ON_CARDS and any(self.request.is_fixed(key) for key in LAYOUT):
-            experts = self.request.get(EXPERTS) is True
-            return [Split(tensor or 1, pipeline or 1, data or 1, experts)]
-        return layouts(self.config, self.shape, self.device, self.backend)
+        """Return the layouts that the request leaves open.
+
+        Where none has the user's sizes without further stages, they stand alone, as often as there are cards.
+        """
+        found = layouts(self.config, self.shape, self.device, self.backend)
+        fixed = [key for key in LAYOUT if self.request.is_fixed(key)]
+        if self.backend not in ON_CARDS or not fixed:
+            return found
+        tensor, pipeline, data = (self.request.count(key) or 1 for key in (TENSOR, PIPELINE, DATA))
+        exact = Split(tensor, pipeline, data, self.request.get(EXPERTS) is True)
+        found = [s for s in found if all(_part_of(s, key) == _part_of(exact, key) for key in fixed)]
+        if not any(split.pipeline <= pipeline for split in found):
+            servers = self.device.count // exact.cards if self.device.is_card else 1
+            found.append(replace(exact, replicas=max(servers, 1)))
+        return found
 
     def shares(self) -> tuple[float, ...]:
         """Return the shares of a card to try, the default one first."""
@@ -322,6 +386,21 @@ class LoadCase:
         room = self._budget(share) - spare(fit)
         space = self.request.count(CACHE) if self.backend == "vllm" else None
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
+
+
+def _part_of(split: Split, key: str) -> int | bool:
+    """Return the part of a layout that a key of documents holds."""
+    return {TENSOR: split.tensor, PIPELINE: split.pipeline, DATA: split.data, EXPERTS: split.experts}[key]
+
+
+def impossible(shape: Shape, request: FitRequest) -> tuple[str, Reason] | None:
+    """Return a size of the user's with which vLLM starts on no device, and why; ``None`` without one."""
+    tensor, stages = (request.count(key) or 1 if request.is_fixed(key) else 1 for key in (TENSOR, PIPELINE))
+    if shape.heads % tensor:
+        return TENSOR, Reason(PlanReason.HEADS_LEFT, heads=shape.heads, cards=tensor)
+    if stages > len(shape.layers):
+        return PIPELINE, Reason(PlanReason.EMPTY_STAGES, layers=len(shape.layers), stages=stages)
+    return None
 
 
 def _like(device: Device) -> Literal["cuda", "rocm", "metal", "cpu"]:

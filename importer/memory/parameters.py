@@ -271,6 +271,11 @@ def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
     return tuple(Part("tower", n, most) for n in counts if n)
 
 
+def sees(config: Mapping[str, Any]) -> bool:
+    """Return whether the config describes a tower for pictures."""
+    return any(isinstance(config.get(name), Mapping) for name in CONFIGS if name.startswith("vis"))
+
+
 def hinted(config: Mapping[str, Any]) -> bool:
     """Return whether the name of any key hints at a tower."""
     return any(HINT.search(name) and value not in (None, False, {}) for name, value in config.items())

@@ -12,9 +12,12 @@ from importer.memory.parallelism import (
     BATCHED,
     CACHE,
     DATA,
+    ENCODER,
     EXPERTS,
     FP8,
     KV_DTYPE,
+    LAYOUT,
+    LOCAL,
     ON_CARDS,
     PIPELINE,
     SHARE,
@@ -22,7 +25,9 @@ from importer.memory.parallelism import (
     TENSOR,
     LoadCase,
     cache_bytes,
+    divides,
     inside,
+    spread,
 )
 from importer.memory.planner import FEW, Candidate
 from importer.memory.plans import Plan, PlanReason
@@ -58,6 +63,26 @@ def settings(plan: Candidate) -> list[Evidence]:
     return [e for e in made if not plan.case.request.is_fixed(e.key)]
 
 
+def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
+    """Yield warnings at the user's own layout: cards that are idle or missing, parts that do not divide."""
+    case, split = plan.case, plan.split
+    fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
+    if case.backend not in ON_CARDS or not fixed:
+        return
+    whys = []
+    if not divides(case.config, case.shape, split.tensor, experts=split.experts):
+        whys.append(Reason(PlanReason.NOT_EVEN, cards=split.tensor))
+    if (idle := case.device.count - split.devices) > 0 and case.device.is_card:
+        whys.append(Reason(PlanReason.IDLE, count=idle, device=case.device.name))
+    if idle < 0:
+        needed, device = split.devices, case.device.label
+        whys.append(
+            Reason(PlanReason.MORE_THAN_DEVICE, needed=needed, device=device, count=case.device.count)
+        )
+    for why in whys:
+        yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
+
+
 def described(plans: tuple[Candidate, ...], context: int) -> tuple[Plan, ...]:
     """Return plans as receipts hold them, the best first; ``context`` is that of the best."""
     return tuple(_plan(p, context if p is plans[0] else min(p.context, p.case.context)) for p in plans)
@@ -85,6 +110,10 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
     case, split = plan.case, plan.split
     if case.aim.goal is not None:
         yield Reason(GOALS[case.aim.goal])
+    if case.pools and split.copies > 1:
+        yield Reason(PlanReason.POOLED)
+    if case.aim.goal == "throughput" and split.tensor > 1 and plan.busy is not None:
+        yield Reason(PlanReason.DECODING_ALONE)
     if split.devices > 1 or case.device.count > 1:
         yield from dict.fromkeys(why for _, _, why in _layout(plan))
     if plan.is_fp8:
@@ -117,12 +146,15 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
         fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
         if fewest < split.tensor:
             yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
+        if case.encodes_whole(split):
+            yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
         if any(isinstance(c, Latent) for c in caches):
             yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
     if split.pipeline > 1:
         yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
     if (machines := split.cards // inside(case.device)) > 1:
-        yield Reason(PlanReason.MACHINES, count=machines)
+        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
+        yield Reason(over, count=machines)
     if plan.is_fp8:
         yield Reason(PlanReason.ROUNDED)
     if (idle := case.device.count - split.devices) > 0:
@@ -143,13 +175,17 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
         over = split.tensor * split.pipeline > case.device.node
         why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)
         yield PIPELINE, split.pipeline, why
+    cards, each = split.tensor * split.data, split.cards // split.data
+    dealt = Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=each)
     if split.data > 1:
-        kind = PlanReason.EXPERTS if split.experts else PlanReason.COPIES
-        cards = split.tensor * split.data
-        yield DATA, split.data, Reason(kind, copies=split.data, cards=cards, each=split.cards // split.data)
+        copied = Reason(PlanReason.COPIES, copies=split.data, cards=cards, each=each)
+        yield DATA, split.data, dealt if split.experts else copied
+    if spread(case.device, split):
+        machines = max(split.cards // inside(case.device), 1)
+        local = split.data // machines
+        yield LOCAL, local, Reason(PlanReason.LOCAL_COPIES, copies=local, machines=machines)
     if split.experts:
-        cards = split.tensor * split.data
-        yield EXPERTS, True, Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=split.tensor)
+        yield EXPERTS, True, dealt
     if split.replicas > 1:
         yield None, split.replicas, Reason(PlanReason.SERVERS, servers=split.replicas, cards=split.cards)
 
@@ -169,6 +205,9 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
         yield _fact(SHARE, placed.share, why)
     else:
         yield _cpu_cache(plan)
+    if case.encodes_whole(plan.split):
+        size = gib(case.encoder_copies(plan.split))
+        yield _fact(ENCODER, "data", Reason(PlanReason.ENCODER, size=size, cards=plan.split.tensor))
     if plan.is_fp8:
         yield _fact(KV_DTYPE, FP8, Reason(PlanReason.FP8_CACHE, device=case.device.name))
     yield from _limits(plan)

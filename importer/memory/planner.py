@@ -4,6 +4,7 @@
   as divide it, and copied to the rest. Fewer copies of larger parts answer sooner, more copies more often.
 - ``latency``: the least time of a step. ``throughput``: the most tokens a second. Both are bounds of
   ``speed``. ``context``: the longest sequences, then the most of them.
+- Texts that are pooled have no such steps: copies are first.
 - Stages inside of a machine come last: with them a step waits for each card in turn. Over machines they are
   the usual way.
 
@@ -25,11 +26,11 @@ from importer.memory.parallelism import (
     FP8,
     KV_DTYPE,
     SLOTS,
-    FitRequest,
     LoadCase,
     Placed,
     has_experts,
     inside,
+    spread,
 )
 from importer.memory.plans import Split
 from importer.memory.speed import Step, step
@@ -44,7 +45,8 @@ class Candidate:
     """One layout with what it holds; ``case`` has its dtype of keys and values.
 
     ``sequences``  of ``case.tokens`` tokens, that all copies hold together.
-    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs.
+    ``step``       the bound for the requested sequences, ``busy`` for as many as it holds or runs; ``None``
+                   for texts that are pooled, without steps of decoding.
     """
 
     case: LoadCase
@@ -141,7 +143,7 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     attends = any(isinstance(c, Attention | Latent) for layer in case.shape.layers for c in layer)
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None
-    return replace(case, request=FitRequest({**request.values, KV_DTYPE: FP8}, request.fixed))
+    return replace(case, request=replace(request, values={**request.values, KV_DTYPE: FP8}))
 
 
 def with_fewer(case: LoadCase) -> LoadCase | None:
@@ -149,7 +151,7 @@ def with_fewer(case: LoadCase) -> LoadCase | None:
     request = case.request
     if case.backend != "vllm" or request.is_fixed(SLOTS) or case.aim.concurrency is not None:
         return None
-    return replace(case, request=FitRequest({**request.values, SLOTS: FEW}, request.fixed))
+    return replace(case, request=replace(request, values={**request.values, SLOTS: FEW}))
 
 
 def _free(case: LoadCase) -> LoadCase:
@@ -157,27 +159,34 @@ def _free(case: LoadCase) -> LoadCase:
     request = case.request
     if request.is_fixed(KV_DTYPE) or KV_DTYPE not in request.values:
         return case
-    return replace(
-        case, request=FitRequest({k: v for k, v in request.values.items() if k != KV_DTYPE}, request.fixed)
-    )
+    free = {k: v for k, v in request.values.items() if k != KV_DTYPE}
+    return replace(case, request=replace(request, values=free))
 
 
 def _candidates(case: LoadCase, shares: tuple[float, ...]) -> Iterator[Candidate]:
+    """Yield each layout with each share; without copies of an encoder where only that holds the request."""
     for share in shares:
         for split in case.splits():
-            placed = case.placed(split, share)
-            tokens = max(min(case.tokens, placed.longest.context), 1)
-            sequences = case.held(tokens, split, share) if placed.longest.context else 0
-            wanted = min(case.aim.concurrency or 1, max(sequences, 1))
-            usual = pages.slots_default(case.load(tokens, split)) * split.copies
-            busy = min(sequences, case.aim.concurrency or usual)
-            yield Candidate(
-                case,
-                placed,
-                sequences,
-                step(case, split, wanted, tokens),
-                step(case, split, max(busy, 1), tokens),
-            )
+            candidate = _candidate(case, split, share)
+            yield candidate
+            if not candidate.meets and case.encodes_whole(split):
+                yield _candidate(replace(case, copies_encoder=False), split, share)
+
+
+def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
+    placed = case.placed(split, share)
+    tokens = max(min(case.tokens, placed.longest.context), 1)
+    sequences = case.held(tokens, split, share) if placed.longest.context else 0
+    wanted = min(case.aim.concurrency or 1, max(sequences, 1))
+    usual = pages.slots_default(case.load(tokens, split)) * split.copies
+    busy = min(sequences, case.aim.concurrency or usual)
+    return Candidate(
+        case,
+        placed,
+        sequences,
+        None if case.pools else step(case, split, wanted, tokens),
+        None if case.pools else step(case, split, max(busy, 1), tokens),
+    )
 
 
 Key = tuple[float | int | bool, ...]
@@ -194,8 +203,9 @@ def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]
         fuller = c.placed.share > case.device.share
         apart = has_experts(case.shape) and (split.replicas > 1) == linked  # experts over slow links, or not
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
+        wide = spread(c.case.device, split) and goal in (None, "latency")
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
-        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, split.pipeline)
+        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, wide, split.pipeline)
         if goal == "context":
             return (-min(c.context, case.context), *plain, -c.sequences, *last)
         speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0

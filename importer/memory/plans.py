@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+from importer.errors import Setting, UsageError
 from importer.messages import render
 from importer.reasons import Reason
 
@@ -14,12 +15,21 @@ GOALS: tuple[Goal, ...] = ("latency", "throughput", "context")
 TYPICAL = 8192  # tokens of a sequence, where a number of sequences is requested without their length
 
 
+class AimReason(StrEnum):
+    """Why a goal, a number of sequences or their length is invalid."""
+
+    NO_GOAL = "no-goal"
+    NO_COUNT = "no-count"
+
+
 class PlanReason(StrEnum):
     """Reasons of a plan: for its layout and its settings, and what they cost."""
 
     GOAL_LATENCY = "goal-latency"
     GOAL_THROUGHPUT = "goal-throughput"
     GOAL_CONTEXT = "goal-context"
+    DECODING_ALONE = "decoding-alone"
+    POOLED = "pooled"
     TENSOR = "tensor"
     STAGES = "stages"
     COPIES = "copies"
@@ -41,12 +51,20 @@ class PlanReason(StrEnum):
     IDLE = "idle"
     KEYS_COPIED = "keys-copied"
     LATENT_COPIED = "latent-copied"
+    ENCODER = "encoder"
+    ENCODER_COPIED = "encoder-copied"
     SUMS = "sums"
     BUBBLES = "bubbles"
     MACHINES = "machines"
+    LOCAL_COPIES = "local-copies"
+    COPIES_OF_MACHINES = "copies-of-machines"
     ROUNDED = "rounded"
     SISTERS = "sisters"
     OTHER_ENGINE = "other-engine"
+    HEADS_LEFT = "heads-left"
+    EMPTY_STAGES = "empty-stages"
+    NOT_EVEN = "not-even"
+    MORE_THAN_DEVICE = "more-than-device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +85,17 @@ class Aim:
 
 
 NO_AIM = Aim()
+
+
+def aim(goal: object, concurrency: object, context: object) -> Aim:
+    """Return what a deployment is for. Raises UsageError("bad-value") for an unknown goal or no number."""
+    if goal is not None and goal not in GOALS:
+        problem = Reason(AimReason.NO_GOAL, known=GOALS)
+        raise UsageError("bad-value", setting=Setting.GOAL, value=goal, problem=problem)
+    for setting, value in ((Setting.CONCURRENCY, concurrency), (Setting.CONTEXT, context)):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise UsageError("bad-value", setting=setting, value=value, problem=Reason(AimReason.NO_COUNT))
+    return Aim(goal, cast("int | None", concurrency), cast("int | None", context))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importer.memory.config_keys import Keys
 from importer.memory.estimate_types import Fit
 from importer.memory.experts import chosen, count
-from importer.memory.parallelism import LoadCase, cache_bytes
+from importer.memory.parallelism import LoadCase, cache_bytes, spread
 from importer.memory.plans import Split
 from importer.memory.quantised import sizes
 from importer.signals.architecture import text_config
@@ -84,5 +84,6 @@ def _talk(case: LoadCase, split: Split, each: int) -> float:
     if split.tensor > 1:
         seconds += SUMS * layers * (wait + 2 * size * (split.tensor - 1) / split.tensor / link)
     if split.experts and split.data > 1:  # every copy's tokens go to every other copy, and back
-        seconds += SUMS * layers * (wait + size * (split.data - 1) / link)
+        between = PCIE if spread(case.device, split) else link
+        seconds += SUMS * layers * (wait + size * (split.data - 1) / between)
     return seconds + (wait + size / PCIE if split.pipeline > 1 else 0.0)

@@ -16,6 +16,14 @@ def _no_tools(fields: Mapping[str, Any]) -> str:
     return "; ".join((f"no tools: {fields['reason']}", *fields["helps"]))
 
 
+def _weights_for_mlx(fields: Mapping[str, Any]) -> str:
+    original = fields["original"][0] if fields["original"] else "the original repository"
+    return (
+        f"{fields['backend']} does not read weights in MLX's own quantisation; import {original} for it, or "
+        "choose one of Apple's devices"
+    )
+
+
 DOCUMENT: dict[str, dict[str, Text]] = {
     "MergeReason": {
         "conflict": "{path}: it was {was}, the file says {mine}, this import says {theirs}",
@@ -76,10 +84,13 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "empty-step": "the path {key!r} has an empty step",
         "not-set-so": "{key} is not set this way",
         "control": "the value of {key} holds control characters",
+        "empty": "the value of {key} is empty; write null to leave it unset",
+        "unclosed": "the value of {key} begins like JSON, and is neither JSON nor YAML",
         "near": "Did you mean {names:or}?",
         "none-near": "No setting has a similar name.",
     },
     "TargetReason": {
+        "weights-for-mlx": _weights_for_mlx,
         "only-on-apple": "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
         "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
         "template-unknown": "how {backend} is started with another chat template is not known",
@@ -118,12 +129,26 @@ DOCUMENT: dict[str, dict[str, Text]] = {
 }
 
 
+def _own_place(fields: Mapping[str, Any]) -> str:
+    """The place of an argument with a key of its own; of the same name it is the key alone."""
+    if fields["key"] == fields["place"]:
+        return f"it is not set here; use {fields['key']} at the top level"
+    return f"{fields['key']} is not set here; use {fields['place']}"
+
+
+def _not_one_of(fields: Mapping[str, Any]) -> str:
+    """A value and the known ones, an empty text in quotes."""
+    known = fields["known"]
+    listed = [one if one != "" else "''" for one in ([known] if isinstance(known, str) else known)]
+    return f"{fields['value']!r} is not one of {', '.join(map(str, listed))}"
+
+
 ARGUMENTS: dict[str, dict[str, Text]] = {
     "ArgumentReason": {
         "unknown": "{of} has no argument of this name",
         "unknown-near": "{of} has no argument of this name; near names: {near}",
         "wrong-type": "{value!r} is not {kind}",
-        "not-one-of": "{value!r} is not one of {known}",
+        "not-one-of": _not_one_of,
         "not-one-of-many": "{value!r} is none of its {count} values, such as {near}",
         "out-of-range": "{value!r} is not {limit}",
         "unprintable": "it holds characters that cannot be seen, or too many",
@@ -135,7 +160,7 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "file": "{key} opens a file or folder of the server's machine, so no document sets it",
         "launcher": "{key} belongs to the command that starts the server, so no document sets it",
         "other-model": "{key} loads a second model without a commit, so no document sets it",
-        "own-place": "{key} is not set here; use {place}",
+        "own-place": _own_place,
         "place": "{key} names another host, so no document sets it",
         "secret": "{key} is a secret, so no document sets it",
         "trusted-clients": "{key} trusts what clients send, so no document sets it",
@@ -143,6 +168,7 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
     "ValueReason": {
         "no-model": "it begins like an option, or holds characters that cannot be seen",
         "not-a-name": "{value!r} is not a name",
+        "flag-for-vllm": "{flag} is a flag of vLLM's, and {engine} takes its arguments from engine_args",
         "variable-lost": "mlx-vlm has an option for no variable of the chat template but {only}",
     },
     "VariableReason": {
@@ -166,7 +192,16 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "at-most": "it is more than {key}, {value}",
         "at-least": "it is less than {key}, {value}, without chunked prefill",
         "layers-or-parts": "mlx-lm shares layers or their parts: it goes without tensor_parallel_size",
+        "exclusive": "the engine takes it or {key}, not both",
+    },
+    "ModelConflict": {
         "no-experts": "the model has no experts",
+        "heads": "it does not divide the model's {value} attention heads",
+        "stages": "it is more than the model's {value} layers",
+        "not-drafting": "the model has no layers for multi-token prediction, which {method} drafts with",
+        "float16": "vLLM does not compute {model_type} in float16; use bfloat16 or float32",
+        "too-long": "the model's context is {value} tokens; a longer one needs rope scaling in {overrides}",
+        "other-class": "it is for models of the architecture {name}",
     },
 }
 

@@ -64,6 +64,7 @@ FIT: dict[str, dict[str, Text]] = {
         "of-one": "{budget} of {device}",
         "of-several": _several(""),
         "cache": "KV cache {size} per token",
+        "states": "states {size}",
         "rest": "the rest {likely:.1f} to {high}",
         "weights": "weights {size}",
     },
@@ -82,6 +83,7 @@ FIT: dict[str, dict[str, Text]] = {
         "overflows": "the weights are in {stored}; vLLM takes {usual}, since float16 overflows with this "
         "model",
         "stored": "{file} says the weights are in {stored}",
+        "stored-otherwise": "{file} describes other weights than are published: {why}",
         "not-known": "not known what {device} holds: {why}",
         "no-length": "no file names a context length",
     },
@@ -89,9 +91,16 @@ FIT: dict[str, dict[str, Text]] = {
 
 
 PLAN: dict[str, dict[str, Text]] = {
+    "AimReason": {
+        "no-goal": "it is one of {known}",
+        "no-count": "it must be a whole number above zero",
+    },
     "PlanReason": {
         "goal-latency": "goal latency: the least time for a token",
         "goal-throughput": "goal throughput: the most tokens a second of all sequences",
+        "decoding-alone": "steps of decoding alone are compared; with long prompts and short answers, copies "
+        "gain",
+        "pooled": "each text is read in one step: copies share the texts",
         "goal-context": "goal context: the longest sequences, then the most of them",
         "tensor": "{cards} x {device} share each layer; {heads} heads divide by it",
         "experts-whole": "{cards} x {device} share attention and keep experts whole, since the blocks of "
@@ -117,13 +126,23 @@ PLAN: dict[str, dict[str, Text]] = {
         "time; the others wait",
         "idle": "{count} x {device} have no part",
         "keys-copied": "{heads} heads of keys on {cards} cards: copies take memory",
+        "encoder": "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
+        "encoder takes {size} more of each card",
+        "encoder-copied": "each of {cards} cards keeps the whole encoder of pictures: {size} more",
         "latent-copied": "each of {cards} cards keeps the whole latent cache",
         "sums": _sums,
         "bubbles": "a token passes {stages} stages one after the other",
         "machines": "vLLM is started on each of {count} machines, with Ray or with nnodes, node_rank and "
         "master_addr",
+        "local-copies": "{copies} copies on each of {machines} machines",
+        "copies-of-machines": "vLLM is started on each of {count} machines, with data_parallel_address and "
+        "data_parallel_start_rank",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
         "sisters": "the card names quantised repositories of it: {names:and}",
+        "heads-left": "{heads} heads do not divide by {cards}",
+        "empty-stages": "{layers} layers do not fill {stages} stages",
+        "not-even": "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
+        "more-than-device": "it takes {needed} cards, and {device} has {count}",
         "other-engine": "{device} is served by {engine}, not by the released {backend}",
     },
 }
@@ -150,6 +169,7 @@ MEMORY: dict[str, dict[str, Text]] = {
         "hub": "the Hub counts {counts}",
         "index": "{file} says total_size: {size}",
         "no-tower": "{why}; without the tower of vision or sound",
+        "otherwise": "{why}; these are {bits} bits a parameter, where config.json describes {expected}",
     },
     "TermReason": {
         "activations": "{tokens:,} tokens of one step through the widest layer",

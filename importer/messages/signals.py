@@ -19,12 +19,15 @@ KINDS = {
     "image": "an image or video model",
     "draft": "a draft model for speculative decoding",
     "mlx-task": "a model with MLX weights that returns no text of a chat",
+    "encoder-decoder": "a model with an encoder and a decoder that vLLM lacks",
+    "no-text": "a model without a head for text",
+    "unnamed": "a model whose config.json names no model type and no architecture",
     "base": "a base model",
     "guard": "a guard model",
     "ocr": "an OCR model",
     "translation": "a translation model",
 }
-NOT_CHAT = ("speech", "image", "draft", "mlx-task")
+NOT_CHAT = ("speech", "image", "draft", "mlx-task", "encoder-decoder", "no-text", "unnamed")
 FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
 WAYS = {
     "decoder": "a decoder",
@@ -215,12 +218,22 @@ TEXTS: dict[str, dict[str, Text]] = {
         "drafted": "Import the model that it drafts for.",
         "image-engine": "Serve it with vLLM-Omni, or with diffusers, also behind LocalAI.",
         "speech-engine": "Serve it with vLLM-Omni, mlx-audio or transformers, also behind LocalAI.",
+        "transformers": "Serve it with transformers, also behind LocalAI.",
+        "ctranslate2": "Serve it with CTranslate2 or, for Whisper, faster-whisper; or import the repository with the"
+        " original weights.",
+        "own-library": "Serve it with the library that wrote its files, or import the repository with the original"
+        " config.json.",
         "library": "Serve it with {library}, the library that its page on the Hub names.",
         "no-mlx": "Import the repository with the original weights for vLLM; mlx-embeddings and mlx-audio serve"
         " MLX weights.",
         "made-from": "Serve the GGUF files with llama.cpp, or import {repo}, which they were made from.",
         "original": "Serve the GGUF files with llama.cpp, or import the repository with the original safetensors"
         " weights; the card does not name it.",
+    },
+    "UnservedReason": {
+        "encoder-decoder": "{name} has an encoder and a decoder, and {engine} wraps decoders alone",
+        "no-head": "{name} has no head for text, and {engine} does not know it",
+        "names-nothing": "{file} names no model type and no architecture",
     },
     "KindReason": {
         "architecture": _of_kind("the architecture {name} is that of {of}"),
@@ -235,6 +248,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "family": "its name belongs to the family {family}",
         "no-template": "it has a {file} and no chat template anywhere",
         "nothing-else": "nothing says that it is anything but a chat model",
+        "one-score": "{name} with one label and a chat template ranks texts, or scores answers as a reward model;"
+        " nothing says which",
         "only-gguf": "its only weights are GGUF files",
     },
     "TaskReason": {

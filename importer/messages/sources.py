@@ -122,6 +122,7 @@ PLACES: dict[str, dict[str, Text]] = {
     "GrantReason": {
         "code": "Running code that comes with a model ({subject})",
         "folder": "Reading the folder {subject}",
+        "address": "The address {subject} of an engine's processes",
         "hosts": "Starting processes on the hosts in {subject}",
         "drafter": "Drafting with the second model {subject}",
     },

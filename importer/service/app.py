@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from importer.errors import ImporterError, InternalError, ServiceError
 from importer.service import messages
 from importer.service.api import routers
+from importer.service.api.body_fields import near_fields
 from importer.service.api.dependencies import TEXTS, Desk, Pulse
 from importer.service.api.openapi import describe, methods
 from importer.service.api.problems import answer
@@ -105,7 +106,11 @@ def _invalid(request: Request, error: Exception) -> Response:
     if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in errors) and not _is_json(request):
         media_type = request.headers.get("content-type", "").partition(";")[0] or "untyped"
         return answer(request, ServiceError("wrong-type", type=media_type[:100], wanted=JSON))
-    mistakes = [{"pointer": _pointer(one["loc"]), "detail": messages.mistake(one)} for one in errors]
+    route = request.scope.get("route")
+    mistakes = [
+        {"pointer": _pointer(one["loc"]), "detail": messages.mistake(one, near_fields(route, one))}
+        for one in errors
+    ]
     problem = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
     return answer(request, ServiceError("bad-request", problem=problem), mistakes)
 

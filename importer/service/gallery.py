@@ -209,6 +209,21 @@ class Gallery:
             raise DocumentError("no-such-document", name=name, folder="the gallery")
         return [DocumentVersion.of(row) for row in rows]
 
+    def history(
+        self, name: str, limit: int, before: int | None = None
+    ) -> tuple[list[DocumentVersion], DocumentVersion, int]:
+        """Return versions before a number, the newest first; the newest of all, and how many there are.
+
+        Raises DocumentError("no-such-document").
+        """
+        with self.database.reading() as connection:
+            total = documents.count_versions(connection, name)
+            if not total:
+                raise DocumentError("no-such-document", name=name, folder="the gallery")
+            rows = documents.history(connection, name, limit, before)
+            newest = rows[0] if before is None else documents.newest(connection, name)
+        return [DocumentVersion.of(row) for row in rows], DocumentVersion.of(newest), total
+
     def version(self, name: str, number: int) -> DocumentVersion:
         """Return one version; raises ServiceError("no-such-version")."""
         with self.database.reading() as connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.errors import ImporterError, Setting, one_line, sentence_row
@@ -101,16 +101,21 @@ ELSEWHERE = frozenset({
     "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
     "newer-gallery", "not-listening",
 })  # fmt: skip
+# Values that no request reaches, or whose schema refuses a wrong one first.
+UNREACHED = frozenset({
+    Setting.DATABASE, Setting.ENDPOINT, Setting.GOAL, Setting.CONCURRENCY, Setting.CONTEXT,
+})  # fmt: skip
 # The field of a request that a setting is.
 FIELDS: Mapping[Setting, str] = {
     setting: "name" if setting is Setting.KEY_NAME else setting.value
     for setting in Setting
-    if setting not in (Setting.DATABASE, Setting.ENDPOINT)
+    if setting not in UNREACHED
 }
 # By pydantic's type of error, over its context.
 MISTAKES: Mapping[str, str] = {
     "missing": "is required",
     "extra_forbidden": "unknown field",
+    "extra_forbidden_near": "unknown field; near names: {near}",
     "string_type": "must be a string",
     "int_type": "must be an integer",
     "int_parsing": "must be an integer",
@@ -165,7 +170,8 @@ def hint_row(kind: str) -> str:
     return row(HINTS[kind])
 
 
-def mistake(error: Mapping[str, Any]) -> str:
-    """Return one of pydantic's errors in a few words."""
-    sentence = MISTAKES.get(error["type"])
-    return str(error["msg"]) if sentence is None else sentence.format(**error.get("ctx", {}))
+def mistake(error: Mapping[str, Any], near: Sequence[str] = ()) -> str:
+    """Return one of pydantic's errors in a few words; ``near`` are names like that of an unknown field."""
+    kind, context = str(error["type"]), {**error.get("ctx", {}), "near": ", ".join(near)}
+    sentence = MISTAKES.get(f"{kind}_near" if near else kind)
+    return str(error["msg"]) if sentence is None else sentence.format(**context)

@@ -19,7 +19,7 @@ from importer.storage.database import Database, driver_message
 from importer.storage.documents import Filters
 
 LOG = logging.getLogger(__name__)
-POLL = 2.0  # seconds between two looks for deliveries
+POLL = 2.0  # seconds between two looks for deliveries, where the last one found none
 LOOK = 10.0  # seconds between two looks at the schedule
 HOUR = 3600
 
@@ -44,21 +44,24 @@ class Duties:
         self._thread.join(1.0)  # a delivery under way is not waited for
 
     def _run(self) -> None:
-        while not self._ending.wait(POLL):
+        more = False
+        while not self._ending.wait(0 if more else POLL):
+            more = False
             for duty in (self._schedule, self._sender.run):
                 try:
-                    duty()
+                    more = duty()
                 except OperationalError as error:  # the next look tries again
                     LOG.warning("the database does not answer: %s", driver_message(error))
                 except Exception:
                     if not self._ending.is_set():
                         LOG.exception("%s", duty.__qualname__)
 
-    def _schedule(self) -> None:
+    def _schedule(self) -> bool:
         if self._every and time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + LOOK
             if begin_due(self._database, self._every):
                 self._runner.hurry()
+        return False
 
 
 def begin_due(database: Database, every: int) -> bool:

@@ -10,8 +10,9 @@ import json
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from importer.errors import ServiceError
 from importer.hub import outgoing
@@ -24,7 +25,8 @@ from importer.version import __version__
 LOG = logging.getLogger(__name__)
 PREFIX = "whsec_"
 LEAST, MOST = 24, 64  # bytes of a secret, by the specification
-AT_ONCE = 4  # deliveries at a time in one process
+AT_ONCE = 8  # deliveries at a time in one process
+WAIT = 2.0  # seconds for the answer to one of them, before the next look
 GONE = 410  # the receiver wants no further events
 
 
@@ -76,27 +78,29 @@ class Sender:
     def __init__(self, database: Database, *, private: bool) -> None:
         self._database, self._private = database, private
         self._pool: ThreadPoolExecutor | None = None
+        self._sent: dict[Future[Sent], tuple[Webhook, Delivery]] = {}
 
-    def run(self) -> int:
-        """Send what is due now, and return how many deliveries that were."""
+    def run(self) -> bool:
+        """Send what is due with the threads that are free; true while there may be more at once."""
         with self._database.reading() as connection:  # most looks find nothing, and hold up no writer
-            if not webhooks.due(connection):
-                return 0
-        with self._database.writing() as connection:
-            claimed = webhooks.claim(connection, AT_ONCE)
-            known = [(webhooks.get(connection, one.webhook), one) for one in claimed]
-        self._pool = self._pool or ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook")
-        for (webhook, delivery), sent in zip(known, self._pool.map(self._send, known), strict=True):
-            self._record(webhook, delivery, sent)
-        return len(known)
+            more = webhooks.due(connection)
+        if more and len(self._sent) < AT_ONCE:
+            busy = Counter(webhook.id for webhook, _ in self._sent.values())
+            with self._database.writing() as connection:
+                claimed = webhooks.claim(connection, AT_ONCE - len(self._sent), busy)
+            self._pool = self._pool or ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook")
+            for one in claimed:
+                self._sent[self._pool.submit(send, *one, private=self._private)] = one
+        if not self._sent:
+            return False
+        for future in wait(self._sent, WAIT, FIRST_COMPLETED).done:
+            self._record(*self._sent.pop(future), future.result())
+        return True
 
     def close(self) -> None:
         """End the threads; what was not recorded is sent again."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _send(self, one: tuple[Webhook, Delivery]) -> Sent:
-        return send(*one, private=self._private)
 
     def _record(self, webhook: Webhook, delivery: Delivery, sent: Sent) -> None:
         status = sent.status
@@ -106,6 +110,6 @@ class Sender:
                 webhooks.succeeded(connection, delivery, status)
                 return
             problem = None if sent.problem is None else json.dumps(sent.problem.to_json())
-            disabled = webhooks.failed(connection, delivery, status, problem, gone=status == GONE)
+            disabled = webhooks.failed(connection, webhook, delivery, status, problem, gone=status == GONE)
         fields = {"webhook": webhook.id, "delivery": delivery.id, "answered": status, "disabled": disabled}
         LOG.warning("a webhook's delivery failed", extra={"fields": fields})

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from importer import yaml_reader
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import Snapshot, mapping
 from importer.reasons import Reason
 from importer.signals import card_advice
 from importer.signals.card_advice import ADVICE, NAME, Advice, Mode, Scope, mode_of, scope_of
@@ -66,16 +66,16 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
     for block in islice((b for b in blocks(text) if NAME.search(f"{b.columns} {b.text}")), MOST_BLOCKS):
         (examples if block.kind == "code" and CALL.search(block.text) else prose).extend(_advice(block))
     return [
-        *_from_header(snapshot, text),
+        *_from_header(snapshot),
         *_facts(prose, Rule.CARD),
         *_facts((a for a in examples if a.value != 0 and a.key != "max_tokens"), Rule.CARD_EXAMPLE),
     ]
 
 
-def _from_header(snapshot: Snapshot, text: str) -> Iterator[Evidence]:
+def _from_header(snapshot: Snapshot) -> Iterator[Evidence]:
     """Yield the values of ``inference.parameters``; the Hub's widget sends them."""
-    card = snapshot.info.get("card") or _yaml(header(text))
-    inference = card.get("inference") if isinstance(card, Mapping) else None
+    card = metadata(snapshot)
+    inference = card.get("inference")
     parameters = inference.get("parameters") if isinstance(inference, Mapping) else None
     for name, value in parameters.items() if isinstance(parameters, Mapping) else ():
         key = "repeat_penalty" if name == "repetition_penalty" else str(name)
@@ -84,6 +84,11 @@ def _from_header(snapshot: Snapshot, text: str) -> Iterator[Evidence]:
             quote = f"inference.parameters.{key}: {number}"
             reason = Reason(CardReason.HEADER, quote=quote)
             yield Evidence(Rule.CARD_HEADER, f"parameters.{key}", number, FILE, reason, quote)
+
+
+def metadata(snapshot: Snapshot) -> Mapping[str, Any]:
+    """Return the card's YAML header: as the Hub read it, else from the file."""
+    return mapping(snapshot.info.get("card") or _yaml(header(snapshot.texts.get(FILE, ""))))
 
 
 def _yaml(text: str) -> Any:

@@ -30,7 +30,7 @@ from importer.signals import (
     way_in,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
-from importer.signals.evidence import TASKS, Evidence
+from importer.signals.evidence import TASKS, Evidence, Rule
 from importer.signals.family import own_name
 from importer.signals.kind import KindFinding
 from importer.signals.parser_markers import translate
@@ -62,9 +62,10 @@ def collect(
     backend. ``template`` names the source of the analyzed template, if it is not the model's own.
     """
     silent = kind.kind in TASKS
+    named = family.evidence(snapshot, ignore_name)
     return [
         *kind.evidence,
-        *family.evidence(snapshot, ignore_name),
+        *(e for e in named if not (silent and e.rule is Rule.SAMPLING_TABLE)),
         *([] if silent else sampling.evidence(snapshot)),
         *([] if ignore_name or silent else card.evidence(snapshot)),
         *([] if ignore_name else sisters.evidence(snapshot)),

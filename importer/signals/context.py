@@ -89,15 +89,29 @@ def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length that the engine derives by itself; ``None`` where it is unknown."""
+    text = text_config(config_of(snapshot))
+    base = _base(snapshot, able) or _assumed(snapshot, able)
+    ropes = [*_stretching(text)]
+    return None if base is None else _long(text, _scaled(base, ropes, able), ropes, able) if ropes else base
+
+
+def longest(snapshot: Snapshot, able: Abilities) -> int | None:
+    """Return the most tokens that vLLM takes from a person; ``None`` where the config names no length."""
+    sentence, base = _sentence(snapshot, able), _base(snapshot, able)
+    if sentence is not None or base is None:
+        return None if sentence is None else sentence.tokens
+    return _scaled(base, [*_stretching(text_config(config_of(snapshot)))], able).tokens
+
+
+def _base(snapshot: Snapshot, able: Abilities) -> Length | None:
+    """Return the length that the config names, or its class has."""
     config = config_of(snapshot)
-    text = text_config(config)
-    base = _named(text, able) or _named(config, able) or _assumed(snapshot, able)
-    if base is None:
-        return None
-    ropes = [*_ropes(text)]
-    if not ropes or "gemma3" in str(text.get("model_type")):
-        return base
-    return _long(text, _scaled(base, ropes, able), ropes, able)
+    return _named(text_config(config), able) or _named(config, able)
+
+
+def _stretching(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the settings of the rotary embedding, where they change the named length."""
+    yield from () if "gemma3" in str(text.get("model_type")) else _ropes(text)
 
 
 def _named(config: Mapping[str, Any], able: Abilities) -> Length | None:

@@ -13,16 +13,19 @@ from enum import StrEnum
 from typing import Any
 
 from importer.errors import RepositoryError
+from importer.hub.single_file import made_from
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, config_of, model_types
+from importer.signals.card import metadata
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
-from importer.signals.evidence import TASKS, Evidence, Rule, Source
-from importer.signals.family import base_models, match, own_name
-from importer.signals.name import joined, normalise
+from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
+from importer.signals.family import match, own_name
+from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
 from importer.signals.tables import parser_table
 from importer.signals.tasks import labels
+from importer.signals.unserved import by_architecture, by_config, is_ctranslate2
 
 
 class NotChat(StrEnum):
@@ -32,6 +35,9 @@ class NotChat(StrEnum):
     IMAGE = "image"
     DRAFT = "draft"
     MLX_TASK = "mlx-task"
+    ENCODER_DECODER = "encoder-decoder"
+    NO_TEXT = "no-text"
+    UNNAMED = "unnamed"
 
 
 class KindRemedy(StrEnum):
@@ -41,12 +47,23 @@ class KindRemedy(StrEnum):
     IMAGE_ENGINE = "image-engine"
     SPEECH_ENGINE = "speech-engine"
     LIBRARY = "library"
+    TRANSFORMERS = "transformers"
+    CTRANSLATE2 = "ctranslate2"
+    OWN_LIBRARY = "own-library"
     NO_MLX = "no-mlx"
     MADE_FROM = "made-from"
     ORIGINAL = "original"
 
 
 NOT_CHAT = frozenset(kind.value for kind in NotChat)
+# What serves a kind that no engine here serves, where the Hub names no library.
+INSTEAD = {
+    NotChat.SPEECH: KindRemedy.SPEECH_ENGINE,
+    NotChat.IMAGE: KindRemedy.IMAGE_ENGINE,
+    NotChat.ENCODER_DECODER: KindRemedy.TRANSFORMERS,
+    NotChat.NO_TEXT: KindRemedy.TRANSFORMERS,
+    NotChat.UNNAMED: KindRemedy.OWN_LIBRARY,
+}
 # Libraries of any model: a page that names one of them names no engine.
 GENERAL_LIBRARIES = frozenset({"transformers", "sentence-transformers", "safetensors", "pytorch", "mlx"})
 LIBRARY = re.compile(r"[A-Za-z][\w.-]{1,39}", re.ASCII)
@@ -63,7 +80,7 @@ _POOLED = {
 _ARCHITECTURES = {
     "draft": "eagle(?!2) speculator medusa dflash mtpmodel draft",
     "reward": "reward",
-    "reranker": "forsequenceclassification fortokenclassification formultiplechoice",
+    "reranker": "forsequenceclassification fortokenclassification formultiplechoice forranking rerank",
     "speech": "whisper wav2vec hubert asr tts speecht5 granitespeech voxtralrealtime transcribe parakeet"
     " forspeech fortextto voicegen",
     "image": "stablediffusion flux unet transformer2d controlnet forsegmentation forobjectdetection"
@@ -126,6 +143,7 @@ class KindReason(StrEnum):
     NO_TEMPLATE = "no-template"
     NOTHING_ELSE = "nothing-else"
     ONLY_GGUF = "only-gguf"
+    ONE_SCORE = "one-score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +151,17 @@ class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
 
     ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``TASKS`` or of ``NOT_CHAT``,
-    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card does.
-    ``library`` is the model's library by the Hub, where it is made for one kind of model.
+    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card or
+    a tag of the Hub does.
+    ``library`` is the model's library by the Hub, where it is made for one kind of model. ``remedy`` is what
+    serves the model by its files, where that is another than is usual for the kind.
     """
 
     kind: str
     evidence: tuple[Evidence, ...]
     made_from: str | None = None
     library: str | None = None
+    remedy: KindRemedy | None = None
 
     def error(self, repo: str) -> RepositoryError | None:
         """Return the error for a kind without a document, or ``None``."""
@@ -160,8 +181,9 @@ class KindFinding:
             return Reason(KindRemedy.DRAFTED)
         if kind is NotChat.MLX_TASK:
             return Reason(KindRemedy.NO_MLX)
-        usual = KindRemedy.IMAGE_ENGINE if kind is NotChat.IMAGE else KindRemedy.SPEECH_ENGINE
-        return Reason(usual) if self.library is None else Reason(KindRemedy.LIBRARY, library=self.library)
+        if self.library is None:
+            return Reason(self.remedy or INSTEAD[kind])
+        return Reason(KindRemedy.LIBRARY, library=self.library)
 
 
 def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = UNKNOWN) -> KindFinding:
@@ -170,11 +192,12 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
     ``able`` has the architectures of vLLM that pool or transcribe.
     """
     strong = [*_from_architecture(snapshot, able), *_from_files(snapshot)]
+    strong = [*_unserved(snapshot, able, strong), *strong]
     weak: list[Evidence] = []
     if not ignore_name:
         strong += _from_name(snapshot)
         weak += _from_tags(snapshot)
-    strong = _ranking_first(strong, weak)
+    strong = [_doubted(snapshot, e, weak, able) for e in _ranking_first(strong, weak)]
     decided = next((e for e in strong if e.value in NOT_CHAT or e.value in TASKS), None)
     if decided is None and _only_gguf(snapshot):
         return _gguf(snapshot, ignore_name)
@@ -184,7 +207,8 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
         strong = [decided]
     if strong:
         first = decided or strong[0]
-        return KindFinding(first.value, (first, *(e for e in strong if e is not first)), library=library)
+        others = tuple(e for e in strong if e is not first)
+        return KindFinding(first.value, (first, *others), library=library, remedy=_remedy(snapshot, first))
     chats = tuple(_chats(snapshot, ignore_name))
     if chats:
         return KindFinding("chat", (*chats, *weak))
@@ -193,13 +217,47 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
     return KindFinding(*_without_template(snapshot))
 
 
+def _unserved(snapshot: Snapshot, able: Abilities, strong: list[Evidence]) -> Iterator[Evidence]:
+    """Yield the fact that no engine here generates text with the model, unless files show what it is."""
+    if any(e.value in NOT_CHAT or e.value in TASKS for e in strong):
+        return
+    speaks = _template_place(snapshot) is not None
+    fact = by_architecture(snapshot, able, speaks=speaks) or (None if speaks else by_config(snapshot))
+    if fact is not None:
+        yield fact
+
+
+def _remedy(snapshot: Snapshot, fact: Evidence) -> KindRemedy | None:
+    """Return what serves the model by its files, where its kind alone does not say it."""
+    return KindRemedy.CTRANSLATE2 if fact.value == NotChat.UNNAMED and is_ctranslate2(snapshot) else None
+
+
 def _ranking_first(strong: list[Evidence], weak: list[Evidence]) -> list[Evidence]:
-    """Return the facts with those of a reranker before the files that all sentence encoders have."""
+    """Return the facts with those of a reranker before the files that all sentence encoders have.
+
+    A card whose task is ranking stands before an architecture that generates: such a reranker answers yes or
+    no.
+    """
     by_files = [e for e in strong if e.rule is Rule.KIND_FILES and e.value == "embedding"]
     ranks = [e for e in (*strong, *weak) if e.value == "reranker"]
-    if not by_files or not ranks:
-        return strong
-    return [ranks[0], *(e for e in strong if e is not ranks[0])]
+    said = [e for e in ranks if e.source == "pipeline_tag"]
+    first = ranks if by_files else said if all(e.value not in NOT_CHAT for e in strong) else []
+    return [first[0], *(e for e in strong if e is not first[0])] if first else strong
+
+
+def _doubted(snapshot: Snapshot, fact: Evidence, weak: list[Evidence], able: Abilities) -> Evidence:
+    """Return the fact, with a warning for one score of a decoder that nothing says to rank texts.
+
+    Reward models have the same class. They score a conversation, so they have a chat template.
+    """
+    if fact.value != "reranker" or fact.rule is not Rule.KIND_ARCHITECTURE:
+        return fact
+    name = str(fact.quote)
+    decoder = name.replace("ForSequenceClassification", "ForCausalLM")
+    ranks = "sentence_transformers" in config_of(snapshot) or any(e.value == "reranker" for e in weak)
+    if decoder == name or decoder not in able.architectures or ranks or _template_place(snapshot) is None:
+        return fact
+    return replace(fact, reason=warning(Reason(KindReason.ONE_SCORE, name=name)))
 
 
 def _is_mlx(snapshot: Snapshot) -> bool:
@@ -232,8 +290,8 @@ def _by_registry(shown: str | None, name: str, config: Mapping[str, Any], able: 
     if able.transcribes.get(name) == "only" or (shown == "speech" and name in able.transcribes):
         return "transcription"
     kind = shown or _POOLED.get(able.pooling.get(name, ""))
-    if kind == "reranker" and ("ForTokenClassification" in name or labels(config) != 1):
-        return "classifier"
+    if kind == "reranker" and not re.search("forranking|rerank", name.lower()):
+        return "classifier" if "ForTokenClassification" in name or labels(config) != 1 else kind
     return kind
 
 
@@ -257,7 +315,8 @@ def _from_name(snapshot: Snapshot) -> Iterator[Evidence]:
 def _from_tags(snapshot: Snapshot) -> Iterator[Evidence]:
     info = snapshot.info
     tags = info.get("tags")
-    fields = [("pipeline_tag", info.get("pipeline_tag")), ("library_name", info.get("library_name"))]
+    card = metadata(snapshot)
+    fields = [(key, info.get(key) or card.get(key)) for key in ("pipeline_tag", "library_name")]
     fields += [("tags", tag) for tag in tags] if isinstance(tags, (list, tuple)) else []
     for source, tag in fields:
         if isinstance(tag, str) and tag in _TAGS:
@@ -322,10 +381,9 @@ def _only_gguf(snapshot: Snapshot) -> bool:
 
 
 def _gguf(snapshot: Snapshot, ignore_name: bool) -> KindFinding:
-    made_from = None if ignore_name else next(iter(base_models(snapshot)), None)
+    named = None if ignore_name else made_from(snapshot)
     quote = next(f.path for f in snapshot.files if f.path.lower().endswith(".gguf"))
     fact = _fact(Rule.KIND_FILES, "gguf-only", quote, Reason(KindReason.ONLY_GGUF), quote)
-    named = made_from if made_from and "/" in joined(normalise(made_from)) else None
     return KindFinding("gguf-only", (fact,), named)
 
 

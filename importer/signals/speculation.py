@@ -85,6 +85,14 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     return [Evidence(Rule.CONFIG, KEY, None, "config.json", reason, quote)]
 
 
+def may_draft(snapshot: Snapshot, able: Abilities) -> bool:
+    """Return whether config or weights name heads, or the engine drafts with models of this type."""
+    named = read(config_of(snapshot)) is not None or _drafts(snapshot, able)
+    tensors = snapshot.json(INDEX).get("weight_map")
+    listed = tensors if isinstance(tensors, Mapping) else ()
+    return named or any(NAMED.search(name) for name in (*(f.path for f in snapshot.files), *map(str, listed)))
+
+
 def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
     return any(t in able.mtp_types for t in model_types(snapshot)) or any(
         a in able.mtp_architectures for a in architectures(snapshot)

@@ -16,13 +16,12 @@ from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import POOLS, TASKS, Evidence, Rule, warning
+from importer.signals.unserved import GENERATES
 
 RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
 OUTPUTS = "outputs"
 OVERRIDES = "engine_args.hf_overrides"
 MODULES, LENGTH = "modules.json", "sentence_bert_config.json"
-# Ends of class names of models that generate: such a reranker has no trained layer for scores.
-GENERATES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
 # Generating architectures whose rerankers answer yes or no, and vLLM's class that makes a score of that.
 YES_OR_NO = {
     "Qwen3ForCausalLM": "Qwen3ForSequenceClassification",

@@ -123,9 +123,18 @@ def newest(connection: Connection, name: str) -> Version:
     return _read(connection, _versions(name).limit(1))[0]
 
 
-def history(connection: Connection, name: str) -> list[Version]:
-    """Return every version, the newest first."""
-    return _read(connection, _versions(name))
+def history(
+    connection: Connection, name: str, limit: int | None = None, before: int | None = None
+) -> list[Version]:
+    """Return versions, the newest first: all, or at most ``limit`` of those before a number."""
+    query = _versions(name).limit(limit)
+    return _read(connection, query if before is None else query.where(V.number < before))
+
+
+def count_versions(connection: Connection, name: str) -> int:
+    """Return how many versions a document has."""
+    query = select(func.count()).select_from(versions).where(V.name == name)
+    return connection.execute(query).scalar_one()
 
 
 def makers(connection: Connection, name: str) -> list[tuple[str, str, str]]:

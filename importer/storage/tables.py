@@ -161,7 +161,8 @@ schedules = Table(
     Column("due", Float),
 )
 
-# ``types`` are names of events, separated by spaces; ``failures`` counts failed tries since the last success.
+# ``types`` are names of events, separated by spaces; ``failures`` counts pauses since the last success, and
+# nothing is sent before ``retry_at``, in epoch seconds.
 webhooks = Table(
     "webhooks",
     METADATA,
@@ -169,6 +170,7 @@ webhooks = Table(
     *(Column(name, Text) for name in ("url", "types", "secret", "state", "note")),
     *(Column(name, Text) for name in ("created_at", "created_by", "updated_at")),
     Column("failures", Integer),
+    Column("retry_at", Float),
 )
 
 # One event for one webhook; ``due`` is the next try in epoch seconds, ``status`` that of the last answer.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from importer.config import now
 from importer.errors import ServiceError
@@ -26,16 +26,20 @@ TYPES = (
 WebhookState = Literal["enabled", "disabled"]
 DeliveryState = Literal["waiting", "delivered", "failed"]
 LEASE = 60.0  # seconds after which a delivery whose process died is sent again
-# Seconds until the next try, by the failures of the webhook in a row.
+# Seconds until the next try: of a webhook by its failures in a row, of a delivery by its own tries.
 PAUSES = (5, 30, 120, 600, 1800, 7200, 21600, 43200, 86400)
 TRIES = 12  # of one delivery, and failures in a row after which a webhook is disabled: about four days
-LOOKED = 100  # deliveries that one claim chooses among
+EACH = 4  # deliveries of one webhook at a time
 W, D = tables.webhooks.c, tables.deliveries.c
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """An address that events are sent to; ``failures`` are failed tries since the last success."""
+    """An address that events are sent to.
+
+    ``failures`` are failures since the last success, one for each pause; nothing is sent before ``retry_at``,
+    in epoch seconds.
+    """
 
     id: str
     url: str
@@ -43,6 +47,7 @@ class Webhook:
     secret: str
     state: WebhookState
     failures: int
+    retry_at: float
     note: str | None
     created_at: str
     created_by: str
@@ -76,7 +81,7 @@ def create(
     ident, at = fresh(), now()
     row = {
         "id": ident, "url": url, "types": " ".join(sorted(set(types))), "secret": secret, "state": "enabled",
-        "failures": 0, "note": note, "created_at": at, "created_by": by, "updated_at": at,
+        "failures": 0, "retry_at": 0.0, "note": note, "created_at": at, "created_by": by, "updated_at": at,
     }  # fmt: skip
     connection.execute(insert(tables.webhooks).values(row))
     return get(connection, ident)
@@ -110,7 +115,7 @@ def change(connection: Connection, ident: str, values: Mapping[str, Any]) -> Web
     if "types" in row:
         row["types"] = " ".join(sorted(set(row["types"])))
     if row.get("state") == "enabled":
-        row["failures"] = 0
+        row |= {"failures": 0, "retry_at": 0.0}
         waiting = (D.webhook == ident, D.state == "waiting")
         connection.execute(update(tables.deliveries).where(*waiting).values(due=time.time(), tries=0))
     connection.execute(update(tables.webhooks).where(W.id == ident).values(row))
@@ -164,55 +169,87 @@ def states(connection: Connection, webhook: str) -> dict[str, int]:
 
 def due(connection: Connection) -> bool:
     """Return whether a delivery is due; locks nothing."""
-    return connection.execute(_due().limit(1)).first() is not None
+    joined = tables.deliveries.join(tables.webhooks, D.webhook == W.id)
+    query = select(D.id).select_from(joined).where(*_due(time.time()))
+    return connection.execute(query.limit(1)).first() is not None
 
 
-def claim(connection: Connection, limit: int) -> list[Delivery]:
-    """Lease deliveries that are due, at most one of each webhook, those with the fewest tries first.
+def claim(
+    connection: Connection, limit: int, busy: Mapping[str, int] | None = None
+) -> list[tuple[Webhook, Delivery]]:
+    """Lease deliveries that are due, with their webhooks; those with the fewest tries first.
 
-    After ``LEASE`` seconds without a result any process sends them again.
+    A webhook gets ``EACH`` at a time, those counted that ``busy`` says the caller is sending; after a failure
+    it gets one. After ``LEASE`` seconds without a result any process sends them again.
     """
-    rows = connection.execute(_due().limit(LOOKED).with_for_update(skip_locked=True, of=tables.deliveries))
-    chosen: dict[str, str] = {}
-    for ident, webhook in rows.all():
-        chosen.setdefault(webhook, ident)
-    leased = [*chosen.values()][:limit]
-    values = {"due": time.time() + LEASE, "tries": D.tries + 1}
+    known, at = busy or {}, time.time()
+    joined = tables.deliveries.join(tables.webhooks, D.webhook == W.id)
+    query = select(*WEBHOOK).where(W.id.in_(select(D.webhook).select_from(joined).where(*_due(at))))
+    hooks = [_webhook(row) for row in connection.execute(query).mappings()]
+    claimed: list[tuple[Webhook, Delivery]] = []
+    for hook in sorted(hooks, key=lambda one: (known.get(one.id, 0), one.id)):
+        room = min(EACH - known.get(hook.id, 0), limit - len(claimed))
+        if room > 0 and (not hook.failures or _probes(connection, hook.id, at)):
+            leased = _lease(connection, hook.id, 1 if hook.failures else room, at)
+            claimed += [(hook, one) for one in leased]
+    return claimed
+
+
+def _probes(connection: Connection, webhook: str, at: float) -> bool:
+    """Return whether the caller is the one that tries a webhook after its pause."""
+    one = update(tables.webhooks).where(W.id == webhook, W.retry_at <= at).values(retry_at=at + LEASE)
+    return connection.execute(one).rowcount == 1
+
+
+def _lease(connection: Connection, webhook: str, limit: int, at: float) -> list[Delivery]:
+    query = select(D.id).where(D.webhook == webhook, D.state == "waiting", D.due <= at)
+    chosen = query.order_by(D.tries, D.due, D.id).limit(limit).with_for_update(skip_locked=True)
+    leased = [*connection.execute(chosen).scalars()]
+    values = {"due": at + LEASE, "tries": D.tries + 1}
     connection.execute(update(tables.deliveries).where(D.id.in_(leased)).values(values))
     return [delivery(connection, ident) for ident in leased]
 
 
 def succeeded(connection: Connection, sent: Delivery, status: int) -> None:
-    """Record that a delivery arrived."""
+    """Record that a delivery arrived: the webhook waits no longer."""
     row = {"state": "delivered", "status": status, "problem": None, "ended_at": now()}
     connection.execute(update(tables.deliveries).where(D.id == sent.id).values(row))
-    connection.execute(update(tables.webhooks).where(W.id == sent.webhook).values(failures=0))
+    connection.execute(update(tables.webhooks).where(W.id == sent.webhook).values(failures=0, retry_at=0.0))
 
 
 def failed(
-    connection: Connection, sent: Delivery, status: int | None, problem: str | None, *, gone: bool = False
+    connection: Connection,
+    hook: Webhook,
+    sent: Delivery,
+    status: int | None,
+    problem: str | None,
+    *,
+    gone: bool = False,
 ) -> bool:
-    """Record a failed try, and let all deliveries of the webhook wait; true where that disables the webhook.
+    """Record a failed try, and let the webhook pause; true where that disables it.
 
+    ``hook`` is the webhook as the delivery was claimed: of several that fail side by side one counts.
     ``gone`` disables it at once: the receiver wants no further events.
     """
-    grown = update(tables.webhooks).where(W.id == sent.webhook).values(failures=W.failures + 1)
-    row = connection.execute(grown.returning(W.failures, W.state)).first()
-    if row is None:  # deleted meanwhile
-        return False
-    disabled = row.state == "enabled" and (gone or row.failures >= TRIES)
-    over = sent.tries >= TRIES and not disabled
-    ended = {"state": "failed", "ended_at": now()} if over else {}
+    at = time.time()
+    over = sent.tries >= TRIES and hook.failures + 1 < TRIES
+    ended = {"state": "failed", "ended_at": now()} if over else {"due": at + _pause(sent.tries)}
     result = update(tables.deliveries).where(D.id == sent.id)
     connection.execute(result.values(status=status, problem=problem, **ended))
-    later = time.time() + PAUSES[min(row.failures, len(PAUSES)) - 1]
-    waiting = update(tables.deliveries).where(D.webhook == sent.webhook, D.state == "waiting")
-    connection.execute(waiting.values(due=case((and_(D.id != sent.id, D.due > later), D.due), else_=later)))
-    if disabled:
-        values = {"state": "disabled", "updated_at": now()}
-        connection.execute(update(tables.webhooks).where(W.id == sent.webhook).values(values))
-        enqueue(connection, DISABLED, {"webhook": sent.webhook, "failures": row.failures, "status": status})
-    return disabled
+    same = (W.id == sent.webhook, W.failures == hook.failures)
+    grown = {"failures": hook.failures + 1, "retry_at": at + _pause(hook.failures + 1)}
+    counted = connection.execute(update(tables.webhooks).where(*same).values(grown)).rowcount == 1
+    if not gone and not (counted and hook.failures + 1 >= TRIES):
+        return False
+    disabling = update(tables.webhooks).where(W.id == sent.webhook, W.state == "enabled")
+    if connection.execute(disabling.values(state="disabled", updated_at=now())).rowcount == 0:
+        return False
+    enqueue(connection, DISABLED, {"webhook": sent.webhook, "failures": hook.failures + 1, "status": status})
+    return True
+
+
+def _pause(times: int) -> float:
+    return PAUSES[min(times, len(PAUSES)) - 1]
 
 
 def purge(connection: Connection, before: str) -> int:
@@ -221,13 +258,9 @@ def purge(connection: Connection, before: str) -> int:
     return connection.execute(delete(tables.deliveries).where(*ended)).rowcount
 
 
-def _due() -> Any:
-    """Return the query of deliveries that are due, of enabled webhooks."""
-    joined = tables.deliveries.join(tables.webhooks, D.webhook == W.id)
-    query = select(D.id, D.webhook).select_from(joined)
-    return query.where(D.state == "waiting", D.due <= time.time(), W.state == "enabled").order_by(
-        D.tries, D.due, D.id
-    )
+def _due(at: float) -> Sequence[ColumnElement[bool]]:
+    """Return the conditions of deliveries that are due, of enabled webhooks that do not pause."""
+    return (D.state == "waiting", D.due <= at, W.state == "enabled", W.retry_at <= at)
 
 
 def _webhook(row: Mapping[Any, Any]) -> Webhook:

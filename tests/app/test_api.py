@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ from mypy import api as mypy
 import importer
 from importer import import_model
 from importer.config_file.store import Store
-from importer.errors import DocumentError, UsageError
+from importer.errors import DocumentError, Setting, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -114,3 +115,21 @@ def test_an_edit_that_conflicts_is_an_error_until_somebody_decides(checkout: Pat
     kept = import_model("./importer/demo/model", folder="models", settings={"temperature": 0.7},
                         on_conflict="mine")  # fmt: skip
     assert kept.document["parameters"]["temperature"] == 0.5
+
+
+def test_an_unknown_goal_is_refused_and_nothing_is_written(checkout: Path) -> None:
+    with pytest.raises(UsageError, match="latency, throughput"):
+        import_model("./importer/demo/model", goal="speed")  # type: ignore[arg-type]
+    assert not (checkout / "models").exists()
+
+
+def test_weights_of_mlx_are_refused_for_a_card(checkout: Path) -> None:
+    """The sentence names the original repository, where the config does."""
+    config = checkout / "importer" / "demo" / "model" / "config.json"
+    data = json.loads(config.read_text(encoding="utf-8"))
+    quantised = {"quantization": {"group_size": 64, "bits": 4}, "_name_or_path": "acme/original"}
+    config.write_text(json.dumps({**data, **quantised}), encoding="utf-8")
+    with pytest.raises(UsageError, match="import acme/original for it") as caught:
+        import_model("./importer/demo/model", device="h100")
+    assert caught.value.details["setting"] is Setting.DEVICE
+    assert not (checkout / "models").exists()

@@ -72,6 +72,15 @@ def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
     assert " kv cache " in explained.err
 
 
+def test_the_next_best_plans_are_printed(desk: Desk) -> None:
+    """Beside the document's own, each in one line of 80 columns; one card has nothing to compare."""
+    lines = desk("acme/long", "--device", "8xh200", "--goal", "throughput", "--dry-run").out.splitlines()
+    printed = [line for line in lines if line.startswith(("plan: ", "next: "))]
+    assert [line[:6] for line in printed] == ["plan: ", "next: ", "next: "]
+    assert all(" sequences; ≥ " in line and len(line) <= 80 and "…" not in line for line in printed)
+    assert "next: " not in desk("acme/long", "--device", "h200", "--dry-run").out
+
+
 def test_what_does_not_fit_is_said_and_written_all_the_same(desk: Desk) -> None:
     ran = desk("acme/long", "--device", "rtx4090", "--memory", "100MiB", "--no-validate")
     assert ran.code == 0

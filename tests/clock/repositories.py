@@ -93,7 +93,7 @@ def tokenizer(text: str) -> Snapshot:
 def evidence(one: Snapshot) -> None:
     """All that looks at files and settings."""
     able, machine = capabilities.load("vllm"), Machine("cpu")
-    find_kind(one)
+    find_kind(one, able=able)
     family.evidence(one)
     quantisation.evidence(one)
     for module in (context, modalities, mistral_files, code):
@@ -246,7 +246,7 @@ READERS = (
     ("advice", advised, "signals.card_advice signals.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
     ("name", name.normalise.__wrapped__, "signals.name", 10_000, as_is),
     ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
-    ("settings", evidence, "signals.code signals.kind signals.declared_parsers signals.modalities signals.quantisation",
+    ("settings", evidence, "signals.code signals.unserved signals.declared_parsers signals.modalities signals.quantisation",
      1_500, config),
     ("files", evidence, "signals.mistral_files signals.speculation hub.weights memory.weights hub.allowlist signals.kind",
      4_000, listed),

@@ -34,6 +34,11 @@ HUB = {"parameters": {"model": "a/b"}, "importer": {"reference": "a/b", "model_i
         ({"options": ["--speculative-config.model:e/vil"]}, {"drafter"}),
         ({"options": ["--trust-remote-code"]}, {"code"}),
         ({"options": ["--max-num-seqs:4", "tool_parser:hermes"]}, set()),
+        ({"engine_args": {"data_parallel_address": "0.0.0.0"}}, {"address"}),
+        ({"engine_args": {"master_addr": "10.0.0.1"}}, {"address"}),
+        ({"env": {"VLLM_HOST_IP": "0.0.0.0"}}, {"address"}),
+        ({"options": ["--data-parallel-address:0.0.0.0"]}, {"address"}),
+        ({"env": {"NCCL_SOCKET_IFNAME": "eth0"}, "engine_args": {"nnodes": 2}}, set()),
         ({"parameters": {"model": "/srv/model"}}, {"folder"}),
         ({"parameters": {"model": " ./model"}}, {"folder"}),
         ({"parameters": {"model": "~/model"}}, {"folder"}),
@@ -67,6 +72,11 @@ def test_values_that_an_import_sets() -> None:
 @pytest.mark.parametrize("kind", GrantReason)
 def test_each_has_a_sentence(kind: GrantReason) -> None:
     drafter = {"model": "acme/Draft", "revision": "0" * 40}
-    arguments = {"hostfile": "/h", "speculative_config": drafter}
+    arguments = {"hostfile": "/h", "master_addr": "a/b", "speculative_config": drafter}
     data = {"trust_remote_code": True, "parameters": {"model": "/m"}, "engine_args": arguments}
     assert "/" in next(render(grant.reason) for grant in grants(data) if grant.kind is kind)
+
+
+def test_a_name_alone_is_one_of_the_engines_arguments() -> None:
+    assert {g.kind for g in set_values({"data_parallel_address": "0.0.0.0"})} == {GrantReason.ADDRESS}
+    assert not set_values({"description": "x", "chat_template_kwargs.ip": "10.0.0.1"})

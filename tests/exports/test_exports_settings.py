@@ -77,6 +77,10 @@ def test_further_names_variables_and_lists_reach_vllm_in_every_form() -> None:
 
 
 EAGLE: dict[str, Any] = {"method": "eagle3", "num_speculative_tokens": 3}
+BESIDE: dict[str, dict[str, Any]] = {
+    "engine_args.data_parallel_hybrid_lb": {"data_parallel_external_lb": True},
+    "engine_args.attention_backend": {"attention_config": {"backend": "FLASH_ATTN"}},
+}
 DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp"}}}
 
 
@@ -93,7 +97,7 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.worker_cls", "a.B", "loads code"),
         ("engine_args.logits_processors", ["a.b:C"], "loads code"),
         ("engine_args.download_dir", "x", "opens a file"),
-        ("engine_args.max_model_len", 9, "use max_model_len"),
+        ("engine_args.max_model_len", 9, "use max_model_len at the top level"),
         ("engine_args.api_key", ["x"], "secret"),
         ("engine_args.otlp_traces_endpoint", "x", "another host"),
         ("engine_args.trust_request_chat_template", True, "trusts what clients send"),
@@ -101,6 +105,18 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.speculative_config.model", "a/b", "name its commit"),
         ("engine_args.enable_eplb", True, "requires enable_expert_parallel"),
         ("engine_args.decode_context_parallel_size", 3, "does not divide tensor_parallel_size"),
+        ("engine_args.data_parallel_hybrid_lb", True, "not both"),
+        ("engine_args.attention_backend", "FLASH_ATTN", "not both"),
+        ("engine_args.config_format", "plugin", "not one of auto, hf, mistral"),
+        ("engine_args.model_impl", "plugin", "not one of auto, vllm"),
+        ("engine_args.compilation_config.backend", "evil", "not one of '', eager, inductor"),
+        ("engine_args.hf_overrides.auto_map", {"AutoModel": "a.B"}, "loads code"),
+        ("engine_args.speculative_config.model", "/etc/draft", "file or folder"),
+        ("engine_args.speculative_config.model", "./draft", "file or folder"),
+        ("load_format", "plugin", "values, such as auto, dummy"),
+        ("dtype", "bf16", "not one of auto, bfloat16"),
+        ("env.VLLM_USE_V2_MODEL_RUNNERS", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
+        ("env.VLLM_USE_FLASHINFER_MOE_INT44", 1, "near names: VLLM_USE_FLASHINFER_MOE_INT4"),
         ("env.VLLM_PLUGINS", "a", "loads code"),
         ("env.LD_PRELOAD", "a", "no variable of an engine"),
         ("env.VLLM_ALLOW_INSECURE_SERIALIZATION", 1, "protection"),
@@ -113,7 +129,7 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
     ],
 )
 def test_what_the_engine_refuses_is_refused_with_its_place(path: str, value: Any, problem: str) -> None:
-    document = {**VLLM, "engine_args": {}, "parameters": dict(VLLM["parameters"])}
+    document = {**VLLM, "engine_args": dict(BESIDE.get(path, {})), "parameters": dict(VLLM["parameters"])}
     put(document, tuple(path.split(".")), value)
     assert problem in faults(document).get(path, "")
 
@@ -133,6 +149,26 @@ def test_a_flag_and_values_together_are_checked() -> None:
     assert faults(VLLM | DRAFTED | {"parameters": {"model": "a/b", "min_p": 0.0}}) == {}
     batch = {"engine_args": {"max_num_seqs": 9, "max_num_batched_tokens": 8}}
     assert "more than max_num_batched_tokens, 8" in faults(VLLM | batch)["engine_args.max_num_seqs"]
+
+
+@pytest.mark.parametrize(
+    ("document", "entry", "problem"),
+    [
+        (VLLM, "tool_parsr:hermes", "near names: tool_parser"),
+        (VLLM, "tool-parser:hermes", "near names: tool_parser"),
+        (VLLM, "resoning_parser:qwen3", "near names: reasoning_parser"),
+        (DOCUMENTS["mlx"], "tool_parsr:hermes", "near names: tool_parser"),
+        (DOCUMENTS["mlx"], "--host:0.0.0.0", "flag of vLLM's"),
+        (VLLM, "tool_parser:hermes", None),
+        (VLLM, "colour:red", None),
+        (VLLM, "--enable-eplb:false", None),
+    ],
+)
+def test_options_that_no_engine_reads_as_they_are_meant(
+    document: dict[str, Any], entry: str, problem: str | None
+) -> None:
+    found = faults({**document, "options": [entry]})
+    assert found == {} if problem is None else problem in found["options.0"]
 
 
 def test_a_drafter_at_a_commit_is_accepted() -> None:

@@ -86,7 +86,7 @@ def plant() -> None:
     around(findings, "record", after=lambda *_: "finding written")
     around(RecheckSteps, "_one", after=lambda *_: "document compared")
     around(findings, "decide", after=lambda _c, _i, state, *_: f"{state} decided")
-    around(webhooks, "claim", after=lambda _c, _n: "delivery claim written")
+    around(webhooks, "claim", after=lambda *_: "delivery claim written")
     around(outgoing, "post", lambda *_, **__: "delivery claimed", lambda *_, **__: "delivery sent")
 
 

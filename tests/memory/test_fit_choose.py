@@ -20,6 +20,7 @@ from importer.memory.estimate import estimate
 from importer.memory.parallelism import FULLER_SHARE, FitRequest, spare
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
+from importer.messages import render
 from importer.signals import context, quantisation
 from importer.signals.engine_capabilities import UNKNOWN
 from tests.facts import losses, whys
@@ -114,6 +115,15 @@ def test_the_longest_context_is_estimated_as_any_other() -> None:
         size = weights.read(repository, read)
         assert isinstance(size, Weights)
         assert estimate(read, size, found.load, backend) == found
+
+
+def test_weights_of_another_width_than_the_config_names_have_a_warning() -> None:
+    """Half the bytes of bfloat16, and no block of quantisation."""
+    found, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES // 2)
+    assert found.weights is not None
+    assert (found.weights.bits, found.weights.amount.likely) == (8, QWEN_8B_BYTES // 2)
+    assert any("8 bits a parameter, where config.json describes 16" in w for w in whys(decisions["dtype"]))
+    assert fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES)[0].weights.bits is None  # type: ignore[union-attr]
 
 
 def test_8b_on_a_card_of_80_gb() -> None:
@@ -314,6 +324,9 @@ def test_what_cannot_be_told_changes_nothing(config: dict[str, Any]) -> None:
     made, decisions = fitted(config, "rtx4090")
     assert made.verdict == "unknown"
     assert made.message.startswith("not known what rtx4090 holds: ")
+    assert [e.key for e in made.evidence if render(e.reason).startswith("warning: not known")] == [
+        "max_model_len"
+    ]
     assert not set(decisions) & {"gpu_memory_utilization", "tensor_parallel_size"}
     assert made.to_json()["chosen"] == {}
 

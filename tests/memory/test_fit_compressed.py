@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from importer.memory import pages, sparse
+from importer.memory.choose import parts
 from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
+from importer.messages import render
 from importer.reasons import Reason
 
 # DeepSeek V4 Flash and Pro: the keys that its caches depend on.
@@ -108,6 +110,40 @@ def test_a_card_without_a_capability_widens_the_range_to_every_form() -> None:
     plain, packed = (cache_of(EACH, **{**H200, "capability": c}, kv_dtype="fp8").likely for c in (100, 90))
     assert open_one.low == pytest.approx(plain, rel=0.001)
     assert open_one.high == pytest.approx(packed, rel=0.001)
+
+
+# Qwen3.5 35B-A3B and Nemotron-H 56B: the keys that their caches depend on.
+DELTA: dict[str, Any] = {
+    "architectures": ["Qwen3_5MoeForConditionalGeneration"], "model_type": "qwen3_5_moe_text",
+    "hidden_size": 2048, "num_hidden_layers": 40, "num_attention_heads": 16, "num_key_value_heads": 2,
+    "head_dim": 256, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4, "full_attention_interval": 4,
+    "torch_dtype": "bfloat16", "vocab_size": 248320, "mamba_ssm_dtype": "float32",
+    "max_position_embeddings": 262144,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("capability", "tokens", "states"), [(90, 1088, 9), (103, 1088, 9), (80, 1056, 6), (None, 1088, 9)]
+)
+def test_the_blocks_of_delta_nets_end_where_the_prefill_gives_a_state(
+    capability: int | None, tokens: int, states: int
+) -> None:
+    load = Load(262144, device="cuda", memory=80 << 30, capability=capability)
+    pool = pages.pool(shape_of(DELTA), load)
+    attended = -(-262144 // tokens)
+    assert pool.block == 10 * tokens * 2048
+    assert pool.blocks(262144, pages.in_flight(load)) == attended + states
+
+
+def test_keys_and_states_together_are_what_vllm_demands_at_its_start() -> None:
+    weights = Weights(Amount.exactly(1), None, "config", Reason(SizeReason.CONFIG))
+    load = Load(262144, device="cuda", memory=80 << 30, capability=90)
+    terms = [estimate(shape_of(DELTA), weights, load, "vllm").term(p) for p in ("kv cache", "states")]
+    said = render(parts(estimate(shape_of(DELTA), weights, load, "vllm"))[2])
+    assert said == "states 191 MiB"
+    block = pages.pool(shape_of(DELTA), load).block
+    assert sum(t.amount.likely for t in terms if t) - block == 5570560000  # and one block that stays empty
 
 
 @pytest.mark.parametrize(("text", "number"), [("9.0", 90), ("12.1", 121), (None, None), ("gfx942", None)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory import weights
 from importer.memory.estimate import estimate, longest
 from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
-from importer.memory.quantised import scheme
+from importer.memory.quantised import scheme, sizes
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
 from importer.messages import render
@@ -85,6 +86,23 @@ def test_the_hubs_totals_count_unless_it_counted_packed_values() -> None:
     assert packed.source == "files"
     alone = told(snapshot(safetensors={"BF16": BYTES // 2, "U8": 5}))
     assert alone.source == "config"
+
+
+@pytest.mark.parametrize(("factor", "bits"), [(Fraction(1, 2), 8), (Fraction(2), 32), (Fraction(9, 32), 4)])
+def test_published_bytes_precede_the_config(factor: Fraction, bits: int) -> None:
+    """An index or the Hub that contradicts the dtype of the config, which names no quantisation."""
+    size = int(BYTES * factor)
+    by_index = told(snapshot({"model.safetensors": size + 2000}, {INDEX: {"metadata": {"total_size": size}}}))
+    counted = {"safetensors": {"F8_E4M3": BYTES // 2}, "safetensors_total": BYTES // 2}
+    by_hub = told(snapshot(**counted)) if bits == 8 else by_index
+    for found in (by_index, by_hub):
+        assert (found.amount.likely, found.bits) == (size, bits)
+        assert found.why.kind is SizeReason.OTHERWISE
+        assert found.amount.high == max(size, sizes(of("full: grouped heads").parts, None, 2))
+    loaded = estimate(of("full: grouped heads"), by_index, Load(1024), "vllm").term("weights")
+    assert loaded is not None
+    assert loaded.amount.likely == (size // 2 if bits == 32 else size)  # vLLM takes 32 bits as 16
+    assert told(snapshot({"model.safetensors": BYTES * 9})).bits is None  # another model's
 
 
 def test_the_config_alone_gives_a_range_around_the_truth() -> None:

@@ -80,9 +80,20 @@ def test_every_layout_has_all_cards_and_tensors_within_a_machine(
     assert found
     for split in found:
         assert split.devices == cards
-        assert split.tensor * split.data <= named(name).node
+        assert split.tensor <= named(name).node
+        assert split.tensor * split.data <= named(name).node or split.experts
         assert split.data == 1 or split.experts == ("num_experts" in config)
     assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "spread"),
+    [(MOE_FP8, "h100", True), (MOE_FP8, "l4", False), (LLAMA_70B, "h100", False),
+     ({**MOE_FP8, "num_experts": 8}, "h100", False)],
+)  # fmt: skip
+def test_experts_over_machines_with_links(config: dict[str, Any], name: str, spread: bool) -> None:
+    """Each card has an expert at least; without links, and for a dense model, machines stay apart."""
+    assert any(s.data == 16 and s.experts for s in made(config, 16, name)) == spread
 
 
 def test_whole_experts_where_their_blocks_do_not_divide() -> None:

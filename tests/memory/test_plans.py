@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from importer.errors import Setting, UsageError
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.devices import Device, named
-from importer.memory.parallelism import FitRequest, LoadCase
-from importer.memory.plans import Aim, Goal, Split
+from importer.memory.parallelism import ENCODER, FitRequest, LoadCase, impossible
+from importer.memory.plans import Aim, Goal, PlanReason, Split, aim
 from importer.memory.shape import Shape
 from importer.memory.speed import step
 from importer.memory.weights import Weights
@@ -19,18 +20,27 @@ from importer.messages import render
 from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B, QWEN_8B_BYTES, snapshot
 from tests.memory.test_fit_splits import LLAMA_70B, MOE_FP8
 
+ENCODER_NAME = ENCODER.rpartition(".")[2]
 DEEPSEEK_BYTES = 688_586_727_753
 SMALL = {**QWEN_8B, "num_hidden_layers": 28, "hidden_size": 1024, "intermediate_size": 3072,
          "num_attention_heads": 16, "tie_word_embeddings": True}  # fmt: skip
 
 
-def planned(config: dict[str, Any], device: str | None, size: int, *, user: Any = None, **aim: Any) -> Choice:
+def planned(
+    config: dict[str, Any],
+    device: str | None,
+    size: int | None,
+    *,
+    user: Any = None,
+    arguments: tuple[str, ...] = (),
+    **aim: Any,
+) -> Choice:
     """The choice for an aim, with the user's values."""
     repository = snapshot(config, size)
     read = shape.read(repository)
     assert isinstance(read, Shape)
     values = {"max_model_len": read.context, **(user or {})}
-    request = FitRequest(values, user or {})
+    request = FitRequest(values, user or {}, arguments)
     on = None if device is None else named(device)
     sizes = weights.read(repository, read)
     return choose(repository, read, sizes, on, "vllm", request, Aim(**aim))
@@ -60,6 +70,72 @@ def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> 
     assert bool(copied) == any(p.split.tensor > 1 for p in (best, *others))
 
 
+@pytest.mark.parametrize("layout", [(2, 4, 2), (8, 2, 1), None])
+def test_no_reason_stands_twice(layout: tuple[int, int, int] | None) -> None:
+    """Copies over stages have experts dealt out, and two settings for it."""
+    names = ("tensor_parallel_size", *(f"engine_args.{name}_parallel_size" for name in ("pipeline", "data")))
+    fixed = dict(zip(names, layout or (), strict=False)) | {"engine_args.enable_expert_parallel": True}
+    user = fixed if layout else None
+    plans = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, user=user, goal="throughput").plans
+    assert plans
+    for plan in plans:
+        listed = [render(why) for why in plan.why]
+        assert len(set(listed)) == len(listed) > 1
+
+
+VISION = {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152, "intermediate_size": 4304,
+          "num_heads": 16, "patch_size": 16, "out_hidden_size": 8192, "spatial_merge_size": 2,
+          "num_position_embeddings": 2304}  # fmt: skip
+SEES = {"model_type": "qwen3_vl", "text_config": LLAMA_70B, "vision_config": VISION}
+
+
+@pytest.mark.parametrize(
+    ("config", "device", "arguments", "user", "expected"),
+    [
+        (SEES, "8xh100", (ENCODER_NAME,), {}, "data"),
+        (SEES, "8xh100", (), {}, None),  # a version without the argument
+        (SEES, "8xh100", (ENCODER_NAME,), {ENCODER: "weights"}, None),  # the user's stays
+        (LLAMA_70B, "8xh100", (ENCODER_NAME,), {}, None),  # no pictures
+        ({**SEES, "vision_config": {**VISION, "depth": 400}}, "8xh100", (ENCODER_NAME,), {}, None),  # large
+        ({**SMALL, "vision_config": VISION}, "8xh100", (ENCODER_NAME,), {}, None),  # no tensor parallelism
+    ],
+)
+def test_a_small_encoder_is_whole_on_each_card(
+    config: dict[str, Any],
+    device: str,
+    arguments: tuple[str, ...],
+    user: dict[str, Any],
+    expected: str | None,
+) -> None:
+    """Its copies are counted, and named as a cost."""
+    found = planned(config, device, None, user=user, arguments=arguments)
+    assert settings(found).get(ENCODER_NAME) == expected
+    (best, *_) = found.plans
+    copies = [render(cost) for cost in best.costs if cost.kind is PlanReason.ENCODER_COPIED]
+    assert bool(copies) == (expected is not None)
+    if expected is not None:
+        spread = planned(config, device, None, user={ENCODER: "weights"}).fit
+        assert found.fit is not None
+        assert spread is not None
+        more = found.fit.terms[0].amount.likely - spread.terms[0].amount.likely
+        read = shape.describe(config)
+        assert isinstance(read, Shape)
+        whole = sum(part.count for part in read.tower) * 2
+        assert more == pytest.approx(whole * 7 / 8, rel=0.02)
+
+
+def test_copies_of_an_encoder_never_shorten_the_context() -> None:
+    """Where only an encoder that is spread leaves room for the request, it is spread."""
+    shortened = 0
+    for gib in (116, 126, 130, 132):
+        size = gib << 30
+        found = planned(SEES, "2xh100", size, arguments=(ENCODER_NAME,))
+        spread = planned(SEES, "2xh100", size, user={ENCODER: "weights"})
+        assert (found.verdict, found.plans[0].context) == (spread.verdict, spread.plans[0].context)
+        shortened += found.verdict == "shortened"
+    assert shortened
+
+
 def test_a_model_that_one_card_holds_is_copied() -> None:
     choice = planned(SMALL, "8xh100", 1_200_000_000)
     assert choice.plans[0].split == Split(data=8)
@@ -82,6 +158,18 @@ def test_two_machines_are_stages_or_servers() -> None:
     two = planned(LLAMA_70B, "16xh100", 141_107_412_992)
     assert two.plans[0].split == Split(8, replicas=2)
     assert any("2 servers of 8 cards" in why for why in two.to_json()["plans"][0]["why"])
+
+
+def test_experts_over_machines_leave_room_for_keys_in_16_bits() -> None:
+    """Stages precede them without a goal; a copy of attention in each needs its number in a machine."""
+    busy = planned(DEEPSEEK, "16xh100", DEEPSEEK_BYTES, goal="throughput", concurrency=64)
+    best = busy.plans[0]
+    assert (best.split.experts, best.split.pipeline, best.split.tensor * best.split.data) == (True, 1, 16)
+    assert (best.kv_dtype, best.meets) == ("auto", True)
+    assert settings(busy)["data_parallel_size_local"] * 2 == best.split.data
+    assert any("data_parallel_start_rank" in render(cost) for cost in best.costs)
+    one = planned(DEEPSEEK, "8xh200", DEEPSEEK_BYTES, goal="throughput")
+    assert "data_parallel_size_local" not in settings(one)
 
 
 def test_concurrency_is_counted() -> None:
@@ -192,3 +280,121 @@ def test_bounds_are_of_the_bandwidth() -> None:
     unknown = replace(h100, bandwidth=None)
     case = LoadCase(QWEN_8B, read, sizes, unknown, "vllm", FitRequest({}), 4096)
     assert step(case, Split(), 1, 4096) is None
+
+
+def decided(choice: Choice, key: str) -> tuple[Any, list[str]]:
+    """The value of a key by rank, and the sentences with that value."""
+    facts = sorted((e for e in choice.evidence if e.key == key), key=lambda e: e.rule.rank)
+    return facts[0].value, [render(e.reason) for e in facts if e.value == facts[0].value]
+
+
+@pytest.mark.parametrize("device", ["2xrtx4090", "rtx3060-12g"])
+def test_where_nothing_fits_the_requested_context_is_written(device: str) -> None:
+    """The warning stands at the person's value, not at the vendor's; so does the number of sequences."""
+    size = 141_107_412_992 if device == "2xrtx4090" else 1_000 * QWEN_8B_BYTES
+    config = LLAMA_70B if device == "2xrtx4090" else {**QWEN_8B, "num_hidden_layers": 36}
+    choice = planned(config, device, size, context=4096, concurrency=2)
+    assert choice.verdict == "too-large"
+    value, said = decided(choice, "max_model_len")
+    assert value == 4096
+    assert any(text.startswith("warning: it does not fit") for text in said)
+    assert settings(choice)["max_num_seqs"] in (1, 2)
+    for plan in choice.plans:
+        assert plan.context == 4096
+
+
+MINIMAX = {
+    **MOE_FP8,
+    "moe_intermediate_size": 1536,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 8192,
+}
+
+
+def test_a_layout_of_the_users_is_completed() -> None:
+    """Cards beside the user's get copies; experts stay whole where their blocks do not divide."""
+
+    def best(config: dict[str, Any], size: int, **user: Any) -> Split:
+        choice = planned(config, "8xh100", size, user={k.replace("__", "."): v for k, v in user.items()})
+        assert not [e for e in choice.evidence if e.key in user], "nothing to warn of"
+        return choice.plans[0].split
+
+    assert best(QWEN_8B, QWEN_8B_BYTES, tensor_parallel_size=2) == Split(2, data=4)
+    assert best(QWEN_8B, QWEN_8B_BYTES, tensor_parallel_size=2, engine_args__data_parallel_size=1) == Split(
+        2, replicas=4
+    )
+    assert best(MINIMAX, 230_000_000_000, tensor_parallel_size=8) == Split(8, experts=True)
+    assert best(QWEN_8B, QWEN_8B_BYTES, engine_args__pipeline_parallel_size=2).pipeline == 2
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        ({"tensor_parallel_size": 16}, "it takes 16 cards, and 8xh100-80g has 8"),
+        ({"tensor_parallel_size": 8, "engine_args.enable_expert_parallel": False}, "blocks of scales do not"),
+        ({"tensor_parallel_size": 1, "engine_args.data_parallel_size": 3}, "2 x h100-80g have no part"),
+    ],
+)  # fmt: skip
+def test_a_layout_that_does_not_suit_is_warned_of(user: dict[str, Any], said: str) -> None:
+    """The warning stands at the user's own value, which stays."""
+    choice = planned(MINIMAX, "8xh100", 30_000_000_000, user=user)
+    value, warned = decided(choice, "tensor_parallel_size")
+    assert value == user["tensor_parallel_size"]
+    assert any(text.startswith("warning: ") and said in text for text in warned)
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        ({"tensor_parallel_size": 3}, "32 heads do not divide by 3"),
+        ({"engine_args.pipeline_parallel_size": 64}, "36 layers do not fill 64 stages"),
+        ({"tensor_parallel_size": 4, "engine_args.pipeline_parallel_size": 2}, None),
+    ],
+)
+def test_sizes_with_which_vllm_starts_nowhere(user: dict[str, int], said: str | None) -> None:
+    read = shape.read(snapshot(QWEN_8B, QWEN_8B_BYTES))
+    assert isinstance(read, Shape)
+    against = impossible(read, FitRequest(user, user))
+    assert (None if against is None else render(against[1])) == said
+    assert impossible(read, FitRequest(user)) is None, "a plan's own sizes are not the user's"
+
+
+@pytest.mark.parametrize("goal", [None, "latency", "throughput"])
+def test_a_model_that_pools_is_copied(goal: Goal | None) -> None:
+    """It has no steps of decoding to compare, and no sequences that stay."""
+    pools = {"engine_args.runner": "pooling"}
+    choice = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, user=pools, goal=goal, concurrency=64)
+    best = choice.plans[0]
+    assert best.split == Split(data=8)
+    assert (best.step, best.rate) == (None, None)
+    assert not {"max_num_seqs", "max_num_batched_tokens"} & settings(choice).keys()
+    assert settings(planned(QWEN_8B, None, QWEN_8B_BYTES, user=pools, concurrency=64)) == {}
+
+
+def test_few_sequences_may_all_come_to_one_copy() -> None:
+    few = planned(SMALL, "8xh100", 1_200_000_000, concurrency=4)
+    assert (few.plans[0].split, settings(few)["max_num_seqs"]) == (Split(data=8), 4)
+    assert few.plans[0].meets
+
+
+def test_a_bound_of_decoding_says_what_it_leaves_out() -> None:
+    choice = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, goal="throughput", concurrency=256, context=8192)
+    said = {p.split.tensor: [render(w) for w in p.why] for p in choice.plans}
+    for tensor, why in said.items():
+        assert any("decoding alone" in text for text in why) == (tensor > 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "setting"),
+    [
+        (("speed", None, None), Setting.GOAL),
+        ((None, 0, None), Setting.CONCURRENCY),
+        ((None, None, True), Setting.CONTEXT),
+        ((None, None, 8192.0), Setting.CONTEXT),
+    ],
+)
+def test_what_is_asked_of_a_plan_is_checked(given: tuple[Any, Any, Any], setting: Setting) -> None:
+    with pytest.raises(UsageError) as caught:
+        aim(*given)
+    assert caught.value.details["setting"] is setting
+    assert aim("latency", 4, 8192) == Aim("latency", 4, 8192)

@@ -49,7 +49,10 @@ def test_the_demo_model_passes_on_vllm(
         "images",
     ]
     assert receipt["validation"]["digest"] == receipt["digest"]
-    assert receipt["fit"]["verdict"] == "fits"
+    assert receipt["fit"]["verdict"] == "neutral"
+    assert "kv_cache_memory_bytes" in str(
+        receipt["validation"]["run"]["settings"]
+    )  # of this machine, for the run
     cache = receipt["validation"]["fit"]["kv_cache_tokens"]
     assert cache["reported"] > 2048
     assert abs(cache["error"]) < 0.02, "the server got the space it was promised, and filled it as predicted"

@@ -37,6 +37,11 @@ def test_an_edit_says_which_version_it_is_of(service: Service) -> None:
         (3, "edit", None), (2, "edit", "too hot"), (1, "import", None),
     ]  # fmt: skip
     assert versions[1]["changes"] == [{"path": "parameters.temperature", "before": 0.6, "after": 0.5}]
+    page = service.client.get(f"{path}/history", params={"limit": 2}).json()
+    assert (page["versions"], page["total"], page["next"]) == (versions[:2], 3, 2)
+    rest = service.client.get(f"{path}/history", params={"limit": 2, "cursor": page["next"]}).json()
+    assert (rest["versions"], rest["total"], rest["next"]) == (versions[2:], 3, None)
+    assert rest["reviews"] == page["reviews"]
     assert "temperature: 0.6" in service.client.get(f"{path}/versions/1").json()["text"]
 
 

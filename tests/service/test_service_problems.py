@@ -9,11 +9,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
 from importer.errors import ServiceError, UsageError
 from importer.service import messages, settings
-from importer.service.api import problems
+from importer.service.api import imports, problems
+from importer.service.api.body_fields import near_fields
 from importer.service.api.request_models import Import
 from importer.service.app import create
 from importer.service.settings import Settings
@@ -63,6 +65,21 @@ def test_mistakes_are_told_in_words(said: dict[str, object], told: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Import.model_validate(said)
     assert [messages.mistake(dict(one)) for one in caught.value.errors()] == [told]
+
+
+def test_an_unknown_field_of_a_body_is_told_with_near_names() -> None:
+    routes = {(one.path, *one.methods): one for one in imports.router.routes if isinstance(one, APIRoute)}
+    route = routes["/v1/imports", "POST"]
+
+    def near(*place: str, kind: str = "extra_forbidden") -> list[str]:
+        return [*near_fields(route, {"type": kind, "loc": place})]
+
+    assert near("body", "refrence")[:1] == ["reference"]
+    assert near("body", "engine-version") == ["engine_version"]
+    assert near("body", "colour") == []
+    assert near("query", "refrence") == near("body", "refrence", kind="missing") == []
+    told = messages.mistake({"type": "extra_forbidden"}, ["reference", "references"])
+    assert told == "unknown field; near names: reference, references"
 
 
 def test_settings_come_from_flags_then_variables_then_a_file(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ before.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from importer.service.gallery import Gallery
 from importer.service.restore import undelete
 from importer.service.settings import Settings
 from importer.service.upkeep_duties import begin_due
+from importer.service.webhooks import Sender
 from importer.storage import (
     deleted,
     documents,
@@ -32,7 +34,8 @@ from importer.storage.database import Database
 from importer.storage.documents import Filters
 from importer.storage.findings import FindingFilter
 from importer.storage.migrations import NUMBERED, migrate
-from importer.storage.webhooks import LEASE, PAUSES, TRIES, Delivery
+from importer.storage.webhooks import EACH, LEASE, PAUSES, TRIES, Delivery, Webhook
+from tests.receiving import receiving
 from tests.service.test_jobs_store import OLD, at_once, claimed, database, empty, postgres, raw, worker
 from tests.service.test_releases_store import rows_of
 
@@ -149,8 +152,21 @@ def queued(database: Database, number: int) -> None:
 
 
 def sent(database: Database, limit: int = 9) -> list[Delivery]:
+    return [delivery for _, delivery in leased(database, limit)]
+
+
+def leased(database: Database, limit: int = 9) -> list[tuple[Webhook, Delivery]]:
     with database.writing() as connection:
         return webhooks.claim(connection, limit)
+
+
+def waited(database: Database) -> None:
+    """The pauses of all webhooks and deliveries are over."""
+    with database.writing() as connection:
+        connection.execute(
+            update(tables.deliveries).where(tables.deliveries.c.state == "waiting").values(due=0.0)
+        )
+        connection.execute(update(tables.webhooks).values(retry_at=0.0))
 
 
 def test_an_event_is_leased_by_one_process_and_comes_back_where_that_dies(database: Database) -> None:
@@ -169,38 +185,85 @@ def test_an_event_is_leased_by_one_process_and_comes_back_where_that_dies(databa
 def test_one_delivery_at_a_time_is_tried_where_a_webhook_fails(database: Database) -> None:
     ident = hook(database)
     queued(database, 3)
-    [first] = sent(database)
-    with database.writing() as connection:
-        assert not webhooks.failed(connection, first, 500, None)
-        log = webhooks.log(connection, ident, 9)
-        assert all(one.due - time.time() > PAUSES[0] - 60 for one in log)
-    assert sent(database) == []
+    first = leased(database)
+    assert len(first) == 3
+    for one, delivery in first:
+        with database.writing() as connection:
+            assert not webhooks.failed(connection, one, delivery, 500, None)
+            known = webhooks.get(connection, ident)
+            assert known.failures == 1  # three that fail side by side are one failure
+            assert known.retry_at - time.time() > PAUSES[0] - 60
+    queued(database, 1)
+    assert sent(database) == []  # a new event waits, too
     tries: list[str] = []
     for count in range(2, TRIES + 1):
+        waited(database)
+        [(one, delivery)] = leased(database)
+        assert sent(database) == []  # another process does not try it at the same time
+        tries.append(delivery.id)
         with database.writing() as connection:
-            connection.execute(update(tables.deliveries).values(due=0.0))
-        [one] = sent(database)
-        tries.append(one.id)
-        with database.writing() as connection:
-            disabled = webhooks.failed(connection, one, 500, None)
+            disabled = webhooks.failed(connection, one, delivery, 500, None)
         assert disabled is (count == TRIES)
-    assert set(tries) == {one.id for one in log}  # each had its turn
+    assert len({*tries}) == 4  # each had its turn
     queued(database, 1)
     with database.writing() as connection:
-        assert webhooks.states(connection, ident) == {"waiting": 3}  # nothing is queued for a disabled one
+        assert webhooks.states(connection, ident) == {"waiting": 4}  # nothing is queued for a disabled one
         webhooks.change(connection, ident, {"state": "enabled"})
-    assert len(sent(database)) == 1
+    assert len(sent(database)) == 4
+
+
+def test_a_busy_webhook_leaves_threads_to_the_others(database: Database) -> None:
+    busy, other = hook(database), hook(database)
+    queued(database, 30)
+    found = Counter(one.webhook for one in sent(database))
+    assert found == {busy: EACH, other: EACH}
+    with database.writing() as connection:
+        more = webhooks.claim(connection, 9, {busy: EACH})
+    assert {one.webhook for _, one in more} == {other}
+
+
+def test_events_arrive_one_after_another_and_after_an_outage_all_at_once(database: Database) -> None:
+    with receiving() as receiver:
+        ident = hook(database, receiver.url)
+        sender = Sender(database, private=True)
+        queued(database, 30)
+        _drained(sender)
+        assert len({one["id"] for one in receiver.received}) == 30
+        receiver.status = 503
+        queued(database, 20)
+        _drained(sender)
+        tried = len(receiver.received)
+        assert 30 < tried <= 30 + 2 * EACH  # those under way when the first one failed
+        for _ in range(15):  # a busy minute: not one of its events is tried in the pause
+            queued(database, 1)
+            _drained(sender)
+        with database.reading() as connection:
+            assert webhooks.get(connection, ident).failures == 1
+        assert len(receiver.received) == tried
+        waited(database)
+        _drained(sender)
+        assert len(receiver.received) == tried + 1
+        receiver.status = 204
+        waited(database)
+        _drained(sender)
+        sender.close()
+    with database.reading() as connection:
+        assert webhooks.states(connection, ident) == {"delivered": 65}
+
+
+def _drained(sender: Sender) -> None:
+    while sender.run():
+        pass
 
 
 def test_a_delivery_that_one_receiver_refuses_is_given_up_alone(database: Database) -> None:
     ident = hook(database)
     queued(database, 1)
     for _ in range(TRIES):
+        waited(database)
+        [(one, delivery)] = leased(database)
         with database.writing() as connection:
-            connection.execute(update(tables.deliveries).values(due=0.0))
-        [one] = sent(database)
-        with database.writing() as connection:
-            webhooks.failed(connection, one, 400, None)
+            webhooks.failed(connection, one, delivery, 400, None)
             connection.execute(update(tables.webhooks).values(failures=0))  # others arrive meanwhile
     with database.writing() as connection:
         assert webhooks.states(connection, ident) == {"failed": 1}
@@ -210,9 +273,9 @@ def test_a_delivery_that_one_receiver_refuses_is_given_up_alone(database: Databa
 def test_a_receiver_that_is_gone_disables_its_webhook(database: Database) -> None:
     other, ident = hook(database), hook(database)
     queued(database, 1)
-    one = next(one for one in sent(database) if one.webhook == ident)
+    one, delivery = next(pair for pair in leased(database) if pair[0].id == ident)
     with database.writing() as connection:
-        assert webhooks.failed(connection, one, 410, None, gone=True)
+        assert webhooks.failed(connection, one, delivery, 410, None, gone=True)
         assert webhooks.get(connection, ident).state == "disabled"
         assert [d.type for d in webhooks.log(connection, other, 9)] == ["webhook.disabled", "job.failed"]
 

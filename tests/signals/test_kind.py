@@ -11,7 +11,7 @@ from importer.cli.messages import hint
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.messages import render
 from importer.reasons import Reason
-from importer.signals.kind import NOT_CHAT, NotChat, find_kind
+from importer.signals.kind import NotChat, find_kind
 
 TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
 SETTINGS = {"tokenizer_config.json": '{"eos_token": "</s>"}'}
@@ -149,6 +149,15 @@ def test_gguf_only_names_the_original() -> None:
     assert "Qwen/Qwen3-8B" in hint(error)
 
 
+@pytest.mark.parametrize(
+    "info",
+    [{"card": {"base_model": "acme/demo"}}, {"tags": ["gguf", "base_model:quantized:acme/demo"]}],
+)  # fmt: skip
+def test_gguf_only_names_an_original_of_its_own_name(info: dict[str, Any]) -> None:
+    found = find_kind(snapshot("acme/demo-GGUF", ("demo-Q4_K_M.gguf",), **info))
+    assert (found.kind, found.made_from) == ("gguf-only", "acme/demo")
+
+
 def test_gguf_only_without_a_card() -> None:
     found = find_kind(snapshot("x/Qwen3-8B-GGUF", ("a.gguf",), card={"base_model": "./local"}))
     error = found.error("x")
@@ -161,7 +170,7 @@ def test_gguf_beside_other_weights_is_no_reason_to_refuse() -> None:
     assert find_kind(snapshot("x/Y-it", ("a.gguf", "model.safetensors"))).kind == "chat"
 
 
-@pytest.mark.parametrize("kind", sorted(NOT_CHAT - {"mlx-task"}))
+@pytest.mark.parametrize("kind", ["draft", "image", "speech"])
 def test_a_refusal_says_what_it_is(kind: str) -> None:
     names = {
         "speech": "x/Y-TTS", "image": "x/stable-diffusion-9", "draft": "x/Y-eagle3",

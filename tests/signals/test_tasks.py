@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from importer.cli.messages import hint
 from importer.engines import capabilities
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.signals import context, tasks
+from importer.signals.collect import collect
 from importer.signals.evidence import is_warning
 from importer.signals.kind import find_kind
 
@@ -48,10 +50,55 @@ def classifier(architecture: str, labels: int) -> dict[str, Any]:
         ({"architectures": ["VoxtralForConditionalGeneration"]}, "chat"),
         ({"architectures": ["Wav2Vec2ForCTC"]}, "speech"),
         ({"architectures": ["ParlerTTSForConditionalGeneration"]}, "speech"),
+        ({"architectures": ["JinaVLForRanking"]}, "reranker"),
+        ({"architectures": ["NewEncoderDecoderModel"], "is_encoder_decoder": True}, "encoder-decoder"),
+        ({"architectures": ["NewForConditionalGeneration"], "is_encoder_decoder": True}, "encoder-decoder"),
+        ({"architectures": ["BartForConditionalGeneration"], "is_encoder_decoder": True}, "encoder-decoder"),
+        (
+            {"architectures": ["M2M100ForConditionalGeneration"], "is_encoder_decoder": True},
+            "encoder-decoder",
+        ),
+        ({"architectures": ["NewForCausalLM"]}, "chat"),
+        (
+            {"architectures": ["NewModel9"], "is_encoder_decoder": True, "auto_map": {"AutoModel": "a.B"}},
+            "chat",
+        ),
     ],
 )
 def test_the_registry_and_the_labels_decide(config: dict[str, Any], kind: str) -> None:
     assert find_kind(snapshot(config, TEMPLATE), ignore_name=True, able=ABLE).kind == kind
+
+
+def test_a_card_of_a_reranker_outweighs_a_template_in_a_folder_too() -> None:
+    config = {"architectures": ["Qwen3ForCausalLM"]}
+    card = {"README.md": "---\npipeline_tag: text-ranking\n---\n# One\n", **TEMPLATE}
+    assert find_kind(snapshot(config, card), able=ABLE).kind == "reranker"
+    assert find_kind(snapshot(config, card), ignore_name=True, able=ABLE).kind == "chat"
+    other = {**card, "README.md": card["README.md"].replace("ranking", "classification")}
+    assert find_kind(snapshot(config, other), able=ABLE).kind == "chat"
+
+
+def test_one_score_of_a_decoder_is_doubted_unless_something_says_that_it_ranks() -> None:
+    config = classifier("LlamaForSequenceClassification", 1)
+
+    def doubted(texts: dict[str, Any], **more: Any) -> bool:
+        return is_warning(find_kind(snapshot({**config, **more}, texts), able=ABLE).evidence[0].reason)
+
+    assert doubted(TEMPLATE)
+    assert not doubted({})
+    assert not doubted({**TEMPLATE, "README.md": "---\npipeline_tag: text-ranking\n---\n"})
+    assert not doubted(TEMPLATE, sentence_transformers={"version": "5.0.0"})
+
+
+def test_a_pooling_model_has_no_sampling_of_its_family() -> None:
+    named = replace(
+        snapshot(classifier("LlamaForSequenceClassification", 1)), model_id="x/Llama-3-8B-Instruct"
+    )
+    kind = find_kind(named, able=ABLE)
+    facts = collect(named, kind, None, "linux", ignore_name=False)
+    chats = collect(named, replace(kind, kind="chat"), None, "linux", ignore_name=False)
+    assert not [e.key for e in facts if e.key.startswith("parameters.")]
+    assert [e.key for e in chats if e.key.startswith("parameters.")]
 
 
 def test_a_ranking_tag_outweighs_files_that_every_sentence_encoder_has() -> None:
@@ -112,6 +159,35 @@ def test_mlx_weights_of_such_a_kind_are_refused_with_their_engine() -> None:
     error = find_kind(snapshot(config), able=ABLE).error("x/Y")
     assert error is not None
     assert "mlx-embeddings" in hint(error)
+
+
+@pytest.mark.parametrize(
+    ("config", "files", "kind", "words"),
+    [
+        ({"architectures": ["NewModel9"], "sampling_rate": 16000}, {}, "speech", "mlx-audio"),
+        ({"architectures": ["NewForDepth"]}, {}, "no-text", "transformers"),
+        ({"architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True}, {}, "encoder-decoder",
+         "transformers"),
+        ({"alignment_heads": [[7, 0]], "lang_ids": [5]}, {"model.bin": ""}, "unnamed", "faster-whisper"),
+        ({"add_source_bos": False}, {"model.bin": "", "vocabulary.txt": ""}, "unnamed", "CTranslate2"),
+        ({"n_words": 5}, {"weights.pt": ""}, "unnamed", "library that wrote"),
+    ],
+)  # fmt: skip
+def test_what_no_engine_generates_text_with_is_refused(
+    config: dict[str, Any], files: dict[str, Any], kind: str, words: str
+) -> None:
+    found = find_kind(snapshot(config, files), ignore_name=True, able=ABLE)
+    error = found.error("x/Y")
+    assert found.kind == kind
+    assert error is not None
+    assert error.kind == "not-chat"
+    assert words in hint(error)
+
+
+@pytest.mark.parametrize("more", ["params.json", "chat_template.jinja"])
+def test_a_config_that_names_nothing_is_no_refusal_beside_another_source(more: str) -> None:
+    files = {"model.safetensors": "", more: "{}"}
+    assert find_kind(snapshot({"dim": 5}, files), able=ABLE).error("x/Y") is None
 
 
 @pytest.mark.parametrize(

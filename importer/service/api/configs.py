@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query, Request
@@ -208,16 +209,25 @@ def receipt(name: str, at: AtDesk, who: Reader) -> Response:
 @router.get(
     "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
 )
-def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return who made each version, when, by which action, why, and what it changed; and all reviews."""
+def history(
+    name: str,
+    at: AtDesk,
+    who: Reader,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[int | None, Query(ge=1, le=MOST, description="versions before this number")] = None,
+) -> dict[str, Any]:
+    """Return who made each version, when, by which action, why, and what it changed; and all reviews.
+
+    Pages continue with `cursor`.
+    """
     del who
-    versions = at.gallery.versions(name)
-    newest = versions[0].stored.receipt
+    found, newest, total = at.gallery.history(name, limit + 1, cursor)
+    shown, receipt = found[:limit], newest.stored.receipt
     return {
-        "versions": [
-            _made(version, before) for version, before in zip(versions, [*versions[1:], None], strict=True)
-        ],
-        "reviews": [] if newest is None else list(newest.history),
+        "versions": [_made(one, before) for one, before in zip_longest(shown, found[1 : limit + 1])],
+        "reviews": [] if receipt is None else list(receipt.history),
+        "total": total,
+        "next": shown[-1].number if len(found) > limit else None,
     }
 
 

@@ -48,6 +48,7 @@ ASKING = (
         "bad-reference",
         "no-directories",
         "unknown-device",
+        "unknown-parser",
         "ambiguous",
         "busy",
         "key-reused",

@@ -11,12 +11,12 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from importer.service.api import job_events
-from importer.service.api.problems import MEDIA_TYPE, problems
+from importer.service.api.openapi_texts import JSON, add_texts
+from importer.service.api.problems import MEDIA_TYPE, example, problems
 from importer.service.api.response_models import JOBS, Problem
 
 METHODS = ("get", "put", "post", "patch", "delete")
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
-JSON = "application/json"
 OF_FASTAPI = ("HTTPValidationError", "ValidationError")  # its own 422, for that importer has problems
 TEXT = {"type": "string"}
 DATA = {"type": "object", "title": "Data", "description": "A document's data, or a change of them"}
@@ -44,7 +44,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
             schemas.pop(name, None)
         _times(schemas)
         schemas["Job"]["examples"] = [*JOBS.values()]
-        for method, operation in _operations(document):
+        schemas["Problem"]["examples"] = [example("no-such-job")]
+        for path, method, operation in _operations(document):
             _problems(operation)
             _examples(operation)
             _preconditions(method, operation)
@@ -52,6 +53,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             _limits(operation)
             if "localai" in operation["tags"]:
                 operation["responses"].pop("422", None)  # LocalAI's is 400
+            add_texts(path, operation, schemas)
             if app.state.settings.loopback and "security" in operation:
                 operation["security"] = [{}, *operation["security"]]  # on loopback no key is required
         app.openapi_schema = document
@@ -87,9 +89,9 @@ def _regex(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
 
 
-def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for path in document["paths"].values():
-        yield from ((method, path[method]) for method in METHODS if method in path)
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods_of in document["paths"].items():
+        yield from ((path, method, methods_of[method]) for method in METHODS if method in methods_of)
 
 
 def _problems(operation: dict[str, Any]) -> None:

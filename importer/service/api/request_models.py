@@ -312,6 +312,7 @@ class Retry(Body):
 
 def request_of(body: Import, settings: Settings) -> ImportRequest:
     """Return the import request of a body; raises UsageError and ServiceError("no-directories")."""
+    from importer.app.parser_choice import check_chosen
     from importer.app.target import parse_device
 
     reference = str(body.reference)
@@ -319,7 +320,7 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
     if body.name is not None:
         name_allocator.check(body.name)
     device, memory = parse_device(body.device, body.memory)
-    return ImportRequest(
+    request = ImportRequest(
         reference=reference,
         revision=body.revision,
         name=body.name,
@@ -334,6 +335,9 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
         template=_template(body.template),
         frontend=body.frontend,
     )
+    if (backend := _backend(body, settings)) not in (None, AUTO):
+        check_chosen(request, str(backend))
+    return request
 
 
 def _preferences(body: Import, settings: Settings) -> Preferences:

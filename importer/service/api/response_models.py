@@ -275,10 +275,12 @@ class VersionSummary(BaseModel):
 
 
 class History(BaseModel):
-    """Every version, the newest first, and every review."""
+    """A page of versions, the newest first, and every review."""
 
     versions: list[VersionSummary]
     reviews: list[dict[str, Any]]
+    total: int = Field(description="versions on all pages")
+    next: int | None = Field(description="the cursor of the next page")
 
 
 class Decisions(BaseModel):

@@ -85,7 +85,7 @@ class WebhookOf(BaseModel):
     url: str
     types: list[str]
     state: WebhookState
-    failures: int = Field(description=f"failed tries in a row; {webhooks.TRIES} disable it")
+    failures: int = Field(description=f"failures in a row, one for each pause; {webhooks.TRIES} disable it")
     note: str | None = None
     created_at: str
     created_by: str
@@ -223,12 +223,12 @@ def ping(webhook: Ident, request: Request, at: AtDesk, who: Admin, once: AskedOn
     if (answered := once.replay()) is not None:
         return answered
     with at.database.writing() as connection:
-        webhooks.get(connection, webhook)
+        hook = webhooks.get(connection, webhook)
         sent = webhooks.deliver(connection, webhook, webhooks.PING, {"by": who.name})
         audit.record(
             connection, act(request, who, "ping webhook"), f"webhook {webhook}", {"delivery": sent.id}
         )
-        return once.answer(connection, delivery_json(sent), 202, {})
+        return once.answer(connection, delivery_json(sent, hook), 202, {})
 
 
 @router.get("/{webhook}/deliveries", response_model=Deliveries, responses=problems("no-such-webhook"),
@@ -239,11 +239,11 @@ def deliveries(
     """List deliveries with the status of the last answer. Pages continue with `cursor`."""
     del who
     with at.database.reading() as connection:
-        webhooks.get(connection, webhook)
+        hook = webhooks.get(connection, webhook)
         rows = webhooks.log(connection, webhook, limit + 1, cursor)
         total = sum(webhooks.states(connection, webhook).values())
     more = len(rows) > limit
-    items = [delivery_json(row) for row in rows[:limit]]
+    items = [delivery_json(row, hook) for row in rows[:limit]]
     return {"items": items, "total": total, "next": rows[limit - 1].id if more else None}
 
 
@@ -264,10 +264,10 @@ def webhook_json(hook: Webhook) -> dict[str, Any]:
     return {**{key: getattr(hook, key) for key in shown}, "types": [*hook.types]}
 
 
-def delivery_json(row: Delivery) -> dict[str, Any]:
+def delivery_json(row: Delivery, hook: Webhook) -> dict[str, Any]:
     """Return a delivery as it is shown."""
     shown = ("id", "webhook", "type", "state", "tries", "status", "at", "ended_at")
-    due = datetime.fromtimestamp(row.due, UTC).isoformat(timespec="seconds")
+    due = datetime.fromtimestamp(max(row.due, hook.retry_at), UTC).isoformat(timespec="seconds")
     return {
         **{key: getattr(row, key) for key in shown},
         "problem": None if row.problem is None else rendered(json.loads(row.problem)),

@@ -6,7 +6,7 @@ import { difference } from "./lines.js";
 import { words } from "./review.js";
 
 export async function show({ name, signal, route }) {
-  const told = await get(["configs", name, "history"], { signal });
+  const told = await everyVersion(name, signal);
   const newest = told.versions[0].version;
   const to = number(route.query.get("to")) ?? newest, from = number(route.query.get("from")) ?? Math.max(1, to - 1);
   return [
@@ -17,6 +17,16 @@ export async function show({ name, signal, route }) {
     section("Differences", choose(name, told.versions, from, to), from === to ? null : await compared(name, from, to, signal)),
     told.reviews.length ? section("Reviews", words(told.reviews)) : null,
   ];
+}
+
+async function everyVersion(name, signal) {
+  const told = await get(["configs", name, "history"], { query: { limit: 200 }, signal });
+  for (let { next } = told; next;) {
+    const page = await get(["configs", name, "history"], { query: { limit: 200, cursor: next }, signal });
+    told.versions.push(...page.versions);
+    next = page.next;
+  }
+  return told;
 }
 
 const number = (text) => (/^[1-9]\d{0,8}$/.test(text ?? "") ? Number(text) : null);

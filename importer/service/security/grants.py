@@ -66,7 +66,9 @@ def need_approver(who: Caller, requested: Collection[Grant], present: Collection
 def need_approval(stored: StoredDocument) -> None:
     """Raise ServiceError("code-not-approved") where a document runs code without an approval."""
     runs = sorted(
-        grant for grant in grants(stored.data) if grant.kind in (GrantReason.CODE, GrantReason.HOSTS)
+        grant
+        for grant in grants(stored.data)
+        if grant.kind in (GrantReason.CODE, GrantReason.HOSTS, GrantReason.ADDRESS)
     )
     approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
     if runs and not approved:

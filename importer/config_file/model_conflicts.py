@@ -1,0 +1,157 @@
+"""Settings that a model's own config rules out, as its engine does at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from importer.config_file.argument_check import known
+from importer.hub.snapshot import Snapshot
+from importer.memory import experts
+from importer.memory.choose import OVERFLOWS
+from importer.memory.config_keys import HEADS, LAYERS, Keys
+from importer.reasons import Reason
+from importer.signals import context, speculation
+from importer.signals.architecture import architectures, config_of, model_types, text_config
+from importer.signals.engine_capabilities import Abilities
+
+TENSOR, CONTEXT, DTYPE = "tensor_parallel_size", "max_model_len", "dtype"
+OVERRIDES, ANY_LENGTH = "engine_args.hf_overrides", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+STAGES = ("pipeline_parallel_size", "pp_size")
+OF_EXPERTS = ("enable_expert_parallel", "enable_eplb", "ep_size", "moe_dp_size")  # of vLLM and SGLang
+SHORT = ("float16", "half")
+TERRATORCH = "terratorch"  # vLLM asserts the architecture of that name
+
+
+class ModelConflict(StrEnum):
+    """Why a value does not go with the model."""
+
+    NO_EXPERTS = "no-experts"
+    HEADS = "heads"
+    STAGES = "stages"
+    NOT_DRAFTING = "not-drafting"
+    FLOAT16 = "float16"
+    TOO_LONG = "too-long"
+    OTHER_CLASS = "other-class"
+
+
+Conflict = tuple[tuple[str, ...], Reason]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What the checks read of a model; ``None`` is unknown.
+
+    ``heads``    of attention; ``layers`` of the language model; ``experts`` whether it has some.
+    ``drafts``   whether it has layers for multi-token prediction that the engine may draft with.
+    ``longest``  context in tokens that the engine takes without a change of the rotary embedding.
+    """
+
+    heads: int | None = None
+    layers: int | None = None
+    experts: bool | None = None
+    drafts: bool | None = None
+    longest: int | None = None
+    model_types: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+
+
+def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
+    """Return the facts of a repository, as the version of the engine reads them."""
+    text = text_config(config_of(snapshot))
+    keys = Keys.of(text)
+    return ModelFacts(
+        heads=keys.count(*HEADS),
+        layers=keys.count(*LAYERS),
+        experts=experts.count(keys) > 0 if text else None,
+        drafts=speculation.may_draft(snapshot, able) if text else None,
+        longest=context.longest(snapshot, able),
+        model_types=tuple(model_types(snapshot)),
+        architectures=tuple(architectures(snapshot)),
+    )
+
+
+def conflicts(
+    document: Mapping[str, Any], settings: Mapping[str, Any], facts: ModelFacts
+) -> Iterator[Conflict]:
+    """Yield the settings, by dotted paths, that the engine of the document refuses for this model."""
+    for rule in RULES.get(str(document.get("backend")), ()):
+        yield from rule(document, dict(_settings(document, settings)), facts)
+
+
+Settings = Mapping[str, Any]
+
+
+def _settings(document: Mapping[str, Any], settings: Settings) -> Iterator[tuple[str, Any]]:
+    """Yield the settings with the arguments of a map apart, each by the engine's own name."""
+    arguments = settings.get("engine_args")
+    arguments = arguments if isinstance(arguments, Mapping) else {}
+    apart = {**settings, **{f"engine_args.{name}": value for name, value in arguments.items()}}
+    for key, value in apart.items():
+        head, _, name = key.partition(".")
+        argument = known(str(document.get("backend")), None, name) if head == "engine_args" else None
+        yield key if argument is None else f"{head}.{argument.name}", value
+
+
+def _experts(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    for name in OF_EXPERTS:
+        value = settings.get(f"engine_args.{name}")
+        if facts.experts is False and (value is True or (_whole(value) or 0) > 1):
+            yield ("engine_args", name), Reason(ModelConflict.NO_EXPERTS)
+
+
+def _shares(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    cards = _whole(settings.get(TENSOR))
+    if cards and facts.heads and facts.heads % cards:
+        yield (TENSOR,), Reason(ModelConflict.HEADS, value=facts.heads)
+    for name in STAGES:
+        stages = _whole(settings.get(f"engine_args.{name}"))
+        if stages and facts.layers and stages > facts.layers:
+            yield ("engine_args", name), Reason(ModelConflict.STAGES, value=facts.layers)
+
+
+def _drafting(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    """Yield a method for the model's own layers, where it has none."""
+    key = "engine_args.speculative_config"
+    value = settings.get(key)
+    asked = value if isinstance(value, Mapping) else {}
+    method, model = (asked.get(k, settings.get(f"{key}.{k}")) for k in ("method", "model"))
+    if facts.drafts is False and str(method).endswith("mtp") and model is None:
+        yield ("engine_args", "speculative_config"), Reason(ModelConflict.NOT_DRAFTING, method=method)
+
+
+def _short(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    for model_type in facts.model_types:
+        if settings.get(DTYPE) in SHORT and model_type in OVERFLOWS:
+            yield (DTYPE,), Reason(ModelConflict.FLOAT16, model_type=model_type)
+
+
+def _length(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    """Yield a context above the model's, unless its config is overridden or vLLM is told to take any."""
+    length, variables, arguments = (
+        _whole(settings.get(CONTEXT)),
+        document.get("env"),
+        document.get("engine_args"),
+    )
+    told = isinstance(variables, Mapping) and variables.get(ANY_LENGTH) not in (None, False, 0, "0")
+    changed = isinstance(arguments, Mapping) and arguments.get("hf_overrides")
+    if length and facts.longest and length > facts.longest and not told and not changed:
+        yield (CONTEXT,), Reason(ModelConflict.TOO_LONG, value=facts.longest, overrides=OVERRIDES)
+
+
+def _class(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    named = {name.lower() for name in facts.architectures}
+    if settings.get("engine_args.model_impl") == TERRATORCH and named and TERRATORCH not in named:
+        yield ("engine_args", "model_impl"), Reason(ModelConflict.OTHER_CLASS, name="Terratorch")
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Conflict]], ...]] = {
+    "vllm": (_experts, _shares, _drafting, _short, _length, _class),
+    "sglang": (_experts, _shares),
+}

@@ -1,0 +1,111 @@
+"""Settings against a model's config: what vLLM refuses at its start, and what it takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from importer.config_file.model_conflicts import ModelFacts, conflicts, read
+from importer.engines import capabilities
+from importer.hub.snapshot import Snapshot
+from importer.messages import render
+
+DENSE: dict[str, Any] = {
+    "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_attention_heads": 32,
+    "num_hidden_layers": 36, "max_position_embeddings": 40960, "hidden_size": 4096, "vocab_size": 9,
+}  # fmt: skip
+VLLM = capabilities.load("vllm", "0.33.0")
+MTP = {"method": "mtp", "num_speculative_tokens": 1}
+
+
+def snapshot(files: dict[str, Any]) -> Snapshot:
+    return Snapshot("r", "someone/thing", None, (), {name: json.dumps(data) for name, data in files.items()})
+
+
+def facts(**more: Any) -> ModelFacts:
+    return read(snapshot({"config.json": {**DENSE, **more}}), VLLM)
+
+
+def found(model: ModelFacts, settings: dict[str, Any], **document: Any) -> dict[str, str]:
+    listed = conflicts({"backend": "vllm", **document}, settings, model)
+    return {".".join(path): render(reason) for path, reason in listed}
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"tensor_parallel_size": 3}, "does not divide the model's 32 attention heads"),
+        ({"engine_args.pipeline_parallel_size": 64}, "more than the model's 36 layers"),
+        ({"engine_args": {"pipeline_parallel_size": 64}}, "more than the model's 36 layers"),
+        ({"engine_args.enable_expert_parallel": True}, "no experts"),
+        ({"engine_args.speculative_config": MTP}, "no layers for multi-token prediction"),
+        ({"engine_args.speculative_config.method": "mtp"}, "no layers for multi-token prediction"),
+        ({"engine_args.model_impl": "terratorch"}, "Terratorch"),
+        ({"max_model_len": 40961}, "context is 40960 tokens"),
+    ],
+)
+def test_a_setting_that_the_model_rules_out(settings: dict[str, Any], problem: str) -> None:
+    (said,) = found(facts(), settings).values()
+    assert problem in said
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tensor_parallel_size": 8},
+        {"engine_args.pipeline_parallel_size": 36},
+        {"engine_args.enable_expert_parallel": False},
+        {"engine_args.speculative_config": {"method": "ngram"}},
+        {"engine_args.speculative_config": {**MTP, "model": "a/b", "revision": "0" * 40}},
+        {"max_model_len": 40960},
+        {"max_model_len": -1},
+        {"max_model_len": None},
+        {"dtype": "float16"},
+    ],
+)
+def test_a_setting_that_it_takes(settings: dict[str, Any]) -> None:
+    assert found(facts(), settings) == {}
+
+
+def test_float16_of_a_type_that_overflows() -> None:
+    model = facts(model_type="gemma3_text")
+    assert "float16" in found(model, {"dtype": "half"})["dtype"]
+    assert found(model, {"dtype": "bfloat16"}) == {}
+
+
+def test_a_longer_context_needs_another_rotary_embedding_or_a_variable() -> None:
+    long = {"max_model_len": 80000}
+    linear = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6}
+    assert found(facts(rope_scaling=linear), long) == {}
+    overrides = {"hf_overrides": {"rope_parameters": linear}}
+    assert found(facts(), long, engine_args=overrides) == {}
+    assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 1}) == {}
+    assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 0}).keys() == {"max_model_len"}
+    assert found(facts(max_position_embeddings=None, model_type="new"), long) == {}
+    longrope = {"rope_type": "longrope", "factor": 32.0, "original_max_position_embeddings": 4096}
+    assert found(facts(rope_scaling=longrope), {"max_model_len": 40960}) == {}
+
+
+def test_heads_that_the_config_or_the_weights_name_draft() -> None:
+    settings = {"engine_args.speculative_config": MTP}
+    assert found(facts(mtp_num_hidden_layers=1), settings) == {}
+    assert found(facts(model_type="qwen3_next", architectures=["Qwen3NextForCausalLM"]), settings) == {}
+    index = {"weight_map": {"mtp.layers.0.weight": "a.safetensors"}}
+    files = {"config.json": DENSE, "model.safetensors.index.json": index}
+    assert found(read(snapshot(files), VLLM), settings) == {}
+
+
+@pytest.mark.parametrize("name", ["ep_size", "ep", "expert_parallel_size", "enable_eplb"])
+def test_experts_of_sglang_under_every_name(name: str) -> None:
+    value = True if name == "enable_eplb" else 3
+    (said,) = found(facts(), {f"engine_args.{name}": value}, backend="sglang").values()
+    assert said == "the model has no experts"
+    assert found(facts(num_experts=8), {f"engine_args.{name}": value}, backend="sglang") == {}
+    assert found(facts(), {"engine_args.ep_size": 1}, backend="sglang") == {}
+
+
+def test_nothing_is_refused_of_a_model_that_is_not_known() -> None:
+    settings = {"tensor_parallel_size": 3, "max_model_len": 9**9, "engine_args.enable_eplb": True}
+    assert found(ModelFacts(), settings) == {}
