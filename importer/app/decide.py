@@ -30,7 +30,8 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.estimate_types import Unknown
-from importer.memory.parallelism import FitRequest, impossible
+from importer.memory.impossible import impossible
+from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal
 from importer.progress import Progress, silent
 from importer.proof import Proof, prompt_evidence

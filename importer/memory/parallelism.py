@@ -16,24 +16,24 @@ from importer.memory.estimate_types import Fit, Load, Longest
 from importer.memory.experts import EXPERT_WIDE, count
 from importer.memory.layers import Attention, Cross, State
 from importer.memory.parameters import sees
-from importer.memory.plans import NO_AIM, TYPICAL, Aim, PlanReason, Split
+from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
+from importer.memory.scale_blocks import scale_block
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
-from importer.reasons import Reason
 from importer.signals.architecture import text_config
 
 WIDTHS = (
     "intermediate_size", "ffn_hidden_size", "moe_intermediate_size", "shared_expert_intermediate_size",
     "expert_ffn_hidden_size",
 )  # fmt: skip
-MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
 # Shares of a card; the second is tried where the default is at least the first.
 USUAL, FULLER_SHARE = 0.9, 0.95
 ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
 DATA, EXPERTS = "engine_args.data_parallel_size", "engine_args.enable_expert_parallel"
 LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where one server has several
-LAYOUT = (TENSOR, PIPELINE, DATA, EXPERTS)
+PARTS = {TENSOR: "tensor", PIPELINE: "pipeline", DATA: "data", EXPERTS: "experts"}  # of a layout
+LAYOUT = (*PARTS,)
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
 ENCODER = "engine_args.mm_encoder_tp_mode"
@@ -130,7 +130,7 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int, *, experts: bo
             return False
         if isinstance(cached, State) and not cached.divides(number):
             return False
-    block = _block(config)
+    block = scale_block(config)
     keys = [key for key in WIDTHS if not (experts and key in _expert_keys(config, shape))]
     widths = [w for key in keys if (w := whole(text_config(config).get(key), 1))]
     return block is None or all(w % (number * block) == 0 for w in widths if w % block == 0)
@@ -141,26 +141,6 @@ def _expert_keys(config: Mapping[str, Any], shape: Shape) -> tuple[str, ...]:
     dense = any(part.role == "mlp" for block in shape.blocks for part in block.parts)
     named = any(text_config(config).get(key) for key in EXPERT_WIDE)
     return EXPERT_WIDE if dense or named else WIDTHS
-
-
-def _block(config: Mapping[str, Any]) -> int | None:
-    """Return the number of weights that share a scale along the spread side, or ``None``."""
-    block = config.get("quantization_config") or text_config(config).get("quantization_config")
-    groups = _part(_part(block, "config_groups"), "group_0")
-    weights = _part(groups, "weights")
-    sizes = [_get(block, "weight_block_size"), _get(block, "group_size")]
-    sizes += [_get(weights, "block_structure"), _get(weights, "group_size")]
-    flat = [n for value in sizes for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
-    return max((n for v in flat if (n := whole(v, 2))), default=None)
-
-
-def _part(block: object, key: str) -> Mapping[str, Any]:
-    inner = _get(block, key)
-    return inner if isinstance(inner, Mapping) else {}
-
-
-def _get(block: object, key: str) -> Any:
-    return block.get(key) if isinstance(block, Mapping) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +344,7 @@ class LoadCase:
             return found
         tensor, pipeline, data = (self.request.count(key) or 1 for key in (TENSOR, PIPELINE, DATA))
         exact = Split(tensor, pipeline, data, self.request.get(EXPERTS) is True)
-        found = [s for s in found if all(_part_of(s, key) == _part_of(exact, key) for key in fixed)]
+        found = [s for s in found if all(getattr(s, PARTS[k]) == getattr(exact, PARTS[k]) for k in fixed)]
         if not any(split.pipeline <= pipeline for split in found):
             servers = self.device.count // exact.cards if self.device.is_card else 1
             found.append(replace(exact, replicas=max(servers, 1)))
@@ -386,21 +366,6 @@ class LoadCase:
         room = self._budget(share) - spare(fit)
         space = self.request.count(CACHE) if self.backend == "vllm" else None
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
-
-
-def _part_of(split: Split, key: str) -> int | bool:
-    """Return the part of a layout that a key of documents holds."""
-    return {TENSOR: split.tensor, PIPELINE: split.pipeline, DATA: split.data, EXPERTS: split.experts}[key]
-
-
-def impossible(shape: Shape, request: FitRequest) -> tuple[str, Reason] | None:
-    """Return a size of the user's with which vLLM starts on no device, and why; ``None`` without one."""
-    tensor, stages = (request.count(key) or 1 if request.is_fixed(key) else 1 for key in (TENSOR, PIPELINE))
-    if shape.heads % tensor:
-        return TENSOR, Reason(PlanReason.HEADS_LEFT, heads=shape.heads, cards=tensor)
-    if stages > len(shape.layers):
-        return PIPELINE, Reason(PlanReason.EMPTY_STAGES, layers=len(shape.layers), stages=stages)
-    return None
 
 
 def _like(device: Device) -> Literal["cuda", "rocm", "metal", "cpu"]:

@@ -162,9 +162,8 @@ def test_the_device_chooses_the_engine(desk: Desk) -> None:
     assert backend("--device", "m3-max-64g")["value"] == "mlx"
     assert backend("--device", "rtx4090")["value"] == "vllm"
     assert backend("--device", "m3-max-64g")["overruled"] == []
-    mixed = desk("acme/mlx", "--dry-run", "--json", "--device", "h100-80g").line
-    assert mixed["decisions"]["backend"]["value"] == "vllm", "no engine on MLX runs on a card"
-    assert [w["kind"] for w in mixed["warnings"]][:1] == ["will-not-start"]
+    ran = desk("acme/mlx", "--device", "h100-80g", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value"), "no engine on a card reads its weights"
     ran = desk("acme/long", "--device", "h100-80g", "--backend", "mlx", "--json")
     assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value")
     ran = desk("acme/long", "--device", "m3-max-64g", "--backend", "vllm", "--json")
@@ -175,7 +174,8 @@ def test_many_at_once(desk: Desk) -> None:
     (desk.folder / "list.txt").write_text("acme/long\nacme/mlx\n")
     ran = desk("--from", "list.txt", "--device", "2xl4", "--dry-run")
     lines = [json.loads(line) for line in ran.out.splitlines()]
-    assert [line["document"]["backend"] for line in lines] == ["vllm", "vllm"]
+    assert lines[0]["document"]["backend"] == "vllm"
+    assert lines[1]["error"]["kind"] == "bad-value", "weights in MLX's own quantisation"
     assert lines[0]["document"]["gpu_memory_utilization"] == 0.92
     assert desk("--from", "list.txt", "--device", "l5").code == 2
 

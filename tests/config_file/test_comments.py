@@ -41,7 +41,7 @@ UNDECIDING = {
             "not-on-processors quantised-later tensor-holds"
         ),
         "PromptVerdict": "differ lost not-started own-code",
-        "FitReason": "neutral no-length not-known quantised-is-smaller would-hold would-hold-all",
+        "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
         "DerivedReason": "limits",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed other-version",
@@ -49,7 +49,10 @@ UNDECIDING = {
         "WayInReason": "checked",
         "GenerationReason": "all-tokens new-tokens not-done unusable",
         "KindReason": "only-gguf",
-        "KindRemedy": "drafted image-engine library made-from no-mlx original speech-engine",
+        "KindRemedy": (
+            "ctranslate2 drafted image-engine library made-from no-mlx original own-library speech-engine "
+            "transformers"
+        ),
         "LoadReason": (
             "together does-not-read fp8-not-known mlx-weights needs-card no-method no-model-type "
             "not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
@@ -63,6 +66,7 @@ UNDECIDING = {
         "SamplingReason": "both-ways-differ",
         "ShownReason": "switches",
         "StopReason": "unnamed",
+        "UnservedReason": "encoder-decoder names-nothing no-head",
         "Unavailable": "not-installed not-run-here nothing-known nothing-rendered",
         "WeighReason": "heard-first lost stands-beside user-decides",
     }.items()

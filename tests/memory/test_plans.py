@@ -11,7 +11,8 @@ from importer.errors import Setting, UsageError
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.devices import Device, named
-from importer.memory.parallelism import ENCODER, FitRequest, LoadCase, impossible
+from importer.memory.impossible import impossible
+from importer.memory.parallelism import ENCODER, FitRequest, LoadCase
 from importer.memory.plans import Aim, Goal, PlanReason, Split, aim
 from importer.memory.shape import Shape
 from importer.memory.speed import step

@@ -79,7 +79,7 @@ VALUES: Mapping[str, str] = {
 }  # fmt: skip
 # Examples of answers without a schema of their own, by the end of their address.
 OPEN: Mapping[str, Any] = {
-    "/receipt": {"schema": 1, "reference": "Qwen/Qwen3-8B", "decisions": {}, "evidence": []},
+    "/receipt": {"schema": 2, "reference": "Qwen/Qwen3-8B", "decisions": {}, "evidence": []},
     "/versions/{number}": {
         "version": 1, "action": "import", "state": "draft", "digest": f"sha256:{'0' * 64}", "by": "ann",
         "at": "2026-11-22T13:09:00+00:00", "why": None, "changes": None, "name": "qwen3-8b",
@@ -90,9 +90,18 @@ OPEN: Mapping[str, Any] = {
         "hint": "See /v1/jobs.",
     },
     "/config-json/{name}": {"name": "qwen3-8b", "backend": "vllm", "parameters": {"model": "Qwen/Qwen3-8B"}},
+    "/v1/devices": [{
+        "name": "h100-80g", "kind": "cuda", "memory": 84_932_978_278, "share": 0.92,
+        "native": ["bf16", "fp16", "fp32", "fp8"],
+        "node": 8, "engine": None, "source": "80 GB; total_gpu_memory 79.10 GiB in vLLM's log",
+    }],
     "/healthz": {"status": "alive"},
     "/readyz": {"status": "ready"},
-    "/report/{kind}": {"name": "qwen3-8b", "engine": "vllm 0.33.0", "passed": True, "probes": []},
+    "/report/{kind}": {
+        "schema": 2, "name": "qwen3-8b", "model": "Qwen/Qwen3-8B",
+        "revision": "b968826d9c46dd6066d109eabc6255188de91218", "digest": f"sha256:{'0' * 64}",
+        "review": "approved", "validation": "never", "decisions": {}, "evidence": [], "runs": [],
+    },
 }  # fmt: skip
 CHANGE = {"path": "parameters.temperature", "before": 0.6, "after": 0.7}
 CHANGES = ("changes", "edited", "differences")  # fields with a list of those
