@@ -77,7 +77,7 @@ def test_a_quantisation_that_the_user_names_reaches_the_engine(desk: Desk) -> No
 
 
 def test_a_method_of_speculation_is_named_by_itself() -> None:
-    (value,) = preferences.parse(["speculative_config=mtp"], "vllm").values.values()
+    value = preferences.parse(["speculative_config=mtp"], "vllm").values["engine_args.speculative_config"]
     assert value == {"method": "mtp", "num_speculative_tokens": 1}
 
 
@@ -108,7 +108,7 @@ def test_a_method_of_speculation_is_named_by_itself() -> None:
         ("engine_args.max_num_seqs=", "engine_args.max_num_seqs is empty"),
         ("max_model_len= ", "max_model_len is empty"),
         ("dtype=bf16", "not one of auto, bfloat16"),
-        ("tensor_parallel_size=3", "attention heads"),
+        ("tensor_parallel_size=3", "heads"),
         ("max_model_len=999999999", "the model's context is"),
         ("engine_args.max_num_seq=2", "'engine_args.max_num_seqs'"),
         ("engine_args.prompt_concurency=2", "'engine_args.prompt_concurrency'"),
