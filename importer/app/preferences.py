@@ -14,12 +14,14 @@ from importer.app.setting_check import check_values
 from importer.config_file import check, field_paths, model_conflicts, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.diff import ABSENT, same
+from importer.config_file.engine_arguments import load
 from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
 from importer.errors import DocumentError, Setting, UsageError
 from importer.reasons import Reason
+from importer.signals import speculation
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
@@ -61,7 +63,9 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         name = _key(key.strip(), Setting.SET)
         if not text.strip() and not (name in OPTIONS or name.startswith("parameters.")):  # there it is null
             raise _refused(Setting.SET, text, PreferenceReason.EMPTY, key=name)
-        values[name] = _value(name, text)
+        value = _value(name, text)
+        by_name = name == speculation.KEY and isinstance(value, str)
+        values[name] = speculation.spelled_out(value) if by_name else value
     dropped = {key if key in (DEVICE, FRONTEND, *AIMS) else _key(key.strip(), Setting.UNSET) for key in unset}
     if both := sorted(dropped & values.keys()):
         raise _refused(Setting.UNSET, both[0], PreferenceReason.SET_TOO, key=both[0])
@@ -171,7 +175,7 @@ def _key(key: str, setting: Setting) -> str:
     if key in OPTIONS or key in FACTS or known:
         return key
     arguments = _arguments()
-    if head in arguments:
+    if head in arguments or head in _refused_arguments():  # the reason of a refusal follows
         return f"engine_args.{key}"
     known_names = [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL, *arguments]
     names = get_close_matches(rest[-1] if rest else head, known_names, 3)
@@ -188,6 +192,12 @@ def _arguments() -> frozenset[str]:
     return frozenset(name for engine in config.NAMES for name in arguments_of(engine))
 
 
+def _refused_arguments() -> frozenset[str]:
+    """Return the arguments that engines have and no document sets."""
+    registries = filter(None, map(load, config.NAMES))
+    return frozenset(name for registry in registries for name in registry.arguments) - _arguments()
+
+
 def _value(key: str, text: str) -> Any:
     """Return the value of a text: JSON (so that 1e-1 is a number), else YAML of one line, else the text
     itself.
@@ -196,9 +206,9 @@ def _value(key: str, text: str) -> Any:
 
     if any(c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs") for c in text):
         raise _refused(Setting.SET, text, PreferenceReason.CONTROL, key=key)
-    for load in (json.loads,) if "\n" in text else (json.loads, yaml_reader.read):
+    for reader in (json.loads,) if "\n" in text else (json.loads, yaml_reader.read):
         try:
-            value = load(text)
+            value = reader(text)
             json.dumps(value, allow_nan=False)
         except (ValueError, TypeError, RecursionError):
             continue

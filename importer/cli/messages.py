@@ -172,6 +172,7 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 
 
+SPECULATION = "speculation: off; --set {key}={method} drafts, without min_p, logit_bias"
 VARIANT = "{first} is the document for {has} and stays as it is; the one for {backend} is {name}."
 
 

@@ -16,6 +16,8 @@ from importer.memory.choose import Choice
 from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib
 from importer.memory.plans import Plan as Deployment
+from importer.signals import speculation
+from importer.signals.speculation import DraftReason
 
 WIDTH = 80  # columns
 ROWS = 16  # of a table; with what stands around it an ordinary import has 25 lines
@@ -25,7 +27,7 @@ FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.
 
 
 def lines(planned: Plan) -> Iterator[str]:
-    """Yield the table, the number of values that it leaves out, and the fit."""
+    """Yield the table, the number of values that it leaves out, the fit, and what is off and could be on."""
     rows = list(_rows(planned.decisions))
     key = min(KEY, max(len(name) for name, _, _ in rows))
     origin = min(SOURCE, max(len(text) for _, _, text in rows))
@@ -38,6 +40,14 @@ def lines(planned: Plan) -> Iterator[str]:
     yield show.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
     for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
         yield show.plain(cut(f"{word}: {_plan(plan)}", WIDTH))
+    yield from _offers(planned.decisions)
+
+
+def _offers(decisions: Mapping[str, Decision]) -> Iterator[str]:
+    decision = decisions.get(speculation.KEY)
+    why = () if decision is None or decision.value is not None else decision.why
+    if any(reason.kind is DraftReason.OFFERED for reason in why):
+        yield messages.SPECULATION.format(key=speculation.KEY.partition(".")[2], method=speculation.OWN_HEADS)
 
 
 def attention(warning: Attention) -> str:

@@ -18,6 +18,7 @@ from importer.reasons import Reason
 KEY = "engine_args"
 LONGEST = 4000  # characters of a text
 DEEPEST = 12
+FEW = 8  # choices that a sentence has room for
 READABLE = re.compile(r"[0-9]+(?:\.[0-9]+)?[kKmMgGtT]?")  # vLLM reads 8K and 1.5M
 HUB_ID = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -39,6 +40,7 @@ class ArgumentReason(StrEnum):
     UNKNOWN_NEAR = "unknown-near"
     WRONG_TYPE = "wrong-type"
     NOT_ONE_OF = "not-one-of"
+    NOT_ONE_OF_MANY = "not-one-of-many"
     OUT_OF_RANGE = "out-of-range"
     UNPRINTABLE = "unprintable"
     LIKE_A_FLAG = "like-a-flag"
@@ -144,7 +146,7 @@ class _Check:
             yield from self._simple(kind, path, value)
         elif "one_of" in kind:
             if not any(type(value) is type(one) and value == one for one in kind["one_of"]):
-                yield path, Reason(ArgumentReason.NOT_ONE_OF, value=_shown(value), known=kind["one_of"])
+                yield path, _not_one_of(value, kind["one_of"])
         elif "any_of" in kind:
             yield from self._any_of(kind["any_of"], path, value)
         elif "list" in kind:
@@ -272,6 +274,15 @@ def _wrong(value: Any, kind: str) -> Reason:
 
 def _type_wrong(found: list[Fault]) -> bool:
     return any(reason.kind is ArgumentReason.WRONG_TYPE and len(path) == 1 for path, reason in found)
+
+
+def _not_one_of(value: Any, known: list[Any]) -> Reason:
+    """Return the reason with all choices, or of many the near ones."""
+    if len(known) <= FEW:
+        return Reason(ArgumentReason.NOT_ONE_OF, value=_shown(value), known=known)
+    names = [str(one) for one in known]
+    near = get_close_matches(str(value)[:99], names, FEW, 0.5) or names[:FEW]
+    return Reason(ArgumentReason.NOT_ONE_OF_MANY, value=_shown(value), count=len(known), near=near)
 
 
 def _shown(value: Any) -> Any:

@@ -201,11 +201,18 @@ def build(
         if path is not None and decision.value is not None and not by_itself:
             put(data, path, decision.value)
             comments[_first(path, decision.value)] = comment(decision)
+    told = decisions.get(QUANTIZATION)
+    if told is not None and told.status == "user" and told.value is not None and engine["name"] in TOLD:
+        data[QUANTIZATION], comments[QUANTIZATION,] = told.value, comment(told)
     if subject.model_id is not None and subject.revision is not None:
         source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
         data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
     data["importer"] = _block(subject, decisions, engine, findings)
     return Built(data, comments)
+
+
+QUANTIZATION = "quantization"  # a fact of the weights, that engines detect; a person's word is for the engine
+TOLD = ("vllm", "sglang")  # engines with an option for it
 
 
 def _usecases(decisions: Decisions) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -57,7 +57,7 @@ def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     if isinstance(variables, Mapping):
         for path, reason in environment.faults(engine, version, variables):
             yield (environment.KEY, *path), reason
-    merged = {**dict(flags.values()), **arguments}
+    merged = {**combined(flags.values()), **arguments}
     yield from argument_conflicts.conflicts({**document, argument_check.KEY: merged})
 
 
@@ -162,8 +162,16 @@ def _flags(document: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, Any]]]
 
 
 def flag(option: field_paths.Option) -> tuple[str, Any]:
-    """Return the argument that an option with a leading ``--`` sets, and its value."""
-    name = option.key.removeprefix("--").replace("-", "_")
+    """Return the argument that an option with a leading ``--`` sets, and its value.
+
+    ``--speculative-config.method:mtp`` sets a key inside of one, as on vLLM's command line.
+    """
+    name, *steps = option.key.removeprefix("--").replace("-", "_").split(".")
+    if steps:
+        value = _value(option)
+        for step in reversed(steps):
+            value = {step: value}
+        return name, value
     if name.startswith("no_") and option.value is None:
         return name.removeprefix("no_"), False
     opposite = name.replace("disable_", "enable_", 1)
@@ -171,6 +179,16 @@ def flag(option: field_paths.Option) -> tuple[str, Any]:
     if registry is not None and registry.get(name) is None and registry.get(opposite) is not None:
         return opposite, option.value is not None and option.typed is False
     return name, _value(option)
+
+
+def combined(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return arguments by name; of several with keys inside of one, all keys, and else the last value."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        earlier = found.get(name)
+        merges = isinstance(earlier, Mapping) and isinstance(value, Mapping)
+        found[name] = combined([*dict(earlier or {}).items(), *value.items()]) if merges else value
+    return found
 
 
 def _value(option: field_paths.Option) -> Any:

@@ -103,7 +103,7 @@ def _name(name: str, own: frozenset[str]) -> Reason | None:
         return Reason(VariableReason.NO_NAME)
     parts = {*name.upper().split("_")}
     if name in OWN:
-        return Reason(VariableReason.LAUNCHER)
+        return Reason(VariableReason.SECRET if SECRET.search(name) else VariableReason.LAUNCHER)
     if INTERFACES.search(name) or ALLOCATION.search(name) or name in WHOLE:
         return None
     if not name.startswith(PREFIXES) or name.startswith(LOADS_CODE):

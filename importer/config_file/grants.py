@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from importer.config_file import field_paths
+from importer.config_file import check, field_paths
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
@@ -43,7 +43,9 @@ class Grant(NamedTuple):
 
 def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model or commit is another grant."""
-    return frozenset((*_code(data), *_folders(data), *_drafters(data), *_addresses(data)))
+    flags = check.combined(check.flag(o) for o in field_paths.of(data) if o.key.startswith("--"))
+    moved = {**data, "flags": flags}  # they set what ``engine_args`` sets
+    return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_addresses(data)))
 
 
 def set_values(values: Mapping[str, Any]) -> frozenset[Grant]:

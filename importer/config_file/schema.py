@@ -105,7 +105,11 @@ def _unknown(key: str, known: Sequence[str]) -> Reason:
 
 
 def _short(message: str) -> str:
-    """Return the schema's message; a long one, which quotes the whole value, with its ends only."""
+    """Return the schema's message; a long one, which quotes the whole value, with its ends only.
+
+    That a value may be null is left out: null is as good as no key.
+    """
+    message = message.removesuffix(", 'null'")
     return message if len(message) < 300 else f"{message[:100]} … {message[-100:]}"
 
 

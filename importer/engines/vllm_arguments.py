@@ -29,7 +29,7 @@ def with_flags(document: Document) -> Document:
     if not flags:
         return document
     options = [o.text for o in field_paths.of(document) if not o.key.startswith("--")]
-    arguments = {**dict(map(check.flag, flags)), **(document.get("engine_args") or {})}
+    arguments = {**check.combined(map(check.flag, flags)), **(document.get("engine_args") or {})}
     return {**document, "options": options, "engine_args": arguments}
 
 

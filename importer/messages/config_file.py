@@ -149,6 +149,7 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "unknown-near": "{of} has no argument of this name; near names: {near}",
         "wrong-type": "{value!r} is not {kind}",
         "not-one-of": _not_one_of,
+        "not-one-of-many": "{value!r} is none of its {count} values, such as {near}",
         "out-of-range": "{value!r} is not {limit}",
         "unprintable": "it holds characters that cannot be seen, or too many",
         "like-a-flag": "{value!r} is empty or begins like a flag",

@@ -27,6 +27,12 @@ TEXTS: dict[str, dict[str, Text]] = {
         "added-tokens-none": "{file} and {settings} list no tokens that could differ",
         "apple-elsewhere": "only MLX on a Mac uses Metal",
         "architecture-unknown": "{arch}: what wheels ask of it is not known",
+        "arguments-invalid": "{problem}",
+        "arguments-none": "the document has no arguments of its engine beside the usual ones",
+        "arguments-parsed": "the parser of {engine} {version} takes the document's arguments",
+        "arguments-refused": "{engine} {version} refuses the document's arguments: {words}",
+        "arguments-unknown": "{reason}",
+        "arguments-valid": "the parser and the validators of {engine} {version} take the document's arguments",
         "cache-unwritable": "the Hub client's cache: {problem}",
         "cards-elsewhere": "only vLLM on NVIDIA's cards reserves a share of their memory",
         "cards-few": "the document wants {wanted} cards, and {count} are here",
@@ -196,6 +202,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "DoctorRemedy": {
         "arm-python": "Use a Python for arm64, or a Mac with Apple silicon.",
+        "change-arguments": "Change engine_args or env of the document, or import again with another --set or --unset.",
         "change-parser": "Change {key} in the document's options. Near names: {near}.",
         "check-firewall": "Check the firewall or the sandbox this runs in.",
         "check-hub": "Check the network and HF_ENDPOINT; directories, and what is cached, work without.",
@@ -254,5 +261,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "update-macos": "Update macOS to {wanted} or newer.",
         "write-rope": 'Write "{key}": {value:g} at {place} of config.json in a copy of the '
         "model, or use another engine.",
+    },
+    "StartReason": {
+        "several": "several processes start with a program of their own, which was not asked",
+        "other-frontend": "the frontend in Rust has a parser of its own, which was not asked",
+        "no-answer": "the parser of {engine} gave no answer in time",
+        "unsure": "the validators ended before an answer: {words}",
     },
 }

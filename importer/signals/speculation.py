@@ -20,6 +20,7 @@ KEY = "engine_args.speculative_config"
 KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
 INDEX = "model.safetensors.index.json"
 TOKENS = 1
+OWN_HEADS = "mtp"
 AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations of vendors' original models
 # Names of the tensors and files of these heads; other families append layers behind the last.
 NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
@@ -48,6 +49,11 @@ class Heads:
     quote: str
 
 
+def spelled_out(method: str) -> dict[str, object]:
+    """Return the value of ``speculative_config`` that the name of a method alone means."""
+    return {"method": method, "num_speculative_tokens": TOKENS}
+
+
 def read(config: Mapping[str, object]) -> Heads | None:
     """Return the heads that a config declares, at its top or in the part about the language model."""
     for part in (config, text_config(config)):
@@ -74,7 +80,7 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     if not held:
         reason, source = Reason(DraftReason.NOT_HELD, quote=quote, how=how), "config.json"
         return [Evidence(Rule.CONFIG, KEY, None, INDEX if held is False else source, reason, quote)]
-    offer = json.dumps({"method": "mtp", "num_speculative_tokens": TOKENS})
+    offer = json.dumps(spelled_out(OWN_HEADS))
     reason = Reason(DraftReason.OFFERED, quote=quote, how=how, offer=offer)
     return [Evidence(Rule.CONFIG, KEY, None, "config.json", reason, quote)]
 

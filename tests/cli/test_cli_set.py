@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from importer.app import preferences
 from importer.config_file import schema
 from tests.commandline import Desk, desk
 
@@ -67,6 +68,19 @@ def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
     assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]
 
 
+def test_a_quantisation_that_the_user_names_reaches_the_engine(desk: Desk) -> None:
+    """What weights have is a fact of the importer's block: engines detect it."""
+    made = desk("acme/base", "--backend", "vllm", "--set", "quantization=fp8", "--dry-run", "--json").line
+    assert made["document"]["quantization"] == "fp8"
+    other = desk("acme/base", "--backend", "mlx", "--set", "quantization=fp8", "--dry-run", "--json").line
+    assert "quantization" not in other["document"]
+
+
+def test_a_method_of_speculation_is_named_by_itself() -> None:
+    value = preferences.parse(["speculative_config=mtp"], "vllm").values["engine_args.speculative_config"]
+    assert value == {"method": "mtp", "num_speculative_tokens": 1}
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
@@ -94,11 +108,15 @@ def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
         ("engine_args.max_num_seqs=", "engine_args.max_num_seqs is empty"),
         ("max_model_len= ", "max_model_len is empty"),
         ("dtype=bf16", "not one of auto, bfloat16"),
-        ("tensor_parallel_size=3", "attention heads"),
+        ("tensor_parallel_size=3", "heads"),
         ("max_model_len=999999999", "the model's context is"),
         ("engine_args.max_num_seq=2", "'engine_args.max_num_seqs'"),
         ("engine_args.prompt_concurency=2", "'engine_args.prompt_concurrency'"),
         ("dtype=bf16", "'importer keys' lists the settings"),
+        ("host=0.0.0.0", "host belongs to the command that starts the server"),
+        ("middleware=a.b", "middleware loads code by name"),
+        ("env.VLLM_API_KEY=x", "it is a secret"),
+        ("speculative_config=eagle3", "the method eagle3 needs a second repository"),
     ],
 )
 def test_set_nonsense(desk: Desk, setting: str, says: str) -> None:

@@ -79,3 +79,14 @@ def test_maps_have_their_reason_and_defaults_are_not_written() -> None:
     more[key] = Chosen(False, "user", (as_reason("set by the user"),))
     told = build(SUBJECT, decisions(**more), ENGINE, {}).data["engine_args"]
     assert told == {"speculative_config": drafts, "enable_prefix_caching": False}
+
+
+def test_speculation_is_offered_in_a_line_with_its_cost_and_how_to_ask(desk: Desk) -> None:
+    heads = {"model_type": "glm4_moe", "architectures": ["Glm4MoeForCausalLM"], "num_nextn_predict_layers": 1}
+    desk.hub.repos["acme/heads"] = Repo(config(**heads))
+    given = ("acme/heads", "--backend", "vllm", "--device", "H200", "--dry-run", "--no-validate")
+    (offer,) = [line for line in desk(*given).out.splitlines() if line.startswith("speculation:")]
+    assert "--set speculative_config=mtp" in offer
+    assert "min_p" in offer
+    assert len(offer) <= 80
+    assert "speculation: off" not in desk(*given, "--set", "speculative_config=mtp").out

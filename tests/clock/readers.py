@@ -68,7 +68,8 @@ _REASONS = {
         app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
-        launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache""",
+        launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
+        engines.start_check engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client hub.outgoing
         validation.remote validation.probes.calls_kept validation.probes.context_length

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import frontend, hardware, host, memory, model, packages
+from importer.engines.doctor import frontend, hardware, host, memory, model, packages, start
 from importer.engines.doctor.case import (
     Check,
     CheckSkipped,
@@ -98,6 +98,8 @@ CHECKS: tuple[Check, ...] = (
           "Set max_model_len to the model's.", model.context),
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
           "Write it at the top too.", model.rope),
+    Check("arguments", "document", "An argument that the engine refuses ends its start, after half a minute of imports.",
+          "The engine's own words, and another value.", start.arguments, before=False),
     Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
           "A shorter context, a higher limit.", memory.memory),
     Check("weights-disk", "document", "The download fills the disk.",
