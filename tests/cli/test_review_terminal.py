@@ -361,7 +361,8 @@ def test_the_editor_finds_the_schema_beside_the_copy(desk: Desk) -> None:
 
 def test_words_of_a_repository_do_not_steer_the_terminal(desk: Desk) -> None:
     evil = "\x1b]0;owned\x07\u202e"
-    desk.hub.repos["acme/odd"] = Repo({**BASE, "config.json": {"model_type": evil, "architectures": [evil]}})
+    config = {"model_type": evil, "architectures": [f"{evil}ForCausalLM"]}
+    desk.hub.repos["acme/odd"] = Repo({**BASE, "config.json": config})
     desk("acme/odd", "--set", "system_prompt=a\nb")
     with Terminal(desk, "review", "odd", TERM="dumb") as at:
         at.expect(ASKED)
