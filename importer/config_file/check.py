@@ -65,7 +65,7 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield values of the document's own keys that the engine's command line does not carry."""
     sampling, variables = document.get("parameters"), document.get("chat_template_kwargs")
     model = sampling.get("model") if isinstance(sampling, Mapping) else None
-    if isinstance(model, str) and (model.startswith("-") or not model.isprintable()):
+    if isinstance(model, str) and model.startswith("-"):
         yield ("parameters", "model"), Reason(ValueReason.NO_MODEL)
     for key in NAMES:
         value = document.get(key)

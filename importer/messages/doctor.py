@@ -202,7 +202,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "DoctorRemedy": {
         "arm-python": "Use a Python for arm64, or a Mac with Apple silicon.",
-        "change-arguments": "Change engine_args or env of the document, or import again with another --set or --unset.",
+        "change-arguments": "Change engine_args or env of the document, or import again with other settings.",
         "change-parser": "Change {key} in the document's options. Near names: {near}.",
         "check-firewall": "Check the firewall or the sandbox this runs in.",
         "check-hub": "Check the network and HF_ENDPOINT; directories, and what is cached, work without.",

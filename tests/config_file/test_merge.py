@@ -230,7 +230,8 @@ def test_what_was_set_stays_set(desk: Desk) -> None:
 
 
 def test_what_was_set_is_taken_back(desk: Desk) -> None:
-    desk("acme/base", "--set", "temperature=0", "--backend", "mlx")
+    desk("acme/base", "--set", "temperature=0", "--backend", "vllm")
+    assert document(desk)["parameters"]["temperature"] == 0
     desk("acme/base", "--unset", "temperature", "--backend", "auto")
     assert (document(desk)["backend"], document(desk)["parameters"]["temperature"]) == ("vllm", 0.6)
     assert receipt(desk)["request"]["preferences"] == {}

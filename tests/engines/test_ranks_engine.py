@@ -87,6 +87,6 @@ def test_vllm_reads_what_it_is_told_of_cards_and_hosts(asked: dict[str, Any], by
 
 
 def test_vllm_refuses_what_no_version_of_it_knows(by_vllm: ByVllm) -> None:  # noqa: F811
-    with pytest.raises(DocumentError, match="'pigeon' is not one of"):
+    with pytest.raises(DocumentError, match="'pigeon' is none of its"):
         VllmCuda().settings({"name": "m", "engine_args": {"all2all_backend": "pigeon"}})
     assert "pigeon" in by_vllm("serve", "acme/model", "--all2all-backend=pigeon")["refused"]

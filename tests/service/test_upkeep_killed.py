@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from importer.storage import tables
 from tests.commandline import BASE
@@ -45,6 +45,7 @@ def moved(service: Service, name: str) -> None:
 
 def killed(service: Service, at: str, ask: Any = None) -> None:
     """Start a server that dies at a point; ``ask`` brings it there."""
+    service.wait(lambda: _scheduled(service))  # the first look makes the schedule
     service.stop()
     _set(service, tables.schedules, due=0.0 if ask is None else 1e12)
     service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": at}, ready=ask is not None)
@@ -58,6 +59,11 @@ def killed(service: Service, at: str, ask: Any = None) -> None:
     _set(service, tables.deliveries, waiting, due=0.0)  # the lease of the process that died
 
 
+def _scheduled(service: Service) -> bool:
+    with gallery_of(service).database.reading() as connection:
+        return connection.execute(select(tables.schedules)).first() is not None
+
+
 def _set(service: Service, table: Any, *where: Any, **values: Any) -> None:
     with gallery_of(service).database.writing() as connection:
         connection.execute(update(table).where(*where).values(**values))
@@ -65,9 +71,9 @@ def _set(service: Service, table: Any, *where: Any, **values: Any) -> None:
 
 def found(service: Service, name: str) -> list[dict[str, Any]]:
     states = ["open", "accepted"]
-    items: list[dict[str, Any]] = service.client.get(
-        "/v1/upkeep", params={"name": name, "state": states}
-    ).json()["items"]
+    answer = service.client.get("/v1/upkeep", params={"name": name, "state": states})
+    assert answer.status_code == 200, answer.text
+    items: list[dict[str, Any]] = answer.json()["items"]
     return items
 
 
