@@ -47,7 +47,7 @@ def killed(service: Service, at: str, ask: Any = None) -> None:
     """Start a server that dies at a point; ``ask`` brings it there."""
     service.wait(lambda: _scheduled(service))  # the first look makes the schedule
     service.stop()
-    _set(service, tables.schedules, due=0.0 if ask is None else 1e12)
+    _set(service, tables.schedules, due=0.0 if ask is None else 4e9)
     service.start(*WORDS, by="tests.killer.victim", env={"KILL_AT": at}, ready=ask is not None)
     if ask is not None:
         with pytest.raises(httpx.TransportError):
