@@ -113,7 +113,7 @@ RepositoryKind = Literal[
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt", "other-backend",
+    "newer-receipt", "other-backend", "other-device",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -223,6 +223,7 @@ class DocumentError(ImporterError):
         "never-validated": _of("name"),
         "no-receipt": _of("path", "problem"),
         "other-backend": _of("name", "has", "backend"),
+        "other-device": _of("name", "has", "device"),
         "newer-receipt": _of("path", "schema", "known"),
     }
 

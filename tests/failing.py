@@ -112,6 +112,11 @@ def other_backend(desk: Desk) -> Words:
     return ("acme/base", "--backend", "mlx", "--name", "base")
 
 
+def other_device(desk: Desk) -> Words:
+    assert desk("acme/base", "--device", "l4", "--per-device", "--no-validate").code == 0
+    return ("acme/base", "--device", "rtx4090", "--name", "base-l4")
+
+
 def conflict(desk: Desk) -> Words:
     assert desk("acme/base", "--no-validate").code == 0
     path = desk.folder / "models" / "base.yaml"
@@ -280,6 +285,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-weights": bad_weights,
     "exists": exists,
     "other-backend": other_backend,
+    "other-device": other_device,
     "not-a-folder": not_a_folder,
     "no-such-document": typed("show", "nobody"),
     "invalid": invalid,

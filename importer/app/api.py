@@ -18,6 +18,7 @@ from importer.app.import_ import Plan, merge_plan, plan, write
 from importer.app.session import ImportSession
 from importer.chat_template import override
 from importer.config import now
+from importer.config_file.attention import Attention
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
@@ -40,11 +41,15 @@ FOLDER = "models"  # of the documents, as at the command line
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A document and its file; ``receipt`` is ``None`` where nothing was written."""
+    """A document and its file; ``receipt`` is ``None`` where nothing was written.
+
+    ``warnings``  what needs a person's attention, also another device than the document's last one.
+    """
 
     path: Path
     plan: Plan
     receipt: Receipt | None
+    warnings: tuple[Attention, ...] = ()
 
     @property
     def name(self) -> str:
@@ -58,7 +63,7 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``importer REFERENCE --json`` prints."""
-        return self.plan.report(self.path)
+        return self.plan.report(self.path) | {"warnings": [warning.to_json() for warning in self.warnings]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ def import_model(
     unset: Iterable[str] = (),
     device: str | None = None,
     memory: int | None = None,
+    per_device: bool = False,
     goal: Goal | None = None,
     concurrency: int | None = None,
     context: int | None = None,
@@ -111,21 +117,22 @@ def import_model(
     ``reference``  a Hub id, ``hf://…``, a URL of the Hub, or a directory such as ``./model``.
     ``settings``   your own values by key, as ``--set``; they win over every evidence, at later imports, too.
     ``device``     such as ``8xh200``; without one the document has no limits of any device.
+    ``per_device`` writes a document of its own for the device; the model's other documents stay.
     ``goal``       ``latency``, ``throughput`` or ``context``: the layout of the model on the device.
     ``concurrency``  sequences to hold at the same time, of ``context`` tokens each.
     ``memory``     bytes of the device's memory. ``engine_version``  for which parsers are named.
     ``frontend``   of vLLM 0.33 and later, ``python`` or ``rust``; by default that of the last import.
     ``approved_by``  a person's name: approves what is written. ``session``  kept warm for several imports.
     Raises HubError, RepositoryError, UsageError, SandboxError; DocumentError: "exists" for another model's
-    file of that name, "other-backend" for the name of the model's document for another backend, "conflict"
-    where a person's edit meets a new value and ``on_conflict`` is not given.
+    file of that name, "other-backend", "other-device" for the name of another document of the model,
+    "conflict" where a person's edit meets a new value and ``on_conflict`` is not given.
     """
     aimed = aim(goal, concurrency, context)
     chosen = preferences.of_values(settings or {}, backend, unset)
     request = ImportRequest(
         reference, revision, name, chosen, engine_version, offline, ignore_name,
-        _device(device), memory, exact_fit, override.read(template), frontend,
-        aimed.goal, aimed.concurrency, aimed.context,
+        _device(device, per_device=per_device), memory, exact_fit, override.read(template), frontend,
+        aimed.goal, aimed.concurrency, aimed.context, per_device,
     )  # fmt: skip
     store = Store(Path(folder))
     with _session(session) as warm:
@@ -133,10 +140,10 @@ def import_model(
     merged = merge_plan(planned, store, on_conflict)
     path = store.path(planned.name)
     if dry_run:
-        return Imported(path, merged.plan, None)
+        return Imported(path, merged.plan, None, merged.warnings)
     review = None if approved_by is None else ReviewEntry("approved", approved_by, now())
     with store.locked():
-        return Imported(path, merged.plan, write(merged, store, review))
+        return Imported(path, merged.plan, write(merged, store, review), merged.warnings)
 
 
 def fill(
@@ -243,7 +250,7 @@ def _session(session: ImportSession | None) -> Iterator[ImportSession]:
             yield own
 
 
-def _device(name: str | None) -> str | None:
+def _device(name: str | None, *, per_device: bool) -> str | None:
     from importer.app.target import parse_device
 
-    return parse_device(name, None)[0]
+    return parse_device(name, None, per_device=per_device)[0]

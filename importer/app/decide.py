@@ -18,6 +18,7 @@ from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in.findings import KEY as WAY_IN
 from importer.config_file import engine_arguments
 from importer.config_file.field_paths import frontend_of
+from importer.config_file.name_allocator import Slot
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Frontend, Preferences, Target
@@ -101,6 +102,12 @@ class ImportRequest:
     goal: Goal | None = None
     concurrency: int | None = None
     context: int | None = None
+    per_device: bool = False
+
+    @property
+    def slot(self) -> Slot:
+        """Return the place among the model's documents."""
+        return Slot(self.backend, self.device, self.per_device)
 
     @property
     def aim(self) -> Aim:
@@ -148,16 +155,19 @@ class ImportRequest:
             template = override.again(word, None if beside is None else beside.text)
         if template is not None and template.name == override.NONE:
             template = None
-        request = replace(
-            self,
-            preferences=recalled(self.preferences, stored),
-            template=template,
-            frontend=self._frontend(stored, earlier),
-            **self._aims(earlier),
-        )
-        if self.device is not None or self.memory is not None or DEVICE in self.preferences.unset:
-            return request
-        return replace(request, device=earlier.get("device"), memory=earlier.get("memory"))
+        return replace(
+            self, preferences=recalled(self.preferences, stored), template=template,
+            frontend=self._frontend(stored, earlier), **self._aims(earlier), **self._devices(earlier),
+        )  # fmt: skip
+
+    def _devices(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
+        """Return device and memory: the requested ones, else the last ones. One device alone stays so."""
+        if DEVICE in self.preferences.unset:
+            return {}
+        alone, last = self.per_device or bool(earlier.get("per_device")), earlier.get("device")
+        if self.device is not None or self.memory is not None:
+            return {"device": self.device or (last if alone else None), "per_device": alone}
+        return {"device": last, "memory": earlier.get("memory"), "per_device": alone}
 
     def _aims(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
         """Return goal, concurrency and context: the requested ones, else those of the last import."""
@@ -321,8 +331,6 @@ def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = s
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent) -> Decided:
     """Return every decision, the proof among its evidence. Raises ImporterError."""
-    from importer.memory.parallelism import FitRequest
-
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
     prompts = () if proof is None else proof.prompts
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]

@@ -14,7 +14,7 @@ from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.config_file import derived_parser, merge, model_conflicts, schema, template_file
-from importer.config_file.attention import Attention, attention
+from importer.config_file.attention import Attention, attention, device_label, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.config_file.carry_over import carry_over
 from importer.config_file.diff import Change, KeyPath, differences, digest
@@ -75,6 +75,11 @@ class Plan(Decided):
     def receipt(self) -> Receipt:
         """Return a new receipt: review pending, never validated."""
         directory = self.snapshot.directory if self.snapshot.model_id is None else None
+        # A later import keeps the frontend: with it in the request, the same import writes nothing.
+        frontend = self.target.frontend or self.request.frontend
+        request = replace(
+            self.request, reference=self.model, revision=self.pinned, frontend=frontend
+        ).to_json()
         return Receipt(
             name=self.name,
             reference=self.reference,
@@ -91,7 +96,7 @@ class Plan(Decided):
             review={"state": "pending", "by": None, "at": None, "digest": None},
             proof=None if self.proof is None else self.proof.to_json(),
             base=to_text(self.built),
-            request=replace(self.request, reference=self.model, revision=self.pinned).to_json(),
+            request=request,
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
             content=content_digest(self.snapshot),
@@ -128,27 +133,29 @@ def resolve_and_decide(
     progress("resolving")
     snapshot = resolve(parse(request.reference, request.revision), places, offline=request.offline)
     if names is not None:
-        request = request.after(names.known(snapshot, request.name, request.backend))
+        request = request.after(names.known(snapshot, request.name, request.slot))
     return decide_snapshot(snapshot, request, bench, progress)
 
 
 def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
-    """Return the document under its name, which is another one for each backend of a model.
+    """Return the document under its name, which is another one for each backend of a model, and for each
+    device where the request asks for that.
 
     ``own`` plans a present document anew, for whichever backend. Raises UsageError for an invalid name or
-    value, DocumentError("other-backend") for the name of the model's document for another backend.
+    value, DocumentError: "other-backend", "other-device" for the name of another document of the model.
     """
     from importer.engines import get
 
     request, snapshot, target, decisions = (
         decided.request, decided.snapshot, decided.target, decided.decisions,
     )  # fmt: skip
+    slot = replace(request.slot, backend=target.backend)
     if request.name is None:
-        name = names.give(snapshot, target.backend)
+        name = names.give(snapshot, slot)
     else:
         name = check(request.name)
         if not own:
-            names.check(name, decided.model, target.backend)
+            names.check(name, decided.model, slot)
     subject = DocumentSubject(
         name=name,
         reference=decided.reference,
@@ -234,8 +241,10 @@ class Settled:
 
     @property
     def warnings(self) -> tuple[Attention, ...]:
-        """Return what needs attention: the plan's warnings, and the conflicts that ``take`` has decided."""
-        return (*self.planned.warnings, *of_conflicts(self.conflicts))
+        """Return what needs attention: the plan's warnings, another device than before, and the conflicts
+        that ``take`` has decided.
+        """
+        return (*self.planned.warnings, *of_device(self.planned, self.old), *of_conflicts(self.conflicts))
 
     def report(self, path: Path) -> dict[str, Any]:
         """Return the frozen line of --json."""
@@ -250,6 +259,14 @@ class Settled:
     def changes(self) -> tuple[Change, ...]:
         """Return the changes from the present file to the merged one; none for a new file."""
         return () if self.old is None else differences(self.old.data, self.plan.built.data)
+
+
+def of_device(planned: Plan, old: StoredDocument | None) -> tuple[Attention, ...]:
+    """Return the warning that the present document was for another device."""
+    if old is None or old.receipt is None:
+        return ()
+    before, after = (device_label(fit) for fit in (old.receipt.fit, planned.fit.to_json()))
+    return () if before == after else (other_device(before, after),)
 
 
 def merge_plan(

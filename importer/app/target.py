@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from importer import config
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC, offered
 from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import PYTHON, RUST, Frontend, Target
@@ -39,6 +40,7 @@ class TargetReason(StrEnum):
     CALLS_UNREAD = "calls-unread"
     FRONTEND_OF_VLLM = "frontend-of-vllm"
     WEIGHTS_FOR_MLX = "weights-for-mlx"
+    REQUIRED = "required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +175,18 @@ def is_here(name: str | None) -> bool:
     return name is None or re.sub(r"[\s_-]+", "", name.lower()) == HERE.replace("-", "")
 
 
-def parse_device(name: str | None, memory: str | None) -> tuple[str | None, int | None]:
-    """Return a device's full name and its memory in bytes of texts such as ``48GiB``; raises UsageError."""
+def parse_device(
+    name: str | None, memory: str | None, *, per_device: bool = False
+) -> tuple[str | None, int | None]:
+    """Return a device's full name and its memory in bytes of texts such as ``48GiB``; raises UsageError.
+
+    ``per_device`` is of a document for the device alone, which needs one: that of the settings counts, too.
+    """
+    name = name or config.device() if per_device else name
+    if per_device and name is None:
+        raise UsageError(
+            "bad-value", setting=Setting.DEVICE, value=None, problem=Reason(TargetReason.REQUIRED)
+        )
     label = None if name is None else HERE if is_here(name) else named(name).label
     return label, None if memory is None else size(memory)
 

@@ -40,8 +40,9 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     path = store.path(planned.name)
     first = names.first(planned.snapshot, planned.name)
     if first is not None and request.name is None:
-        show.note(messages.VARIANT.format(first=first.name, has=first.backend,
-                                          name=planned.name, backend=planned.target.backend))  # fmt: skip
+        own = (planned.target.backend, planned.request.slot.own_device)
+        has = (first.backend, None if own[1] is None else first.device)
+        show.note(messages.variant(first.name, has, planned.name, own))
     settled = _settled(arguments, planned, store)
     planned = settled.plan
     for warning in settled.warnings:
@@ -75,6 +76,7 @@ def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest
         exact_fit=arguments.exact_fit,
         template=override.read(arguments.template),
         frontend=arguments.frontend,
+        per_device=arguments.per_device,
         **aims(arguments),
     )
 
@@ -88,11 +90,12 @@ def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
     """Return the device's full name and the bytes of memory; ``None`` for those not given. Raises
     UsageError.
     """
-    if arguments.device is None and arguments.memory is None:
+    per_device = getattr(arguments, "per_device", False)  # 'fill' has one document, the file
+    if arguments.device is None and arguments.memory is None and not per_device:
         return None, None
     from importer.app.target import parse_device
 
-    return parse_device(arguments.device, arguments.memory)
+    return parse_device(arguments.device, arguments.memory, per_device=per_device)
 
 
 def _show(planned: Plan, path: Path) -> None:

@@ -84,6 +84,7 @@ def _lacking(fields: Mapping[str, Any]) -> str:
 
 # Texts in place of those of ``messages``, by key.
 INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
+    "OtherDevice.changed": "the document was for {before} and is for {after} now; --per-device makes one for each",
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
     "HubError.not-cached": "{repo} is not in the cache and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
@@ -153,6 +154,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-such-key": "See 'importer api-keys list'.",
     "bad-setting": "See 'importer serve --help'; --show-config tells where each value comes from.",
     "other-backend": "Leave --name out, so that the document for {backend} has its own name, or choose another.",
+    "other-device": "Leave --name out and add --per-device, so that {device} has its own document, or choose another --name.",
     "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
     "newer-gallery": "Update the importer, or go back to the copy that was made before.",
     "not-listening": "Choose another --host or --port.",
@@ -173,7 +175,12 @@ ELSEWHERE = frozenset({
 
 
 SPECULATION = "speculation: off; --set {key}={method} drafts, without min_p, logit_bias"
-VARIANT = "{first} is the document for {has} and stays as it is; the one for {backend} is {name}."
+
+
+def variant(first: str, has: tuple[str, str | None], name: str, own: tuple[str, str | None]) -> str:
+    """Return the line about two documents of a model, each with its backend and its device."""
+    had, asked = (backend if device is None else f"{backend} on {device}" for backend, device in (has, own))
+    return f"{first} is the document for {had} and stays as it is; the one for {asked} is {name}."
 
 
 def renamed(old: str, new: str) -> str:

@@ -39,7 +39,15 @@ class AttentionReason(StrEnum):
     NO_TOOLS = "no-tools"
     WAY_IN = "way-in"
     CONFLICT = "conflict"
+    OTHER_DEVICE = "other-device"
     OTHER = "other"
+
+
+class OtherDevice(StrEnum):
+    """What an import does to the device of its document."""
+
+    CHANGED = "changed"
+    NONE = "none"
 
 
 # The kind of a reason that was marked as a warning.
@@ -58,6 +66,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
 TOOLS_HIDDEN = (WayInEffect.HIDDEN, WayInEffect.SOMETIMES)
 # Reasons that name another template.
 OFFERS = (ForeignReason.WOULD_OFFER, WayInEffect.OFFER)
+NO_DEVICE = Reason(OtherDevice.NONE)
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 
 
@@ -79,6 +88,21 @@ class Attention:
         """Return kind, key, the reason with its fields, and the sentence."""
         why = self.why.to_json()
         return {"kind": self.kind.value, "key": self.key, "reason": why, "message": render(self.reason)}
+
+
+def device_label(fit: Mapping[str, Any] | None) -> str | None:
+    """Return the device of a receipt's fit by its name for imports; ``None`` where there was none."""
+    device = (fit or {}).get("device")
+    if not isinstance(device, Mapping):
+        return None
+    count = device.get("count", 1)
+    return str(device.get("name")) if count == 1 else f"{count}x{device.get('name')}"
+
+
+def other_device(before: str | None, after: str | None) -> Attention:
+    """Return the warning that an import gives a document another device; ``None`` is none in particular."""
+    devices = {"before": before or NO_DEVICE, "after": after or NO_DEVICE}
+    return Attention(AttentionReason.OTHER_DEVICE, "device", Reason(OtherDevice.CHANGED, **devices))
 
 
 def attention(decisions: Decisions) -> tuple[Attention, ...]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
-from itertools import count
+from itertools import count, takewhile
 
+from importer.config_file.attention import NO_DEVICE
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
 from importer.hub.snapshot import Snapshot
+from importer.memory.devices import short_name
 from importer.reasons import Reason
 
 ALLOWED = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
@@ -43,83 +46,137 @@ def _refused(name: str, reason: NameReason) -> UsageError:
     return UsageError("bad-value", setting=Setting.NAME, value=name, problem=Reason(reason, name=name))
 
 
-def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str], bool]) -> str:
-    """Return the repository's name, with its owner in front where another repository has taken it."""
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of a document among those of its model: one for each backend, and device where asked.
+
+    ``backend``     ``None`` where a request leaves it open.
+    ``device``      the full name of the device, where the request names one.
+    ``per_device``  whether the document is for this device alone.
+    """
+
+    backend: str | None = None
+    device: str | None = None
+    per_device: bool = False
+
+    @property
+    def own_device(self) -> str | None:
+        """Return the device of a document for this device alone."""
+        return self.device if self.per_device else None
+
+    def has(self, stored: StoredDocument) -> bool:
+        """Return whether a document of the model stands in this place."""
+        return self.backend in (None, stored.backend) and self.own_device == stored.own_device
+
+
+def bases(model_id: str | None, folder_name: str) -> Iterator[str]:
+    """Yield the repository's name, then that with its owner in front, then numbered ones, without an end."""
     owner, _, name = (model_id or folder_name).rpartition("/")
     short = slug(name)
-    if not (short in RESERVED or taken_by_other(short)):
-        return short
+    yield short
     long = f"{slug(owner)}--{short}"[:LONGEST].rstrip("-.") if owner else short
-    if not (long in RESERVED or taken_by_other(long)):
-        return long
-    number = 2
-    while taken_by_other(f"{long}-{number}"):
-        number += 1
-    return f"{long}-{number}"
+    if long != short:
+        yield long
+    yield from (f"{long}-{number}" for number in count(2))
+
+
+def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str], bool]) -> str:
+    """Return the repository's name, with its owner in front where another repository has taken it."""
+    names = bases(model_id, folder_name)
+    return next(name for name in names if not (name in RESERVED or taken_by_other(name)))
 
 
 class Names:
-    """Allocates names: one document for each model and backend. Not for several threads.
+    """Allocates names: one document for each model and backend, and device where asked. Not for several
+    threads.
 
-    The first document has the model's name, another backend's ends with the backend. An allocated name stays
-    with its model, written or not. ``backend`` is ``None`` where a request leaves it open.
+    The first document has the model's name, another backend's ends with the backend, and one for a device
+    alone ends with the device. An allocated name stays with its model, written or not.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._models: dict[str, str] = {}
 
-    def give(self, snapshot: Snapshot, backend: str | None = None) -> str:
-        """Return the name of the model's document for the backend: the present one, else one that is free."""
+    def give(self, snapshot: Snapshot, slot: Slot) -> str:
+        """Return the name of the model's document in a place: the present one, else one that is free."""
         model = _model(snapshot)
-        base = choose(snapshot.model_id, _folder(snapshot), lambda name: self._taken(name, model))
-        name = base if backend is None else self._variant(base, model, backend)
+        present = self._present(snapshot, slot)
+        name = self._free(snapshot, slot) if present is None else present.name
         self.keep(name, model)
         return name
 
-    def known(
-        self, snapshot: Snapshot, name: str | None = None, backend: str | None = None
-    ) -> StoredDocument | None:
-        """Return the model's document for the backend, under ``name`` or its own; allocates no name. For
-        any thread.
+    def known(self, snapshot: Snapshot, name: str | None, slot: Slot) -> StoredDocument | None:
+        """Return the model's document in a place, under ``name`` or its own; allocates no name. For any
+        thread.
 
-        Raises DocumentError("other-backend") where ``name`` is the model's document for another backend.
+        Raises what ``check`` raises.
         """
-        model = _model(snapshot)
         if name is None:
-            name = choose(snapshot.model_id, _folder(snapshot), lambda name: self._foreign(name, model))
-            name = name if backend is None else self._variant(name, model, backend)
-        elif backend is not None:
-            self.check(name, model, backend)
-        return None if self._foreign(name, model) else self._store.find(name)
+            return self._present(snapshot, slot)
+        self.check(name, _model(snapshot), slot)
+        return self._own(name, _model(snapshot))
 
-    def check(self, name: str, model: str, backend: str) -> None:
-        """Raise DocumentError("other-backend") where ``name`` is the model's document for another backend."""
-        stored = None if self._foreign(name, model) else self._store.find(name)
-        if stored is not None and stored.backend != backend:
-            raise DocumentError("other-backend", name=name, has=stored.backend, backend=backend)
+    def check(self, name: str, model: str, slot: Slot) -> None:
+        """Raise DocumentError where ``name`` is the model's document in another place.
+
+        "other-backend" is one for another backend. "other-device" is one for a device alone, or one that is
+        not for the device of a request for a device alone.
+        """
+        stored = self._own(name, model)
+        if stored is None:
+            return
+        if slot.backend not in (None, stored.backend):
+            raise DocumentError("other-backend", name=name, has=stored.backend, backend=slot.backend)
+        alone = slot.per_device or stored.own_device is not None
+        if alone and slot.device not in (None, stored.device):
+            has = stored.device or NO_DEVICE
+            raise DocumentError("other-device", name=name, has=has, device=slot.device)
 
     def first(self, snapshot: Snapshot, name: str) -> StoredDocument | None:
-        """Return the model's document under its own name, where ``name`` is that of another backend's."""
-        stored = self.known(snapshot)
-        return None if stored is None or stored.name == name else stored
+        """Return the model's document under its own name, where ``name`` is another one's."""
+        base = self._base(snapshot, self._foreign)
+        return None if base == name else self._own(base, _model(snapshot))
 
     def keep(self, name: str, model: str) -> None:
         """Remember that ``name`` is ``model``'s."""
         self._models[name] = model
 
-    def _variant(self, base: str, model: str, backend: str) -> str:
-        """Return the name with this backend's document, else the first that no other document has."""
-        free = None
-        for name in variant_names(base, backend):
-            stored = None if self._foreign(name, model) else self._store.find(name)
-            if stored is not None and stored.backend == backend:
-                return name
-            if stored is None and not self._taken(name, model):
-                free = free or name
-                if name != base:
-                    break
-        return free or base
+    def _base(self, snapshot: Snapshot, taken: Callable[[str, str], bool]) -> str:
+        model = _model(snapshot)
+        return choose(snapshot.model_id, _folder(snapshot), lambda name: taken(name, model))
+
+    def _present(self, snapshot: Snapshot, slot: Slot) -> StoredDocument | None:
+        """Return the model's document in a place.
+
+        Another repository may have the model's own name by now, so all names up to a free one count.
+        """
+        last = self._base(snapshot, self._foreign)
+        names = bases(snapshot.model_id, _folder(snapshot))
+        found = (
+            self._variant(base, _model(snapshot), slot) for base in (*takewhile(last.__ne__, names), last)
+        )
+        return next((stored for stored in found if stored is not None), None)
+
+    def _variant(self, base: str, model: str, slot: Slot) -> StoredDocument | None:
+        """Return the document in a place under the names that a base gives, up to a gap behind the second."""
+        for number, name in enumerate(variant_names(base, slot)):
+            stored = self._own(name, model)
+            if stored is not None and slot.has(stored):
+                return stored
+            if stored is None and number and not self._foreign(name, model):
+                break
+        return None
+
+    def _free(self, snapshot: Snapshot, slot: Slot) -> str:
+        """Return the first name of a place that no document has."""
+        model, base = _model(snapshot), self._base(snapshot, self._taken)
+        names = variant_names(base, slot)
+        return next((n for n in names if not self._taken(n, model) and self._store.find(n) is None), base)
+
+    def _own(self, name: str, model: str) -> StoredDocument | None:
+        """Return the model's document of that name."""
+        return None if self._foreign(name, model) else self._store.find(name)
 
     def _taken(self, name: str, model: str) -> bool:
         return self._models[name] != model if name in self._models else self._foreign(name, model)
@@ -135,13 +192,28 @@ class Names:
         return stored is not None and stored.model != model
 
 
-def variant_names(base: str, backend: str) -> Iterator[str]:
-    """Yield the model's name, then that with the backend, then numbered ones, without an end."""
-    yield base
-    ending = f"-{slug(backend)}"
-    long = base[: LONGEST - len(ending)].rstrip("-.") + ending
+def variant_names(base: str, slot: Slot) -> Iterator[str]:
+    """Yield the names of a place: the model's name, with the device where it is the document's own; then
+    that with the backend; then numbered ones, without an end.
+
+    Without a backend there is only the first.
+    """
+    own = "" if slot.own_device is None else f"-{ending(slot.own_device)}"
+    yield _ended(base, own)
+    if slot.backend is None:
+        return
+    long = _ended(base, f"-{slug(slot.backend)}{own}")
     yield long
     yield from (f"{long}-{number}" for number in count(2))
+
+
+def ending(device: str) -> str:
+    """Return the end of the name of a document for a device alone: ``8xh100`` for ``8xh100-80g``."""
+    return slug(short_name(device))
+
+
+def _ended(base: str, end: str) -> str:
+    return base[: LONGEST - len(end)].rstrip("-.") + end if end else base
 
 
 def _model(snapshot: Snapshot) -> str:

@@ -83,6 +83,16 @@ class Receipt:
         return [*([] if self.validation is None else [self.validation]), *self.earlier]
 
     @property
+    def device(self) -> str | None:
+        """Return the device that the import named."""
+        return (self.request or {}).get("device")
+
+    @property
+    def own_device(self) -> str | None:
+        """Return the device of a document for this device alone; ``None`` for any other document."""
+        return self.device if (self.request or {}).get("per_device") else None
+
+    @property
     def wrote(self) -> dict[str, Any] | None:
         """Return the data of ``base``, where it can be read."""
         try:

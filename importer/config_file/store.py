@@ -120,6 +120,16 @@ class StoredDocument:
         return str(self.data.get("backend") or (engine["name"] if isinstance(engine, dict) else ""))
 
     @property
+    def device(self) -> str | None:
+        """Return the device that its last import named."""
+        return None if self.receipt is None else self.receipt.device
+
+    @property
+    def own_device(self) -> str | None:
+        """Return the device of a document for this device alone; ``None`` for any other document."""
+        return None if self.receipt is None else self.receipt.own_device
+
+    @property
     def reference(self) -> str:
         """Return the reference of the model, absolute for a directory, which is relative to the file's
         folder.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from importer.config_file.name_allocator import ending
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.exports.base import Exported, ExportRefused, Options, Origin, yaml_text
@@ -25,7 +26,7 @@ class GalleryEntry:
 
     ``item``   one item of an index, with the configuration in it; its last key is ``urls``.
     ``file``   the file that an entry may name instead, with the configuration as text.
-    ``about``  the description that LocalAI lists.
+    ``about``  the description that LocalAI lists; for a device alone also its name (``device``).
     ``lost``   the parts that both lack.
     """
 
@@ -57,7 +58,8 @@ def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportR
     }
     if block.get("license"):
         about["license"] = block["license"]
-    urls, tags = [f"{HUB}/{origin.hub_id}"], _tags(document, block)
+    own = _device(receipt)
+    urls, tags = [f"{HUB}/{origin.hub_id}"], [*_tags(document, block), *own.values()]
     item: dict[str, Any] = {**about, "tags": tags, "config_file": data}
     if data.get("known_usecases"):
         item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
@@ -68,8 +70,14 @@ def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportR
     file = {**about, "urls": urls, "config_file": yaml_text(data, ()), **({"files": files} if files else {})}
     return GalleryEntry(
         yaml_text([item | {"urls": urls}], comments), yaml_text(file, comments),
-        about | {"urls": urls, "tags": tags, "backend": document["backend"]}, tuple(lost),
+        about | {"urls": urls, "tags": tags, "backend": document["backend"]} | own, tuple(lost),
     )  # fmt: skip
+
+
+def _device(receipt: Receipt | None) -> dict[str, str]:
+    """Return the device of a document for this device alone, as its name ends."""
+    device = None if receipt is None else receipt.own_device
+    return {} if device is None else {"device": ending(device)}
 
 
 def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:

@@ -118,6 +118,16 @@ def named(text: str) -> Device:
     return replace(device, count=count)
 
 
+def short_name(label: str) -> str:
+    """Return the shortest name of a device's label that the label begins with: ``8xh100`` for ``8xh100-80g``.
+
+    A label outside of the table stays.
+    """
+    count, name = re.fullmatch(r"(\d{1,4}x)?(.+)", label, re.DOTALL).groups("")  # type: ignore[union-attr]
+    names: list[str] = [name, *raw()["devices"].get(name, {}).get("also", ())]
+    return str(count) + min((one for one in names if name.startswith(one)), key=len)
+
+
 def _split(text: str) -> tuple[str, int]:
     """Return name and number; ``mi300x`` is a name, though it ends with an ``x``."""
     names = {n.replace("-", "") for n in known()} | _aliases().keys()

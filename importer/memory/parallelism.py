@@ -76,8 +76,10 @@ def layouts(config: Mapping[str, Any], shape: Shape, device: Device, backend: st
             for split in made
             if split.pipeline == split.replicas == 1 and device.count <= number
         )
-    if backend == "sglang":  # it is written with tensor parallelism alone
-        found = [s for s in found if s.pipeline == 1 and s.data == 1 and not s.experts]
+    if backend == "sglang":  # it is written with tensor parallelism alone, else as servers beside each other
+        plain = [s for s in found if s.pipeline == 1 and not s.experts]
+        servers = dict.fromkeys(replace(s, data=1, replicas=s.copies) for s in plain)
+        found = [s for s in plain if s.data == 1] or [*servers]
     return found
 
 

@@ -91,6 +91,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
     },
     "TargetReason": {
         "weights-for-mlx": _weights_for_mlx,
+        "required": "a document for one device alone requires a device",
         "only-on-apple": "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
         "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
         "template-unknown": "how {backend} is started with another chat template is not known",
@@ -112,7 +113,12 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "no-tools": _no_tools,
         "way-in": "{reason}",
         "conflict": "{reason}",
+        "other-device": "{reason}",
         "other": "{reason}",
+    },
+    "OtherDevice": {
+        "none": "no device in particular",
+        "changed": "the document was for {before} and is for {after} now; an import per device leaves it as it is",
     },
     "HoldingReason": {
         "edited": "it was edited since it was validated",

@@ -93,6 +93,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "not-ready-to-release": "Validate and approve it first; a draft or an old release stays as it is.",
     "no-such-release": "See /v1/configs/{name}/releases.",
     "other-backend": "Leave 'name' out, so that the document for {backend} has its own name, or choose another.",
+    "other-device": "Leave 'name' out and send 'per_device', so that {device} has its own document, or choose another.",
     "withdrawn": "Roll back to another one, or release the working copy; /v1/configs/{name}/releases has all.",
     "internal": "See the server's log, and report it.",
 }  # fmt: skip

@@ -14,6 +14,7 @@ from importer.storage.tables import marks, published
 
 P = published.c
 NUMBER, WHEN = "published", "published_at"
+DEVICE = "device"  # for the variants alone: LocalAI's lists have no such member
 
 
 class Entry(Protocol):
@@ -49,8 +50,9 @@ def items(connection: Connection) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def listed(connection: Connection) -> list[dict[str, Any]]:
-    """Return what lists show of each, by name."""
-    return [json.loads(text) for text in connection.execute(select(P.about).order_by(P.name)).scalars()]
+    """Return what LocalAI's lists show of each, by name."""
+    texts = connection.execute(select(P.about).order_by(P.name)).scalars()
+    return [{key: value for key, value in json.loads(text).items() if key != DEVICE} for text in texts]
 
 
 def file(connection: Connection, name: str) -> tuple[str, str] | None:

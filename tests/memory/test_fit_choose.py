@@ -161,6 +161,13 @@ def test_sglang_shares_layers_over_cards_and_sets_the_rest_itself() -> None:
     assert all(device.kind in {"cuda", "rocm"} for device in made.holds)
 
 
+def test_sglang_is_several_servers_where_no_layout_divides_the_heads() -> None:
+    made, _ = fitted({**LLAMA_70B, "num_attention_heads": 4, "num_key_value_heads": 4}, "8xh100-80g", 10**9,
+                     backend="sglang")  # fmt: skip
+    assert made.placed is not None
+    assert (made.placed.split.tensor * made.placed.split.replicas, made.placed.split.data) == (8, 1)
+
+
 def test_70b_on_one_card() -> None:
     made, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992)
     context = decisions["max_model_len"]

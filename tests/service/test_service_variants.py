@@ -24,7 +24,7 @@ FILES = {**WEIGHTS, "README.md": "first"}
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    names = ("both", "moving", "other")
+    names = ("both", "moving", "other", "cards")
     with running(
         tmp_path_factory.mktemp("variants"), **{f"acme/{n}": Repo(FILES) for n in names},
         **{"owner/both": Repo(FILES)},
@@ -158,8 +158,62 @@ def test_the_digest_covers_what_an_engine_reads() -> None:
     assert of(files, None) is None
 
 
-def served(name: str, backend: str, model: str = "a/b") -> Served:
-    return Served(name, "", {"backend": backend, "urls": [f"https://huggingface.co/{model}"]})
+@slow
+def test_a_device_is_another_document_where_that_is_asked(service: Service) -> None:
+    asked = {"reference": "acme/cards", "backend": "vllm", "device": "8xH100", "per_device": True}
+    assert done(service, "acme/cards", "vllm", device="rtx4090")["name"] == "cards"
+    published(gallery_of(service), "cards")
+    first = config(service, "cards")
+    shown = service.client.post("/v1/imports/preview", json=asked).json()
+    assert (shown["name"], shown["new"]) == ("cards-8xh100", True)
+    made = done(service, **asked)
+    assert (made["name"], made["written"]) == ("cards-8xh100", True)
+    assert "other-device" not in [warning["kind"] for warning in made["warnings"]]
+    published(gallery_of(service), "cards-8xh100")
+    assert config(service, "cards") == first
+    items = index(service)
+    assert items["cards"]["variants"] == [{"model": "cards-8xh100"}]
+    assert "8xh100" in items["cards-8xh100"]["tags"]
+    lists = {one["name"]: one for one in service.client.get("/models/available").json()}
+    assert set(lists["cards-8xh100"]) == set(lists["cards"])
+
+    again = done(service, **asked | {"device": "h100-80gx8"})
+    assert (again["name"], again["written"]) == ("cards-8xh100", False)
+    other = done(service, "acme/cards", "vllm", device="l4", per_device=True)
+    assert other["name"] == "cards-l4"
+    job = service.client.post("/v1/recheck", json={"names": ["cards-8xh100"]}).json()["id"]
+    assert service.ended(job)["result"]["outcomes"] == {"unchanged": 1}
+
+    moved = {"reference": "acme/cards", "backend": "vllm", "device": "l4"}
+    seen = service.client.post("/v1/imports/preview", json=moved).json()["warnings"]
+    warnings = done(service, **moved)["warnings"]
+    (warning,) = [one for one in warnings if one["kind"] == "other-device"]
+    assert (warning["reason"]["before"], warning["reason"]["after"]) == ("rtx4090", "l4")
+    assert warnings == seen
+    assert config(service, "cards-8xh100")["release"] == 1
+
+
+@slow
+def test_a_device_is_required_and_a_name_has_one(service: Service) -> None:
+    body = {"reference": "acme/other", "backend": "vllm", "per_device": True}
+    listed = {key: value for key, value in body.items() if key != "reference"}
+    listed["references"] = ["acme/other", "acme/moving"]
+    for sent in (body, listed):
+        refused = problem(service.client.post("/v1/imports", json=sent), 422, "bad-value")
+        assert refused["errors"][0]["pointer"] == "/device"
+    listed["device"] = "l4"
+    root = service.ended(service.client.post("/v1/imports", json=listed).json()["id"])
+    assert root["state"] == "succeeded", root
+    assert config(service, "other-l4")["backend"] == "vllm"
+    assert config(service, "moving-l4")["model"] == "acme/moving"
+    named = {"reference": "acme/other", "backend": "vllm", "device": "rtx4090", "name": "other-l4"}
+    refused = problem(service.client.post("/v1/imports/preview", json=named), 409, "other-device")
+    assert refused["errors"][0]["pointer"] == "/name"
+
+
+def served(name: str, backend: str, model: str = "a/b", device: str | None = None) -> Served:
+    about = {"backend": backend, "urls": [f"https://huggingface.co/{model}"]}
+    return Served(name, "", about | ({} if device is None else {"device": device}))
 
 
 def test_variants_follow_from_names_models_and_backends() -> None:
@@ -171,3 +225,12 @@ def test_variants_follow_from_names_models_and_backends() -> None:
     found = variants_of(entries)
     assert found == {"b": ["b-mlx", "b-mlx-2", "b-mlx-vlm"]}
     assert variants_of([replace(one, name=f"x{one.name}") for one in entries[1:2]]) == {}
+    devices = [
+        served("b-8xh100", "vllm", device="8xh100"), served("b-l4", "vllm", device="l4"),
+        served("b-vllm-l4", "vllm", device="l4"), served("b-m3-64g", "mlx", device="m3-64g"),
+        served("mine", "vllm", device="l4"),
+    ]  # fmt: skip
+    cards = ["b-8xh100", "b-l4", "b-m3-64g", "b-vllm-l4"]
+    assert variants_of([entries[0], *devices]) == {"b": cards}
+    assert variants_of([served("b", "mlx"), *devices]) == {"b": cards}
+    assert variants_of(devices) == {"b-8xh100": ["b-l4", "b-vllm-l4"]}, "none has the model's own name"

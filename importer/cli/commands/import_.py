@@ -37,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _values(parser)
     options.fitting(parser)
     parser.add_argument(
+        "--per-device",
+        action="store_true",
+        help="write a document of its own for the device; the model's other documents stay",
+    )
+    parser.add_argument(
         "--exact-fit", action="store_true", help="read every tensor's size from the weights' headers"
     )
     parser.add_argument(

@@ -86,7 +86,7 @@ def look(body: Import, at: Desk, who: Caller) -> Studied:
     request = admitted(body, who, at.settings)
     snapshot = resolve(parse(request.reference, request.revision), at.settings.places)
     with at.gallery.checkout() as folder:
-        request = request.after(Names(folder).known(snapshot, request.name, request.backend))
+        request = request.after(Names(folder).known(snapshot, request.name, request.slot))
     studied = study_snapshot(snapshot, request, at.runner.bench)
     need_choice(studied, at.settings)
     return studied

@@ -19,7 +19,7 @@ from importer.storage.jobs import Job
 
 # Options that are judged together, each group without the others, so that all faults are found.
 GROUPS = (
-    ("name",), ("backend",), ("device", "memory"), ("template",), ("set", "unset"),
+    ("name",), ("backend",), ("device", "memory", "per_device"), ("template",), ("set", "unset"),
     ("engine_version", "frontend"),
 )  # fmt: skip
 PLACEHOLDER = "owner/name"  # a reference without a fault, to judge options alone

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.app.decide import Studied, finalize, prove_studied
-from importer.app.import_ import Plan, build_plan, merge_plan
+from importer.app.import_ import Plan, build_plan, merge_plan, of_device
 from importer.config_file.build import to_json, to_text
 from importer.config_file.diff import Change
 from importer.config_file.merge import of_conflicts
@@ -143,6 +143,7 @@ def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
         "network",
         "exists",
         "other-backend",
+        "other-device",
         "busy",
         "needs-approver",
     ),
@@ -180,7 +181,7 @@ def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
         if not isinstance(clashes, list):
             raise
         conflicts = [c.to_json() for c in clashes]
-        warnings += of_conflicts(clashes)
+        warnings += (*of_device(planned, folder.find(planned.name)), *of_conflicts(clashes))
     return {
         "name": planned.name,
         "model": planned.model,

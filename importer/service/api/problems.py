@@ -52,7 +52,7 @@ BY_KIND: Mapping[str, int] = {
     "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
     "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
     "digest-required": 428, "not-ready-to-release": 409, "no-such-release": 404, "withdrawn": 409,
-    "other-backend": 409, "too-many-connections": 503,
+    "other-backend": 409, "other-device": 409, "too-many-connections": 503,
 }  # fmt: skip
 # The field of a request that a kind is about, where the kind itself knows.
 FIELDS: Mapping[str, str] = {
@@ -60,7 +60,7 @@ FIELDS: Mapping[str, str] = {
     "revision-conflict": "/revision", "revision-not-found": "/revision", "unknown-device": "/device",
     "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
     "digest-required": "/digest", "changed": "/digest",
-    "other-backend": "/name", "bad-webhook": "/url",
+    "other-backend": "/name", "other-device": "/name", "bad-webhook": "/url",
 }  # fmt: skip
 
 

@@ -212,6 +212,10 @@ class Import(Body):
     )
     device: Text | None = Field(default=None, description="fit the settings to this device")
     memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")
+    per_device: bool = Field(
+        default=False,
+        description="write a document of its own for the device; the model's other documents stay",
+    )
     goal: Literal["latency", "throughput", "context"] | None = Field(
         default=None,
         description="lay the model out on the device for fast answers, for many, or for long ones",
@@ -319,7 +323,7 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
     check_place(reference, body.revision, settings)
     if body.name is not None:
         name_allocator.check(body.name)
-    device, memory = parse_device(body.device, body.memory)
+    device, memory = parse_device(body.device, body.memory, per_device=body.per_device)
     request = ImportRequest(
         reference=reference,
         revision=body.revision,
@@ -334,6 +338,7 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
         context=body.context,
         template=_template(body.template),
         frontend=body.frontend,
+        per_device=body.per_device,
     )
     if (backend := _backend(body, settings)) not in (None, AUTO):
         check_chosen(request, str(backend))

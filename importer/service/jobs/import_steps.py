@@ -95,7 +95,7 @@ class ImportSteps:
             request = self._request(live.job)
             snapshot = self._snapshot(live, request, results, progress)
             with self._gallery.checkout() as folder:
-                request = request.after(Names(folder).known(snapshot, request.name, request.backend))
+                request = request.after(Names(folder).known(snapshot, request.name, request.slot))
             live.studied = study_snapshot(snapshot, request, self._bench, progress)
         return live.studied
 
