@@ -156,12 +156,7 @@ def _database(request: Request, error: Exception) -> Response:
     return answer(request, ServiceError("no-database", seconds=5))
 
 
-def _internal(request: Request, error: Exception) -> Response:
-    LOG.error("request %s failed", getattr(request.state, "id", None), exc_info=error)
-    return answer(request, InternalError("internal", problem=type(error).__name__))
-
-
 HANDLERS: Mapping[type[Exception], Any] = {
     ImporterError: _failed, RequestValidationError: _invalid, HTTPException: _http, AlreadyStored: _again,
-    OperationalError: _database, Exception: _internal,
+    OperationalError: _database,
 }  # fmt: skip

@@ -34,6 +34,14 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 job_id: ContextVar[str | None] = ContextVar("job_id", default=None)
 
 
+class AnswerCut(Exception):
+    """Ends an answer that a fault has cut; the fault has its entry in the log, with the request's id."""
+
+
+def _not_logged_yet(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], AnswerCut))
+
+
 @contextmanager
 def of_job(ident: str) -> Iterator[None]:
     """Add a job's id to the log entries of the block."""
@@ -86,6 +94,12 @@ def begin(settings: Settings) -> None:
     text = Text("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(Json() if settings.log_format == "json" else text)
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
+    quiet()
+
+
+def quiet() -> None:
+    """Keep the routine of libraries out of the log, and the server's entry for a fault that has one."""
+    logging.getLogger("uvicorn.error").addFilter(_not_logged_yet)
     for name in QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
 

@@ -87,7 +87,7 @@ def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
     assert decisions["backend"]["value"] == chosen.backend
     whole = api("documents_get", "typed")
     tag = whole.headers["ETag"]
-    cooler = api.models.Data.from_dict({"parameters": {"temperature": 0.25}})
+    cooler = api.models.DocumentContent.from_dict({"parameters": {"temperature": 0.25}})
     edited = api("documents_update", "typed", body=cooler, if_match=tag, why="cooler")
     assert edited.parsed.data["parameters"]["temperature"] == 0.25
     late = api("documents_update", "typed", body=cooler, if_match=tag)
@@ -101,7 +101,10 @@ def test_from_a_question_to_an_export(api: Api, service: Service) -> None:
 
     word = api.models.Approval(note="fine", digest=put.parsed.digest)
     approved = api("review_approve", "typed", body=word, if_match=put.headers["ETag"]).parsed
-    assert (approved.state, approved.reason) == (api.models.ConfigState.APPROVED, "it was never validated")
+    assert (approved.state, approved.reason) == (
+        api.models.DocumentSummaryState.APPROVED,
+        "it was never validated",
+    )
     assert [v.action for v in api("documents_history", "typed").parsed.versions][:2] == ["approve", "edit"]
     exported = api("documents_export", "typed", "vllm-config").parsed
     assert any("0.3" in text for text in exported.files.additional_properties.values())

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
+from collections.abc import AsyncIterator
+from pathlib import Path
 
+import httpx
 import pytest
+from fastapi.responses import StreamingResponse
 from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.service import telemetry
+from importer.service.app import create
+from importer.service.settings import Settings
 from tests.serving import Service, service
 
 __all__ = ["service"]
@@ -91,3 +98,39 @@ def test_an_entry_is_one_line_whatever_it_says(text: str) -> None:
     assert json.loads(said)["logger"] == "importer"
     shown = telemetry.Text("%(message)s").format(record(text))
     assert all(c.isprintable() for c in shown)
+
+
+async def _stream() -> AsyncIterator[bytes]:
+    yield b"a part"
+    raise ZeroDivisionError("in the middle")
+
+
+def test_a_fault_has_one_entry_with_the_id_of_its_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing reaches the server, which would log the fault once more; a cut answer is filtered there."""
+    app = create(Settings(database=f"sqlite:///{tmp_path / 'g.sqlite'}"))
+
+    def fails() -> None:
+        raise ZeroDivisionError("a fault")
+
+    app.add_api_route("/fails", fails, tags=["test"])
+    app.add_api_route("/cut", lambda: StreamingResponse(_stream()), tags=["test"], name="cut")
+
+    async def asked(path: str) -> httpx.Response:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return await client.get(path, headers={"X-Request-Id": "mine"})
+
+    answered = asyncio.run(asked("/fails"))
+    assert (answered.status_code, answered.json()["kind"]) == (500, "internal")
+    assert (answered.headers["x-request-id"], answered.json()["request_id"]) == ("mine", "mine")
+    assert "content-security-policy" in answered.headers
+    with pytest.raises(telemetry.AnswerCut) as cut:
+        asyncio.run(asked("/cut"))
+    errors = [one.getMessage() for one in caplog.records if one.levelno >= logging.ERROR]
+    assert errors == ["request mine failed", "request mine failed"]
+    telemetry.quiet()
+    server = logging.getLogger("uvicorn.error")
+    assert not server.filter(record("Exception in ASGI application", cut.value))
+    assert server.filter(record("Exception in ASGI application", ValueError("another")))

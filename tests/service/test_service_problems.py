@@ -139,7 +139,7 @@ def test_the_description_is_whole() -> None:
     found = {(path, m): told for path, one in described["paths"].items() for m, told in one.items()}
     assert len({told["operationId"] for told in found.values()}) == len(found) > 20
     schemas = described["components"]["schemas"]
-    assert {"Job", "Config", "Problem", "Preview", "History"} <= set(schemas)
+    assert {"Job", "DocumentSummary", "Problem", "Preview", "History"} <= set(schemas)
     for (path, method), told in found.items():
         assert told["summary"], path
         assert told["tags"], path

@@ -16,7 +16,7 @@ from importer.service import upkeep
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.problems import problem, problems
 from importer.service.api.request_models import Body, Spoken, Text
-from importer.service.api.response_models import CONFIG, Config, Problem, config_json
+from importer.service.api.response_models import CONFIG, DocumentSummary, Problem, config_json
 from importer.service.bulk import Bulk, BulkItem, BulkOptions, BulkResult
 from importer.service.idempotency import AskedOnce
 from importer.service.publication_state import State
@@ -114,7 +114,7 @@ class Result(BaseModel):
     outcome: Literal["done", "would", "refused"] = Field(description="`would` of a dry run")
     job: str | None = None
     merged: bool = Field(description="whether an equal validation was queued before")
-    config: Config | None = Field(default=None, description="the document afterwards")
+    config: DocumentSummary | None = Field(default=None, description="the document afterwards")
     problem: Problem | None = None
 
 
@@ -131,10 +131,17 @@ class Results(BaseModel):
     items: list[Result]
 
 
-@router.post("/bulk", response_model=Results, responses=problems("key-reused"),
+SOME: dict[int | str, dict[str, Any]] = {
+    207: {"model": Results, "description": "Some items were refused; the others were done"}
+}
+
+
+@router.post("/bulk", response_model=Results, responses=SOME | problems("key-reused"),
              summary="One action on many documents or findings")  # fmt: skip
 def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Editor, once: AskedOnce) -> Response:
     """Do an action on each item, and answer with a result for each. The key needs the scope of the action.
+
+    The status is 207 where an item was refused, as of a list of imports.
 
     `dry_run` answers what would happen: each item is tried in a transaction that is discarded.
     """
@@ -155,7 +162,7 @@ def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Editor, once: Ask
     counts = Counter(one["outcome"] for one in shown)
     data = {"action": body.action, "dry_run": body.dry_run, "counts": dict(counts), "items": shown}
     with at.database.writing() as connection:
-        return once.answer(connection, data, 200, {})
+        return once.answer(connection, data, 207 if "refused" in counts else 200, {})
 
 
 def _items(body: BulkRequest, at: Desk) -> list[BulkItem]:

@@ -46,7 +46,10 @@ YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 JSON = ("application/json",)
 PATCHES = ("application/merge-patch+json", "application/json")
 Why = Annotated[Spoken | None, Query(description="why, for the history")]
-DOCUMENT = {"schema": {"$ref": "#/components/schemas/Data"}, "example": {"parameters": {"temperature": 0.5}}}
+DOCUMENT = {
+    "schema": {"$ref": "#/components/schemas/DocumentContent"},
+    "example": {"parameters": {"temperature": 0.5}},
+}
 TEXT = {
     "schema": {"type": "string", "format": "binary"},
     "example": "name: qwen3-8b\nbackend: vllm\nparameters:\n  model: Qwen/Qwen3-8B\n",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from importer.service.api.problems import problems
 from importer.service.security.auth import Reader
 
-router = APIRouter(prefix="/v1", tags=["looking"])
+router = APIRouter(prefix="/v1", tags=["devices"])
 
 
 class DeviceRow(BaseModel):
@@ -30,7 +30,7 @@ class DeviceRow(BaseModel):
     responses=problems(),
     summary="The devices that imports may name",
 )
-def devices(who: Reader) -> list[dict[str, object]]:
+def list_(who: Reader) -> list[dict[str, object]]:
     """Return each device with its memory, its number formats and the source of the figures."""
     from importer.memory.devices import known
 

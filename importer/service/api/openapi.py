@@ -19,7 +19,7 @@ METHODS = ("get", "put", "post", "patch", "delete")
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 OF_FASTAPI = ("HTTPValidationError", "ValidationError")  # its own 422, for that importer has problems
 TEXT = {"type": "string"}
-DATA = {"type": "object", "title": "Data", "description": "A document's data, or a change of them"}
+DATA = {"type": "object", "title": "DocumentContent", "description": "A document's data, or a change of them"}
 # draft-ietf-httpapi-ratelimit-headers
 LIMITS = {
     "RateLimit-Policy": {"description": "the limit of the caller: q requests in w seconds", "schema": TEXT},
@@ -38,7 +38,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         )
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas |= problem.pop("$defs", {}) | {"Problem": problem, "Data": DATA}
+        schemas |= problem.pop("$defs", {}) | {"Problem": problem, "DocumentContent": DATA}
         schemas |= job_events.schemas()
         for name in OF_FASTAPI:
             schemas.pop(name, None)

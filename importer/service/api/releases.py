@@ -18,7 +18,7 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import MOST, IfMatch, etag, seen
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Note, ReleaseRequest
-from importer.service.api.response_models import Config, LossOf, config_json
+from importer.service.api.response_models import DocumentSummary, LossOf, config_json
 from importer.service.idempotency import AskedOnce
 from importer.service.releases import need, need_history, promote, roll_back, withdraw
 from importer.service.security.auth import Publisher, Reader, act
@@ -92,7 +92,7 @@ class ReleaseResult(BaseModel):
     """A change of what the gallery serves: the release, and the document after it."""
 
     release: ReleaseSummary
-    config: Config
+    config: DocumentSummary
 
 
 SERVED: dict[int | str, dict[str, Any]] = {

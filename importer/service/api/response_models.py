@@ -171,7 +171,7 @@ class JobPage(BaseModel):
     next: str | None = Field(description="the cursor of the next page")
 
 
-class Config(BaseModel):
+class DocumentSummary(BaseModel):
     """A document in a list; ``reason`` is why its working copy is not what the gallery serves."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
@@ -197,7 +197,7 @@ class Config(BaseModel):
 class DocumentPage(BaseModel):
     """A page of documents, by name."""
 
-    items: list[Config]
+    items: list[DocumentSummary]
     total: int
     next: str | None = Field(description="the cursor of the next page")
 
@@ -242,7 +242,7 @@ class EffectiveValue(BaseModel):
     engine_default: Offered | None = None
 
 
-class Document(Config):
+class Document(DocumentSummary):
     """A document: its text, and the data in it."""
 
     model_config = ConfigDict(

@@ -13,12 +13,12 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import MOST, IfMatch, etag, needed
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Note
-from importer.service.api.response_models import Config, config_json
+from importer.service.api.response_models import DocumentSummary, config_json
 from importer.service.idempotency import AskedOnce
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.storage import deleted
 
-router = APIRouter(prefix="/v1", tags=["configs"])
+router = APIRouter(prefix="/v1", tags=["documents"])
 
 
 class DeletedDocument(BaseModel):
@@ -45,7 +45,7 @@ class DeletedDocuments(BaseModel):
 
 
 @router.post(
-    "/configs/{name}/versions/{number}/restore", response_model=Config,
+    "/configs/{name}/versions/{number}/restore", response_model=DocumentSummary,
     responses=problems(
         "no-such-document", "no-such-version", "precondition-failed", "precondition-required", "invalid",
         "needs-approver", "key-reused",
@@ -69,7 +69,7 @@ def restore(
 
 
 @router.post(
-    "/configs/{name}/undelete", response_model=Config,
+    "/configs/{name}/undelete", response_model=DocumentSummary,
     responses=problems("no-such-document", "not-deleted", "key-reused"),
     summary="Bring a deleted document back",
 )  # fmt: skip
@@ -88,7 +88,7 @@ def undelete(
 @router.get(
     "/deleted", response_model=DeletedDocuments, responses=problems(), summary="Deleted documents by name"
 )
-def removed(
+def deleted_list(
     at: AtDesk, who: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str, Query(max_length=200)] = "",
 ) -> dict[str, Any]:  # fmt: skip

@@ -13,7 +13,7 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import IfMatch, etag, numbers, seen
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Approval, Rejection, ValidationRequest
-from importer.service.api.response_models import Config, Job, config_json, job_json
+from importer.service.api.response_models import DocumentSummary, Job, config_json, job_json
 from importer.service.idempotency import AskedOnce
 from importer.service.releases import promote, ready
 from importer.service.security.auth import Approver, Importer, act
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1/configs", tags=["review"])
 
 @router.post(
     "/{name}/approve",
-    response_model=Config,
+    response_model=DocumentSummary,
     responses=problems(
         "no-such-document", "invalid", "changed", "precondition-failed", "digest-required", "no-receipt",
         "not-ready-to-release", "key-reused",
@@ -58,7 +58,7 @@ def approve(
 
 @router.post(
     "/{name}/reject",
-    response_model=Config,
+    response_model=DocumentSummary,
     responses=problems("no-such-document", "changed", "precondition-failed", "no-receipt", "key-reused"),
     summary="Reject a document, saying why",
 )

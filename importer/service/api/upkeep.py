@@ -18,7 +18,7 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import etag
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Body, Note, Spoken, Text
-from importer.service.api.response_models import Config, Job, Link, Problem, config_json, job_json
+from importer.service.api.response_models import DocumentSummary, Job, Link, Problem, config_json, job_json
 from importer.service.idempotency import AskedOnce
 from importer.service.publication_state import State
 from importer.service.security.auth import Approver, Importer, Reader, act
@@ -159,7 +159,7 @@ class Accepted(BaseModel):
     """A finding that was accepted, and the document after it."""
 
     finding: FindingOf
-    config: Config
+    config: DocumentSummary
 
 
 class Compared(BaseModel):

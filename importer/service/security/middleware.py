@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from importer.errors import ServiceError
+from importer.errors import InternalError, ServiceError
 from importer.service.api.problems import answer
 from importer.service.settings import Settings, is_loopback
-from importer.service.telemetry import Metrics, request_id
+from importer.service.telemetry import AnswerCut, Metrics, request_id
 from importer.storage.ids import fresh
 from importer.version import __version__
 
@@ -126,6 +126,7 @@ class Limiter:
 
 
 LOG = logging.getLogger("importer.access")
+FAULTS = logging.getLogger("importer.service")
 SAFE = ("GET", "HEAD", "OPTIONS")
 OWN = ("same-origin", "none")
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]*))(?::[0-9]*)?", re.ASCII)
@@ -164,12 +165,13 @@ class Guard:
         ident = _id(headers)
         scope.setdefault("state", {})["id"] = ident
         request_id.set(ident)
-        status, streamed = 500, False
+        status, streamed, begun_answer = 500, False, False
         inner = _as_get(scope)
 
         async def sent(message: Message) -> None:
-            nonlocal status, streamed
+            nonlocal status, streamed, begun_answer
             if message["type"] == "http.response.start":
+                begun_answer = True
                 status, response_headers = message["status"], MutableHeaders(scope=message)
                 streamed = response_headers.get("content-type", "").startswith("text/event-stream")
                 _dress(response_headers, ident)
@@ -183,7 +185,14 @@ class Guard:
             await answer(Request(scope), refused)(scope, receive, sent)
         else:
             app = HEALTHY if _is_health_check(scope) else self._app  # that one waits for nothing
-            await app(inner, received, sent)
+            try:
+                await app(inner, received, sent)
+            except Exception as error:
+                FAULTS.error("request %s failed", ident, exc_info=error)
+                if begun_answer:
+                    raise AnswerCut from None  # the server closes the connection
+                fault = InternalError("internal", problem=type(error).__name__)
+                await answer(Request(scope), fault)(scope, receive, sent)
         finally:
             seconds = time.monotonic() - begun
             self._metrics.answered(inner, status, seconds, streamed=streamed)
