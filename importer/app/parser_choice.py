@@ -9,12 +9,13 @@ from importer.config_file.field_paths import OPTIONS
 
 
 def check_chosen(request: ImportRequest, backend: str) -> None:
-    """Raise UsageError("unknown-parser") for a parser that the engine's registry lacks in its version.
+    """Raise UsageError("unknown-parser") for a parser that the engine's registry lacks in its version, and
+    "bad-value" for a version without a registry.
 
     The version is the one that the import will have. Raises UsageError("bad-value") for a version or a
     template that the engine lacks.
     """
-    if all(request.preferences.values.get(key) is None for key in OPTIONS):
+    if request.engine_version is None and all(request.preferences.values.get(key) is None for key in OPTIONS):
         return
     kind = None if request.for_device is None else machine_for(request.for_device).kind
     target = bind(backend, request.engine_version, ask=False, frontend=request.frontend, kind=kind).target

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from importer.config_file import check as engine_check
@@ -25,6 +26,9 @@ NAMES = (
 )  # fmt: skip
 
 
+WIDE = 2**63
+
+
 class SchemaReason(StrEnum):
     """What a schema has against a value."""
 
@@ -33,6 +37,7 @@ class SchemaReason(StrEnum):
     UNDER_PARAMETERS = "under-parameters"
     UNKNOWN_KEY = "unknown-key"
     UNKNOWN_KEY_NEAR = "unknown-key-near"
+    TOO_WIDE = "too-wide"
 
 
 @cache
@@ -71,7 +76,8 @@ def faults(name: str, data: object) -> Iterator[SchemaFault]:
         else:
             yield SchemaFault(path, _short(error.message))
     if name == "document" and isinstance(data, Mapping):
-        yield from (SchemaFault(path, reason) for path, reason in engine_check.faults(data))
+        found = chain(wide_numbers(data), engine_check.faults(data))
+        yield from (SchemaFault(path, reason) for path, reason in found)
 
 
 def check(name: str, data: Any, path: object) -> None:
@@ -84,9 +90,20 @@ def check(name: str, data: Any, path: object) -> None:
         raise DocumentError(
             "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
         )
-    found = next(engine_check.faults(data), None) if name == "document" else None
+    found = next(chain(wide_numbers(data), engine_check.faults(data)), None) if name == "document" else None
     if found is not None:
         raise DocumentError("invalid", path=path, problem=at(*found))
+
+
+def wide_numbers(
+    data: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Reason]]:
+    """Yield whole numbers of more than 64 bits: LocalAI, vLLM and many readers of JSON hold none."""
+    if isinstance(data, int) and not -WIDE <= data < WIDE:
+        yield path, Reason(SchemaReason.TOO_WIDE)
+    if isinstance(data, Mapping | list):
+        for key, value in data.items() if isinstance(data, Mapping) else enumerate(data):
+            yield from wide_numbers(value, (*path, key))
 
 
 def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:

@@ -39,6 +39,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "under-parameters": "it belongs under parameters",
         "unknown-key": "unknown key",
         "unknown-key-near": "unknown key; near names: {near}",
+        "too-wide": "it does not fit in 64 bits",
     },
     "TextReason": {
         "on-line": "line {line}: {problem}",

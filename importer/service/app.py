@@ -24,7 +24,7 @@ from importer.service.api.body_fields import near_fields
 from importer.service.api.dependencies import TEXTS, Desk, Pulse
 from importer.service.api.openapi import describe, methods
 from importer.service.api.problems import answer
-from importer.service.api.query import known_query
+from importer.service.api.query import known_body, known_query
 from importer.service.gallery import Gallery
 from importer.service.index import GalleryIndex
 from importer.service.jobs.notifier import Watching
@@ -49,7 +49,8 @@ def create(settings: Settings) -> FastAPI:
     """Return the application; on its start the database is migrated and the runner started."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
-        docs_url=None, redoc_url=None, generate_unique_id_function=_id, dependencies=[Depends(known_query)],
+        docs_url=None, redoc_url=None, generate_unique_id_function=_id, redirect_slashes=False,
+        dependencies=[Depends(known_query), Depends(known_body)],
     )  # fmt: skip
     app.state.settings, app.state.ending = settings, False
     app.state.limits, app.state.metrics = limits(settings), Metrics()

@@ -74,6 +74,7 @@ class Filters:
     review: Sequence[str] = ()
     validation: Sequence[str] = ()
     updated_since: str | None = None
+    model: str | None = None
 
     @property
     def key(self) -> Hashable:
@@ -239,7 +240,7 @@ def _insert(connection: Connection, new: Version) -> None:
 def _conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
     if filters.state:
         yield T.state.in_(filters.state)
-    for column, value in ((T.family, filters.family), (T.backend, filters.backend)):
+    for column, value in ((T.family, filters.family), (T.backend, filters.backend), (T.model, filters.model)):
         if value is not None:
             yield column == value
     for column, chosen in ((T.review, filters.review), (T.validation, filters.validation)):

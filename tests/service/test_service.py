@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
 import pytest
 import yaml
 
+from importer.service.api.query import JSON
 from importer.service.messages import detail_row
+from importer.service.security.middleware import json_fault
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.serving import Service, events, fresh, problem, service
@@ -157,6 +160,17 @@ def test_lists_have_pages_and_filters(service: Service) -> None:
         ({"reference": "a/b", "backend": "vllm", "set": {"engine_args.max_num_sqs": 1}}, 422,
          "unknown-setting", "/set/engine_args.max_num_sqs"),
         ({"reference": "a/b", "set": {"seed": 1, "top_p": "hot"}}, 422, "bad-value", "/set/top_p"),
+        ({"reference": "a/b", "set": {"seed": 2**63}}, 422, "bad-value", "/set/seed"),
+        ({"reference": "a/b", "set": {"engine_args.seed": -(2**63) - 1}}, 422, "bad-value", None),
+        ({"reference": "a/b", "backend": "mlx", "engine_version": "latest"}, 422, "bad-value",
+         "/engine_version"),
+        ({"reference": "a/b", "backend": "vllm", "engine_version": "0.0.1"}, 422, "bad-value",
+         "/engine_version"),
+        ({"reference": "a/b", "on_conflict": {"parameters.temprature": "mine"}}, 422, "bad-request",
+         "/on_conflict/parameters.temprature"),
+        ({"reference": "a/b", "on_conflict": {"dtypo": "mine"}}, 422, "bad-request", "/on_conflict/dtypo"),
+        ('{"reference": "a/b", "reference": "a/c"}', 400, "bad-json", None),
+        ('\ufeff{"reference": "a/b"}', 400, "bad-json", None),
         ({"references": ["a/b", "a/c"], "set": {"max_model_len": 0}}, 422, "bad-value", "/set/max_model_len"),
         ({"reference": "a/b", "name": "../x"}, 422, "bad-value", "/name"),
         ({"reference": "a/b", "device": "abacus"}, 422, "unknown-device", "/device"),
@@ -297,3 +311,29 @@ def test_a_key_is_made_once_by_one_request(service: Service) -> None:
     ]
     told = problem(service.client.post("/v1/keys", json={"name": "two\nlines"}), 422, "bad-value")
     assert told["errors"][0]["pointer"] == "/name"
+
+
+def test_a_body_is_plain_json_in_utf_8(service: Service) -> None:
+    """What proxies, caches and logs read must be what the service reads."""
+    body, send = b'{"reference": "a/b", "backend": "mlx"}', service.client.post
+    for kind in ("application/merge-patch+json", "text/json", "text/plain"):
+        problem(send("/v1/imports", content=body, headers={"Content-Type": kind}), 415, "wrong-type")
+    for coded in (body.decode().encode("utf-16"), b'{"reference": "a/\xff"}'):
+        problem(send("/v1/imports", content=coded, headers={"Content-Type": JSON}), 400, "bad-json")
+    packed = {"Content-Type": JSON, "Content-Encoding": "gzip"}
+    refused = problem(send("/v1/imports", content=gzip.compress(body), headers=packed), 415, "wrong-type")
+    assert "Content-Encoding" in refused["detail"]
+    typed = {"Content-Type": "Application/JSON; charset=utf-8", "Content-Encoding": "identity"}
+    problem(send("/v1/imports", content=b'{"reference": 5}', headers=typed), 422, "bad-request")
+    assert json_fault(b'{"a": [{"b": 1, "c": 2, "b": 3}]}') == "the key 'b' stands twice in one object"
+    assert json_fault(b'[{"b": 1}, {"b": 2}]') is None
+    problem(service.client.get("/v1/configs/"), 404, "no-such-page")
+
+
+def test_documents_of_one_model_are_its_variants(service: Service) -> None:
+    name = fresh(service, "of-one-model")
+    link = service.client.get(f"/v1/configs/{name}").json()["links"]["variants"]["href"]
+    listed = service.client.get(link).json()
+    assert name in [one["name"] for one in listed["items"]]
+    assert len({one["model"] for one in listed["items"]}) == 1
+    assert service.client.get("/v1/configs", params={"model": "a/none"}).json()["total"] == 0

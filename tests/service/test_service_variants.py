@@ -168,6 +168,8 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     assert (shown["name"], shown["new"]) == ("cards-8xh100", True)
     made = done(service, **asked)
     assert (made["name"], made["written"]) == ("cards-8xh100", True)
+    whole = config(service, "cards-8xh100")
+    assert (whole["device"], whole["per_device"], first["per_device"]) == ("8xh100-80g", True, False)
     assert "other-device" not in [warning["kind"] for warning in made["warnings"]]
     published(gallery_of(service), "cards-8xh100")
     assert config(service, "cards") == first

@@ -294,6 +294,7 @@ def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
     whole = {
         "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
+        "device": stored.device, "per_device": stored.own_device is not None,
     }  # fmt: skip
     return config_json(summary) | whole | {"warnings": [*warnings]}
 

@@ -16,6 +16,7 @@ from importer.service.api.request_models import Text
 from importer.service.publication_state import State
 from importer.storage.documents import Filters
 
+JSON = "application/json"
 OTHERS = ("localai", "page")  # tags of routes whose clients may send more
 MAX_CURSOR = 300
 Sort = Literal["name", "-name", "updated_at", "-updated_at", "created_at", "-created_at"]
@@ -27,6 +28,16 @@ Since = Annotated[
     Query(description="only what has changed at this time or later, such as 2026-11-22T08:00:00Z"),
 ]
 _known: dict[tuple[str, str], frozenset[str]] = {}
+
+
+async def known_body(request: Request) -> None:
+    """Raise ServiceError("wrong-type") for a body of another type than JSON, where the route reads JSON."""
+    route, sent = request.scope.get("route"), request.headers.get("content-type")
+    if sent is None or not isinstance(route, APIRoute) or set(route.tags) & {*OTHERS}:
+        return
+    kind = sent.partition(";")[0].strip().lower()
+    if route.body_field is not None and kind != JSON:
+        raise ServiceError("wrong-type", type=kind[:100], wanted=JSON)
 
 
 async def known_query(request: Request) -> None:
@@ -80,13 +91,14 @@ async def document_filters(
     validation: Annotated[list[Validation] | None, Query(description="states of the validation")] = None,
     family: Annotated[str | None, Query(max_length=200)] = None,
     backend: Annotated[str | None, Query(max_length=200)] = None,
+    model: Annotated[str | None, Query(max_length=4000, description="the variants of one model")] = None,
     q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
     updated_since: Since = None,
 ) -> Filters:
     """Return the filters of a list of documents."""
     return Filters(
         state or (), family, backend, q, review=review or (), validation=validation or (),
-        updated_since=utc(updated_since),
+        updated_since=utc(updated_since), model=model,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from difflib import get_close_matches
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from pydantic.config import JsonDict
 from importer.app import preferences
 from importer.app.decide import ImportRequest
 from importer.chat_template.override import TemplateOverride, by_name, is_name
-from importer.config_file import name_allocator
+from importer.config_file import name_allocator, schema
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.decisions.decision import Preferences
@@ -160,7 +161,21 @@ Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Key = Annotated[Text, AfterValidator(_settable)]
 Template = Annotated[str, Field(pattern=r"^(pythonic|json|own-calls|none|repository:[\w.-]{1,64})$")]
-Choices = dict[Text, Literal["mine", "theirs"]]
+
+
+def _conflicting(key: str) -> str:
+    """Return a path of ``on_conflict``; raises ValueError for one that no document has."""
+    head, _, rest = key.partition(".")
+    known = schema.load("document")["properties"]
+    if head == "parameters" and rest:
+        head, known = rest.partition(".")[0], known[head]["properties"]
+    if head.startswith('"') or head in known:
+        return key
+    near = ", ".join(get_close_matches(head, known, 3))
+    raise ValueError(f"unknown key; near names: {near}" if near else "unknown key")
+
+
+Choices = dict[Annotated[Text, AfterValidator(_conflicting)], Literal["mine", "theirs"]]
 # Any value passes: a line that is no reference is refused by itself, and the other lines are imported.
 Line = Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": REFERENCE})]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}

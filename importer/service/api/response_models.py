@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -259,6 +260,8 @@ class Document(DocumentSummary):
         default=None, description="the commit that was run, where the validation is of an earlier one"
     )
     warnings: list[WarningEntry] = Field(default=[], description="what needs attention, the gravest first")
+    device: str | None = Field(default=None, description="the device that its last import named")
+    per_device: bool = Field(default=False, description="whether it is for this device alone")
 
 
 class VersionSummary(BaseModel):
@@ -386,6 +389,8 @@ def config_json(summary: Summary) -> dict[str, Any]:
     base = f"/v1/configs/{summary.name}"
     parts = ("decisions", "receipt", "history", "releases")
     links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
+    if summary.model is not None:
+        links["variants"] = {"href": f"/v1/configs?model={quote(summary.model, safe='/')}"}
     if summary.release is not None:
         links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
     return {**{f: getattr(summary, f) for f in Summary.__dataclass_fields__}, "links": links}

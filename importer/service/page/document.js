@@ -21,21 +21,25 @@ export async function show(context) {
   const [found, running] = await Promise.all([
     whole(name, signal), get(["jobs"], { query: { config: name, kind: "validation", state: ["queued", "running"], limit: 1 }, signal }),
   ]);
+  const others = found.model ? (await get(["configs"], { query: { model: found.model, limit: 50 }, signal })).items : [];
+  const variants = others.filter((one) => one.name !== name);
   const [label, view] = TABS[tab] ?? TABS.decisions;
   const inner = { ...context, found, name };
   const part = await view(inner);
   return [
     el("div", { class: "title" }, el("h1", { tabindex: -1 }, found.name), mark(found.state)),
     found.reason ? el("p", { class: "soft break" }, found.release === null ? "Not published: " : `Release ${found.release} is published; the working copy is not: `, found.reason, ".") : null,
-    el("div", { class: "over" }, told(found), job(running.items[0], inner), review(inner)),
+    el("div", { class: "over" }, told(found, variants), job(running.items[0], inner), review(inner)),
     tabs(name, TABS[tab] ? tab : "decisions"),
     el("section", { "aria-label": label, class: "tab" }, part),
   ];
 }
 
-function told(found) {
+function told(found, variants) {
   return facts({
     model: found.model && code(found.model), commit: found.revision && code(found.revision), backend: found.backend, family: found.family,
+    device: found.device && [found.device, found.per_device ? soft(" alone") : null],
+    variants: variants.length ? variants.map((one, i) => [i ? ", " : null, link(one.name, ["documents", one.name])]) : null,
     review: mark(found.review), validation: [mark(found.validation), found.carried ? soft(" of commit ", code(found.carried.revision)) : null],
     [TEXTS.losses]: found.losses?.length ? losses(found.losses) : null,
     version: [String(found.version), soft(` of ${moment(found.updated_at)}`)], release: found.release && String(found.release), digest: code(found.digest),

@@ -14,6 +14,7 @@ export function show({ me, signal }) {
     name: text("name", "Name", "from the repository"),
     revision: text("revision", "Branch, tag or commit", "main"),
     device: text("device", "For the device", "such as h100"),
+    per_device: choice("per_device", "The device's document", [["", "the model's, for this device from now on"], ["true", "one of its own, for this device alone"]]),
     memory: text("memory", "With so much memory", "such as 48GiB"),
     engine_version: text("engine_version", "Engine's version", ""),
     template: choice("template", "Chat template", [["", "the model's own"], ["pythonic", "ours, pythonic calls"], ["json", "ours, JSON calls"], ["own-calls", "ours, the model's own calls"], ["none", "none"]]),
@@ -57,6 +58,7 @@ function read(fields) {
   const models = references.split("\n").map((line) => line.trim()).filter(Boolean);
   if (!models.length) throw new Error("Name a model first.");
   if (set) said.set = assignments(set);
+  if (said.per_device) said.per_device = true;
   return { ...said, ...(models.length === 1 ? { reference: models[0] } : { references: models }) };
 }
 

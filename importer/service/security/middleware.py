@@ -7,8 +7,11 @@ import logging
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping
+from json import loads
 from threading import Lock
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -32,8 +35,8 @@ async def read(receive: Receive, most: int, seconds: float, *, json: bool) -> Re
     "bad-json", "bad-request".
     """
     body = await _whole(receive, most, seconds)
-    if json and await _deep(body):
-        raise ServiceError("bad-json", problem=f"nested deeper than {DEPTH} levels")
+    if json and (fault := await _json_fault(body)) is not None:
+        raise ServiceError("bad-json", problem=fault)
     delivered = False
 
     async def received() -> Message:
@@ -63,8 +66,39 @@ async def _whole(receive: Receive, most: int, seconds: float) -> bytes:
             return b"".join(parts)
 
 
-async def _deep(body: bytes) -> bool:
-    return too_deep(body) if len(body) < LARGE else await asyncio.to_thread(too_deep, body)
+async def _json_fault(body: bytes) -> str | None:
+    return json_fault(body) if len(body) < LARGE else await asyncio.to_thread(json_fault, body)
+
+
+def json_fault(body: bytes) -> str | None:
+    """Return what RFC 8259 has against a body that Python's reader accepts; ``None`` for any other fault."""
+    if too_deep(body):
+        return f"nested deeper than {DEPTH} levels"
+    try:
+        text = body.decode()
+        loads(text, object_pairs_hook=_unique)
+    except UnicodeDecodeError:
+        return "not UTF-8 text"
+    except _TwiceError as error:
+        return f"the key {error.key[:200]!r} stands twice in one object"
+    except (ValueError, RecursionError):  # the route's own reader names the fault and its place
+        return "it begins with a byte order mark" if text.startswith("\ufeff") else None
+    return None
+
+
+class _TwiceError(ValueError):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's members; raises ValueError for a key that stands twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise _TwiceError(next(key for key, count in counts.items() if count > 1))
+    return found
 
 
 def too_deep(body: bytes, most: int = DEPTH) -> bool:
@@ -132,6 +166,7 @@ OWN = ("same-origin", "none")
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]*))(?::[0-9]*)?", re.ASCII)
 SOON = 5  # seconds
 HEALTH = "/healthz"
+PLAIN = "identity"  # the only Content-Encoding of a body that is read
 ALIVE = {"status": "ok", "version": __version__}
 HEALTHY = JSONResponse(ALIVE)  # without a route, a thread or the database
 LONGEST_ID = 128
@@ -219,6 +254,10 @@ class Guard:
             return ServiceError("bad-request", problem="the address holds a NUL")
         if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
             return ServiceError("bad-request", problem=f"the address is longer than {LONGEST_ADDRESS}")
+        coding = headers.get("content-encoding", PLAIN).strip().lower()
+        if scope["method"] not in SAFE and coding not in ("", PLAIN):
+            kind = f"{coding[:100]} (Content-Encoding)"
+            return ServiceError("wrong-type", type=kind, wanted="a body without one")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self._settings.largest_body:
             return self._too_large()
