@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from importer.app.decide import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
-from importer.config_file.field_paths import OPTIONS
+from importer.config_file.check import version_of
+from importer.config_file.field_paths import KEY, OPTIONS, frontend_of, parser
+from importer.decisions.decision import Preferences
+from importer.engines import registries
+from importer.errors import UsageError
 
 
 def check_chosen(request: ImportRequest, backend: str) -> None:
@@ -22,3 +29,22 @@ def check_chosen(request: ImportRequest, backend: str) -> None:
     if request.template is not None:
         target = with_template(target, request.template)
     check_parsers(request.preferences, target)
+
+
+def check_edited(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Raise UsageError("unknown-parser") for a parser that an edit names and the engine's version lacks.
+
+    Nothing for a version without a registry, and for a template of ours, whose parser is importer's own.
+    """
+    named = {key: parser(after, key) for key in OPTIONS}
+    chosen = {key: name for key, name in named.items() if name is not None and name != parser(before, key)}
+    backend, version = str(after.get("backend")), version_of(after)
+    block = after.get("importer")
+    ours = isinstance(block, Mapping) and "chat_template" in block
+    if not chosen or ours or version not in registries.versions(backend):
+        return
+    target = bind(backend, version, ask=False, frontend=frontend_of(after)).target
+    try:
+        check_parsers(Preferences(chosen), target)
+    except UsageError as error:
+        raise error.but(errors=[{"pointer": f"/{KEY}", "detail": error.message}]) from None

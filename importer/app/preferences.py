@@ -64,6 +64,8 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         if not text.strip() and not (name in OPTIONS or name.startswith("parameters.")):  # there it is null
             raise _refused(Setting.SET, text, PreferenceReason.EMPTY, key=name)
         value = _value(name, text)
+        if name == "backend" and backend not in (None, value):
+            raise _refused(Setting.SET, value, PreferenceReason.SET_TOO, key=name)
         by_name = name == speculation.KEY and isinstance(value, str)
         values[name] = speculation.spelled_out(value) if by_name else value
     dropped = {key if key in (DEVICE, FRONTEND, *AIMS) else _key(key.strip(), Setting.UNSET) for key in unset}

@@ -295,7 +295,7 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
         digest=stored.digest, state=state.state, by=context.who, at=at, why=context.why,
     )  # fmt: skip
     listed = _about(stored) | {
-        "model": stored.model, "backend": stored.backend, "review": state.review,
+        "model": _model(stored), "backend": stored.backend, "review": state.review,
         "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
         "release": None if served is None else served.number,
     }  # fmt: skip
@@ -304,6 +304,13 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
         connection, context, name, {"version": number, "digest": stored.digest, "state": state.state}
     )
     return number
+
+
+def _model(stored: StoredDocument) -> str | None:
+    """Return the model that an engine would serve; an edit may have put another one there."""
+    parameters = stored.data.get("parameters")
+    named = parameters.get("model") if isinstance(parameters, Mapping) else None
+    return named if isinstance(named, str) else stored.model
 
 
 def _about(stored: StoredDocument) -> dict[str, Any]:

@@ -160,6 +160,8 @@ def test_lists_have_pages_and_filters(service: Service) -> None:
         ({"reference": "a/b", "backend": "vllm", "set": {"engine_args.max_num_sqs": 1}}, 422,
          "unknown-setting", "/set/engine_args.max_num_sqs"),
         ({"reference": "a/b", "set": {"seed": 1, "top_p": "hot"}}, 422, "bad-value", "/set/top_p"),
+        ({"reference": "a/b", "backend": "vllm", "set": {"backend": "mlx"}}, 422, "bad-value",
+         "/set/backend"),
         ({"reference": "a/b", "set": {"seed": 2**63}}, 422, "bad-value", "/set/seed"),
         ({"reference": "a/b", "set": {"engine_args.seed": -(2**63) - 1}}, 422, "bad-value", None),
         ({"reference": "a/b", "backend": "mlx", "engine_version": "latest"}, 422, "bad-value",
@@ -337,3 +339,22 @@ def test_documents_of_one_model_are_its_variants(service: Service) -> None:
     assert name in [one["name"] for one in listed["items"]]
     assert len({one["model"] for one in listed["items"]}) == 1
     assert service.client.get("/v1/configs", params={"model": "a/none"}).json()["total"] == 0
+
+
+def test_an_edit_names_a_parser_that_the_engine_has_and_another_model_is_listed(service: Service) -> None:
+    name = fresh(service, "slips")
+    path, match = f"/v1/configs/{name}", {"If-Match": "*"}
+    wrong = {"options": ["tool_parser:hermess", "reasoning_parser:qwen3"]}
+    for method, place in (("PATCH", path), ("PATCH", f"/api/models/config-json/{name}")):
+        refused = service.client.request(method, place, json=wrong, headers=match)
+        assert refused.status_code in (400, 422), refused.text
+        assert "hermess" in refused.text
+    details = problem(service.client.patch(path, json=wrong, headers=match), 422, "unknown-parser")
+    assert ("hermes" in details["hint"], details["errors"][0]["pointer"]) == (True, "/options")
+    text = service.client.get(path).json()["text"] + "options: ['tool_parser:hermess']\n"
+    (found,) = service.client.post(
+        f"{path}/check", content=text, headers={"Content-Type": "application/yaml"}
+    ).json()["errors"]
+    assert found["pointer"] == "/options"
+    right = {"options": ["tool_parser:hermes"], "parameters": {"model": "other/base"}}
+    assert service.client.patch(path, json=right, headers=match).json()["model"] == "other/base"

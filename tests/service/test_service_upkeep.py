@@ -156,8 +156,9 @@ def test_each_document_has_an_outcome_of_its_own(service: Service) -> None:
         imported(service, name)
     del service.hub.repos["acme/lost"]
     found = rechecked(service, "lost", "stays")
-    assert {name: one["outcome"] for name, one in found.items()} == {"lost": "failed", "stays": "unchanged"}
-    assert found["lost"]["error"]["kind"] == "private"
+    assert {name: one["outcome"] for name, one in found.items()} == {"lost": "found", "stays": "unchanged"}
+    (gone,) = findings(service, name="lost")  # that a model is gone waits for a person, too
+    assert (gone["causes"], gone["refused"]["kind"]) == (["refused"], "private")
     wrong = service.client.post("/v1/recheck", json={"names": ["stays", "nothing"]})
     assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/names/1"
     key = {"Idempotency-Key": "a recheck"}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from importer.app.decide import Studied, study_snapshot
+from importer.app.parser_choice import check_edited
 from importer.config import now
 from importer.config_file.edit_comments import renewed
 from importer.config_file.effective import Editor
@@ -53,7 +54,9 @@ def _edit(
     last = at.gallery.get(name)[1]
     check_version(name, last.number, expected)
     new = text(last.stored)
-    need_approver(who, grants(checked(new, name)), grants(last.stored.data))
+    data = checked(new, name)
+    check_edited(last.stored.data, data)
+    need_approver(who, grants(data), grants(last.stored.data))
     new = renewed(last.stored, new, Editor(act.who, now()))
     with at.gallery.change(act) as change:
         change.expect(name, [last.number])

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from importer.app.parser_choice import check_edited
 from importer.config_file.diff import differences, digest
 from importer.config_file.review import change_json
-from importer.errors import DocumentError
+from importer.errors import DocumentError, UsageError
 from importer.reports import FORMATS
 from importer.reports.html import POLICY
 from importer.reports.report_model import sheet
@@ -87,6 +88,10 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
     data, mistakes = looked_at(text, name)
     if mistakes or data is None:
         return {"errors": mistakes, "changes": [], "digest": None}
+    try:
+        check_edited(stored.data, data)
+    except UsageError as error:
+        return {"errors": error.details["errors"], "changes": [], "digest": None}
     changes = [change_json(change) for change in differences(stored.data, data)]
     return {"errors": [], "changes": changes, "digest": digest(data)}
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from importer.app.recheck import recheck_plan
+from importer.app.recheck import Rechecked, RecheckFinding, recheck_plan
 from importer.app.recheck_upstream import CauseKind
 from importer.app.session import ImportSession
-from importer.errors import DocumentError, ImporterError, InternalError
+from importer.config_file.store import StoredDocument
+from importer.errors import DocumentError, HubError, ImporterError, InternalError
 from importer.hub.endpoint import Pace
 from importer.progress import Progress
 from importer.progress import Step as Part
@@ -25,7 +26,14 @@ from importer.storage import findings, jobs, queue, webhooks
 from importer.storage.jobs import Job
 
 AT_ONCE = 50  # documents in one look
+GONE = ("not-found", "revision-not-found", "private", "gated", "forbidden")  # of the model, not of the Hub
 LOG = logging.getLogger(__name__)
+
+
+def _gone(stored: StoredDocument, error: HubError) -> Rechecked:
+    """Return the finding that the model can no longer be imported."""
+    request = {} if stored.receipt is None else stored.receipt.request or {}
+    return Rechecked(RecheckFinding(stored.name, stored.model, request, refused=error))
 
 
 class RecheckSteps:
@@ -82,7 +90,12 @@ class RecheckSteps:
     def _compare(self, job: Job, name: str, pace: Pace) -> None:
         with self._gallery.checkout() as folder:
             places = self._settings.places
-            found = pace.keep(lambda: recheck_plan(folder, name, self._bench, places))
+            try:
+                found = pace.keep(lambda: recheck_plan(folder, name, self._bench, places))
+            except HubError as error:
+                if error.kind not in GONE:
+                    raise
+                found = _gone(folder.load(name), error)
             finding, version = found.finding, folder.fetched[name].number
             summary, kinds = upkeep.summary_of(finding), [*finding.kinds]
             proposals: dict[str, dict[str, Any]] = {}

@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from json import loads
 from threading import Lock
 from typing import Any
@@ -30,12 +30,12 @@ LARGE = 50_000  # bytes from which on the loop does not wait for a look at the d
 TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-async def read(receive: Receive, most: int, seconds: float, *, json: bool) -> Receive:
+async def read(receive: Receive, most: int, seconds: float, *, json: bool, typed: bool = True) -> Receive:
     """Return a ``receive`` that has the whole body; raises ServiceError: "body-too-large", "too-slow",
     "bad-json", "bad-request".
     """
     body = await _whole(receive, most, seconds)
-    if json and (fault := await _json_fault(body)) is not None:
+    if json and (fault := await _json_fault(body, json_fault if typed else depth_fault)) is not None:
         raise ServiceError("bad-json", problem=fault)
     delivered = False
 
@@ -66,14 +66,19 @@ async def _whole(receive: Receive, most: int, seconds: float) -> bytes:
             return b"".join(parts)
 
 
-async def _json_fault(body: bytes) -> str | None:
-    return json_fault(body) if len(body) < LARGE else await asyncio.to_thread(json_fault, body)
+async def _json_fault(body: bytes, check: Callable[[bytes], str | None]) -> str | None:
+    return check(body) if len(body) < LARGE else await asyncio.to_thread(check, body)
+
+
+def depth_fault(body: bytes) -> str | None:
+    """Return whether a body without a type, which may be JSON, is nested too deep."""
+    return f"nested deeper than {DEPTH} levels" if too_deep(body) else None
 
 
 def json_fault(body: bytes) -> str | None:
     """Return what RFC 8259 has against a body that Python's reader accepts; ``None`` for any other fault."""
-    if too_deep(body):
-        return f"nested deeper than {DEPTH} levels"
+    if (deep := depth_fault(body)) is not None:
+        return deep
     try:
         text = body.decode()
         loads(text, object_pairs_hook=_unique)
@@ -239,8 +244,10 @@ class Guard:
             raise refused
         if scope["method"] in SAFE:
             return receive
-        json = headers.get("content-type", "json").partition(";")[0].strip().lower().endswith("json")
-        return await read(receive, self._settings.largest_body, self._settings.body_seconds, json=json)
+        sent = headers.get("content-type")
+        json = (sent or "json").partition(";")[0].strip().lower().endswith("json")
+        most, seconds = self._settings.largest_body, self._settings.body_seconds
+        return await read(receive, most, seconds, json=json, typed=bool(sent))
 
     def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
         host = headers.get("host", "")
