@@ -166,7 +166,7 @@ def _refused(setting: Setting, value: object, reason: PreferenceReason, **fields
 
 
 def _key(key: str, setting: Setting) -> str:
-    if key in SAMPLING:
+    if key in SAMPLING or (key in PARAMETERS and f"parameters.{key}" not in RESERVED):
         return f"parameters.{key}"
     head, *rest = key.split(".")
     if "" in (head, *rest):

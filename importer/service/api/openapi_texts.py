@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from importer.version import __version__
+
 JSON = "application/json"
 OF_FASTAPI = "Successful Response"  # its own words, where a route has none
 STATUS = {
@@ -95,13 +97,32 @@ OPEN: Mapping[str, Any] = {
         "native": ["bf16", "fp16", "fp32", "fp8"],
         "node": 8, "engine": None, "source": "80 GB; total_gpu_memory 79.10 GiB in vLLM's log",
     }],
-    "/healthz": {"status": "alive"},
+    "/healthz": {"status": "ok", "version": __version__},
     "/readyz": {"status": "ready"},
     "/report/{kind}": {
         "schema": 2, "name": "qwen3-8b", "model": "Qwen/Qwen3-8B",
         "revision": "b968826d9c46dd6066d109eabc6255188de91218", "digest": f"sha256:{'0' * 64}",
         "review": "approved", "validation": "never", "decisions": {}, "evidence": [], "runs": [],
     },
+}  # fmt: skip
+# Values of fields whose names have other meanings elsewhere, by the name of the schema.
+OF_SCHEMA: Mapping[str, Mapping[str, Any]] = {
+    "CreatedApiKey": {"key": "imp_0123456789ab_the-secret-that-is-shown-this-once"},
+    "GalleryItem": {"state": "published", "reason": None},
+    "EffectiveValue": {"status": "edited", "source": "edited by ann, 2026-11-22"},
+    "LossOf": {"effect": "dropped", "kind": "no-option", "message": "LocalAI has no place for env"},
+    "CheckResult": {"errors": []},
+    "Begun": {
+        "status": "http://127.0.0.1:8080/models/jobs/01a203d0-f84b-70a0-9261-51243ba6a23e",
+        "estimated_vram_bytes": 21_600_000_000, "estimated_vram_display": "21.6 GB",
+        "estimated_size_bytes": 16_400_000_000, "estimated_size_display": "16.4 GB",
+    },
+    "OpStatus": {
+        "deletion": False, "error": None, "processed": True, "message": "completed", "progress": 100,
+        "phase": None, "cancelled": False, "cancellable": False,
+    },
+    "KnownBackend": {"name": "vllm", "modality": "text", "auto_detect": True},
+    "Patched": {"message": "the configuration was written"},
 }  # fmt: skip
 CHANGE = {"path": "parameters.temperature", "before": 0.6, "after": 0.7}
 CHANGES = ("changes", "edited", "differences")  # fields with a list of those
@@ -159,7 +180,10 @@ def sample(schema: Any, schemas: Mapping[str, Any], name: str = "", depth: int =
         if key in schema:
             return schema[key]
     if "$ref" in schema:
-        return sample(schemas[schema["$ref"].rpartition("/")[2]], schemas, name, depth)
+        kind = schema["$ref"].rpartition("/")[2]
+        made = sample(schemas[kind], schemas, name, depth)
+        own = OF_SCHEMA.get(kind, {}) if isinstance(made, Mapping) else {}
+        return {**made, **{key: value for key, value in own.items() if key in made}} if own else made
     for key in ("anyOf", "oneOf", "allOf"):
         if key in schema:
             return _of_choices(schema[key], schemas, name, depth)
