@@ -13,7 +13,14 @@ from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file import derived_parser, merge, model_conflicts, schema, template_file
+from importer.config_file import (
+    derived_parser,
+    merge,
+    model_conflicts,
+    model_facts,
+    schema,
+    template_file,
+)
 from importer.config_file.attention import Attention, attention, device_label, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
 from importer.config_file.carry_over import carry_over
@@ -101,6 +108,7 @@ class Plan(Decided):
             files=self.snapshot.settings,
             content=content_digest(self.snapshot),
             content_files=content_files(self.snapshot, self.target.backend),
+            model=model_facts.to_json(model_conflicts.read(self.snapshot, self.target.able)),
             warnings=[warning.to_json() for warning in self.warnings],
         )
 

@@ -22,6 +22,7 @@ from importer.config_file import schema
 from importer.config_file.build import SCHEMA_FILE
 from importer.config_file.edit_comments import renewed
 from importer.config_file.effective import Editor
+from importer.config_file.model_facts import RecordedFacts
 from importer.config_file.schema import problems
 from importer.config_file.store import Store, load, write_all
 from importer.errors import DocumentError, UsageError
@@ -39,17 +40,17 @@ class _Remark(NamedTuple):
     line: str = ""
 
 
-def edit(store: Store, path: Path) -> bool:
+def edit(store: Store, path: Path, model: RecordedFacts | None = None) -> bool:
     """Let the person edit a document until it is valid or given up; return whether it was written.
 
-    Raises UsageError where the editor fails, DocumentError("edited") where the file changed meanwhile; the
-    document then stays.
+    ``model`` has the facts of the model that the import recorded. Raises UsageError where the editor fails,
+    DocumentError("edited") where the file changed meanwhile; the document then stays.
     """
     before = _read(path)
     with tempfile.TemporaryDirectory(prefix="importer-") as folder:
         copy = Path(folder) / path.name
         write_all({Path(folder) / SCHEMA_FILE: schema.text("document")})
-        text, remarks = before, _remarks_on(before)
+        text, remarks = before, _remarks_on(before, model)
         while True:
             _write(copy, _with_remarks(text, remarks))
             _run(copy)
@@ -57,7 +58,7 @@ def edit(store: Store, path: Path) -> bool:
             if text == before:
                 show.note("Nothing was changed.")
                 return False
-            remarks = _remarks_on(text)
+            remarks = _remarks_on(text, model)
             if not remarks:
                 break
             _print_remarks(remarks)
@@ -113,9 +114,9 @@ def _its_terminal() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _remarks_on(text: str) -> list[_Remark]:
+def _remarks_on(text: str, model: RecordedFacts | None) -> list[_Remark]:
     """Return the problems of the text, with line numbers below these remarks; empty for a valid text."""
-    number = len(problems(text))
+    number = len(problems(text, model=model))
     shown = min(number, MOST_REMARKS)
     below = "#\n" * (1 + shown + (number > shown)) + text
     lines = below.splitlines()
@@ -123,7 +124,7 @@ def _remarks_on(text: str) -> list[_Remark]:
         _Remark(
             " ".join(show.plain(str(p)).split()), lines[p.line - 1].strip() if p.line <= len(lines) else ""
         )
-        for p in problems(below)[:shown]
+        for p in problems(below, model=model)[:shown]
     ]
     return remarks + [_Remark(f"and {number - shown} more")] * (number > shown)
 

@@ -141,7 +141,8 @@ class _Interview:
         return True
 
     def _edit(self, _: str) -> bool:
-        if editing.edit(self._store, self._store.path(self._name)):
+        facts = None if self._stored is None else self._stored.facts
+        if editing.edit(self._store, self._store.path(self._name), facts):
             self._stored = self._look()
         return False
 

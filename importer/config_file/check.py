@@ -44,9 +44,10 @@ def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     engine, version = document.get("backend"), version_of(document)
     if not isinstance(engine, str) or load(engine, version) is None:
         return
-    arguments = document.get(argument_check.KEY)
-    arguments = arguments if isinstance(arguments, Mapping) else {}
-    for path, reason in argument_check.faults(engine, version, arguments):
+    written = document.get(argument_check.KEY)
+    for path, reason in argument_check.faults(
+        engine, version, written if isinstance(written, Mapping) else {}
+    ):
         yield (argument_check.KEY, *path), reason
     yield from _values(document)
     flags = dict(_flags(document)) if engine == "vllm" else {}
@@ -57,8 +58,14 @@ def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     if isinstance(variables, Mapping):
         for path, reason in environment.faults(engine, version, variables):
             yield (environment.KEY, *path), reason
-    merged = {**combined(flags.values()), **arguments}
-    yield from argument_conflicts.conflicts({**document, argument_check.KEY: merged})
+    yield from argument_conflicts.conflicts({**document, argument_check.KEY: arguments_of(document)})
+
+
+def arguments_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the engine's arguments of a document, with those that vLLM's flags among ``options`` set."""
+    written = document.get(argument_check.KEY)
+    flags = (pair for _, pair in _flags(document)) if document.get("backend") == "vllm" else ()
+    return {**combined(flags), **(written if isinstance(written, Mapping) else {})}
 
 
 def _values(document: Mapping[str, Any]) -> Iterator[Fault]:

@@ -47,6 +47,7 @@ class Receipt:
     ``content_files``  path and hash of these files, for an engine that LocalAI can give no commit.
     ``remarks``     our comments at a person's values in the file, by path.
     ``warnings``    what needs attention: kind, key, reason, message; ``None`` in older receipts.
+    ``model``       the facts of the model that its document is checked with; ``None`` in older receipts.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Receipt:
     warnings: Sequence[Mapping[str, Any]] | None = None
     content: str | None = None
     content_files: Mapping[str, str] | None = None
+    model: Mapping[str, Any] | None = None
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:

@@ -85,7 +85,7 @@ def page(stored: StoredDocument) -> dict[str, Any]:
         **row(stored),
         "path": str(stored.path),
         "digest": stored.digest,
-        "problems": [str(p) for p in problems(stored.text)],
+        "problems": [str(p) for p in problems(stored.text, model=stored.facts)],
         "decisions": receipt.decisions,
         "fit": receipt.fit,
         "proof": [str(e["message"]) for e in receipt.evidence if e["rule"] == Rule.PROOF],

@@ -15,7 +15,9 @@ from itertools import chain
 from typing import Any
 
 from importer.config_file import check as engine_check
+from importer.config_file import model_facts
 from importer.config_file.diff import KeyPath
+from importer.config_file.model_facts import RecordedFacts
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError
 from importer.reasons import Reason
@@ -61,8 +63,11 @@ class SchemaFault:
     message: Reason | str
 
 
-def faults(name: str, data: object) -> Iterator[SchemaFault]:
-    """Yield everything that the schema has against ``data``; each unknown key by itself, with near names."""
+def faults(name: str, data: object, model: RecordedFacts | None = None) -> Iterator[SchemaFault]:
+    """Yield everything that the schema has against ``data``; each unknown key by itself, with near names.
+
+    ``model`` has the facts of a document's model, where they are recorded.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -76,7 +81,7 @@ def faults(name: str, data: object) -> Iterator[SchemaFault]:
         else:
             yield SchemaFault(path, _short(error.message))
     if name == "document" and isinstance(data, Mapping):
-        found = chain(wide_numbers(data), engine_check.faults(data))
+        found = chain(wide_numbers(data), engine_check.faults(data), model_facts.faults(data, model))
         yield from (SchemaFault(path, reason) for path, reason in found)
 
 
@@ -140,28 +145,33 @@ class DocumentReason(StrEnum):
     PROBLEMS_AND_MORE = "problems-and-more"
 
 
-def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[YamlProblem]:
+def problems(
+    text: str, filled_in: Mapping[str, Any] | None = None, model: RecordedFacts | None = None
+) -> list[YamlProblem]:
     """Return what is wrong, in the order of the lines; of a text that is no YAML only the first thing.
 
-    ``filled_in`` stands for what the text leaves out.
+    ``filled_in`` stands for what the text leaves out. ``model`` has the recorded facts of the model.
     """
     try:
         data = {**(filled_in or {}), **parse_yaml(text)}
     except UnreadableYaml as error:
         return [error.problem]
-    return sorted((problem for _, problem in document_faults(text, data)), key=lambda p: (p.line, p.column))
+    found = (problem for _, problem in document_faults(text, data, model))
+    return sorted(found, key=lambda p: (p.line, p.column))
 
 
-def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, YamlProblem]]:
-    """Yield the schema's faults in the data of a text, as they are found."""
+def document_faults(
+    text: str, data: Mapping[str, Any], model: RecordedFacts | None = None
+) -> Iterator[tuple[KeyPath, YamlProblem]]:
+    """Yield the faults in the data of a text, as they are found."""
     places = SourceMap(text)
-    for fault in faults("document", data):
+    for fault in faults("document", data, model):
         yield fault.path, places.problem(fault.path, fault.message)
 
 
-def checked(text: str, path: object) -> dict[str, Any]:
+def checked(text: str, path: object, model: RecordedFacts | None = None) -> dict[str, Any]:
     """Return the text's data; raises DocumentError("invalid") with every problem and its line."""
-    mistakes = problems(text)
+    mistakes = problems(text, model=model)
     if mistakes:
         raise DocumentError("invalid", path=path, problem=reason(mistakes))
     return parse_yaml(text)

@@ -18,6 +18,7 @@ from typing import Any
 from importer.config_file import schema, template_file
 from importer.config_file.build import SCHEMA_FILE, read
 from importer.config_file.diff import digest
+from importer.config_file.model_facts import RecordedFacts, recorded
 from importer.config_file.receipt import Receipt, migrate, parse
 from importer.config_file.schema import checked
 from importer.config_file.yaml_edit.source_map import TextReason
@@ -141,9 +142,14 @@ class StoredDocument:
             return model
         return str((self.path.parent / model).absolute())
 
+    @property
+    def facts(self) -> RecordedFacts | None:
+        """Return the facts of the model that its import recorded."""
+        return recorded(self.receipt)
+
     def check(self) -> None:
         """Raise DocumentError: "invalid" with every problem and its line, or "chat-template"."""
-        checked(self.text, self.path)
+        checked(self.text, self.path, self.facts)
         self.chat_template()
 
     def chat_template(self) -> template_file.ChatTemplate | None:

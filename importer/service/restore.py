@@ -28,7 +28,7 @@ def restore(change: Change, name: str, number: int, who: Caller) -> Summary:
     if row is None:
         raise ServiceError("no-such-version", name=name, number=number)
     version = DocumentVersion.of(row)
-    data = checked(version.text, name)
+    data = checked(version.text, name, version.stored.facts)
     need_approver(who, grants(data), grants(present.data))
     if version.digest != present.digest or version.text != present.text:
         receipt = version.stored.receipt or present.receipt

@@ -341,6 +341,21 @@ def test_documents_of_one_model_are_its_variants(service: Service) -> None:
     assert service.client.get("/v1/configs", params={"model": "a/none"}).json()["total"] == 0
 
 
+def test_an_edit_that_the_model_rules_out(service: Service) -> None:
+    name = fresh(service, "of-four-heads")
+    path, match = f"/v1/configs/{name}", {"If-Match": "*"}
+    wrong = {"tensor_parallel_size": 3, "max_model_len": 10**9}
+    refused = problem(service.client.patch(path, json=wrong, headers=match), 422, "invalid")
+    assert sorted(e["pointer"] for e in refused["errors"]) == ["/max_model_len", "/tensor_parallel_size"]
+    text = service.client.get(path).json()["text"] + "tensor_parallel_size: 3\n"
+    written = {**match, "Content-Type": "application/yaml"}
+    (put,) = problem(service.client.put(path, content=text, headers=written), 422, "invalid")["errors"]
+    assert (put["pointer"], put["line"]) == ("/tensor_parallel_size", len(text.splitlines()))
+    checked = service.client.post(f"{path}/check", content=text, headers=written)
+    assert checked.json()["errors"] == [put]
+    assert service.client.patch(path, json={"tensor_parallel_size": 4}, headers=match).status_code == 200
+
+
 def test_an_edit_names_a_parser_that_the_engine_has_and_another_model_is_listed(service: Service) -> None:
     name = fresh(service, "slips")
     path, match = f"/v1/configs/{name}", {"If-Match": "*"}

@@ -54,7 +54,7 @@ def _edit(
     last = at.gallery.get(name)[1]
     check_version(name, last.number, expected)
     new = text(last.stored)
-    data = checked(new, name)
+    data = checked(new, name, last.stored.facts)
     check_edited(last.stored.data, data)
     need_approver(who, grants(data), grants(last.stored.data))
     new = renewed(last.stored, new, Editor(act.who, now()))

@@ -85,7 +85,7 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
         text = body.decode()
     except UnicodeDecodeError:
         raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None
-    data, mistakes = looked_at(text, name)
+    data, mistakes = looked_at(text, name, stored.facts)
     if mistakes or data is None:
         return {"errors": mistakes, "changes": [], "digest": None}
     try:

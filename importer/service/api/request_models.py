@@ -16,6 +16,7 @@ from importer.app import preferences
 from importer.app.decide import ImportRequest
 from importer.chat_template.override import TemplateOverride, by_name, is_name
 from importer.config_file import name_allocator, schema
+from importer.config_file.model_facts import RecordedFacts
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.decisions.decision import Preferences
@@ -30,7 +31,7 @@ LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read
 MOST = 200  # mistakes in a response
 
 
-def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read(text: str, model: RecordedFacts | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the data, and each mistake with JSON pointer, line, column and message."""
     if len(text) > LONGEST:
         detail = f"must have at most {LONGEST:,} characters"
@@ -39,7 +40,8 @@ def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         data = parse_yaml(text)
     except UnreadableYaml as error:
         return {}, [_mistake(error.problem, ())]
-    mistakes = [_mistake(problem, path) for path, problem in islice(document_faults(text, data), MOST)]
+    found = islice(document_faults(text, data, model), MOST)
+    mistakes = [_mistake(problem, path) for path, problem in found]
     return data, sorted(mistakes, key=lambda m: (m["line"], m["column"]))
 
 
@@ -54,9 +56,14 @@ def pointer(path: tuple[str | int, ...]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``."""
-    data, mistakes = _read(text)
+def looked_at(
+    text: str, name: str, model: RecordedFacts | None
+) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``.
+
+    ``model`` has the facts of the model that its import recorded.
+    """
+    data, mistakes = _read(text, model)
     if mistakes:
         return None, mistakes
     if data.get("name") == name:
@@ -66,9 +73,9 @@ def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[st
     return None, [_mistake(at, ("name",))]
 
 
-def checked(text: str, name: str) -> dict[str, Any]:
+def checked(text: str, name: str, model: RecordedFacts | None) -> dict[str, Any]:
     """Return the text's data; raises DocumentError("invalid") with the mistakes."""
-    data, mistakes = looked_at(text, name)
+    data, mistakes = looked_at(text, name, model)
     if data is None or mistakes:
         problem = "; ".join(f"line {m['line']}: {m['detail']}" for m in mistakes[:5])
         raise DocumentError("invalid", path=f"{name}.yaml", problem=problem, errors=mistakes)
