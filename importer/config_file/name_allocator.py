@@ -69,6 +69,9 @@ class Slot:
         return self.backend in (None, stored.backend) and self.own_device == stored.own_device
 
 
+OPEN = Slot()
+
+
 def bases(model_id: str | None, folder_name: str) -> Iterator[str]:
     """Yield the repository's name, then that with its owner in front, then numbered ones, without an end."""
     owner, _, name = (model_id or folder_name).rpartition("/")
@@ -98,7 +101,7 @@ class Names:
         self._store = store
         self._models: dict[str, str] = {}
 
-    def give(self, snapshot: Snapshot, slot: Slot) -> str:
+    def give(self, snapshot: Snapshot, slot: Slot = OPEN) -> str:
         """Return the name of the model's document in a place: the present one, else one that is free."""
         model = _model(snapshot)
         present = self._present(snapshot, slot)

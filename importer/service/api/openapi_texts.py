@@ -111,6 +111,7 @@ OF_SCHEMA: Mapping[str, Mapping[str, Any]] = {
     "GalleryItem": {"state": "published", "reason": None},
     "EffectiveValue": {"status": "edited", "source": "edited by ann, 2026-11-22"},
     "LossOf": {"effect": "dropped", "kind": "no-option", "message": "LocalAI has no place for env"},
+    "ReleaseSummary": {"served": True, "withdrawn": None},
     "CheckResult": {"errors": []},
     "Begun": {
         "status": "http://127.0.0.1:8080/models/jobs/01a203d0-f84b-70a0-9261-51243ba6a23e",

@@ -29,10 +29,10 @@ from importer.storage.releases import Release
 router = APIRouter(prefix="/v1/configs/{name}/releases", tags=["releases"])
 Number = Annotated[int, Path(ge=1, le=MOST)]
 EXAMPLE: JsonDict = {
-    "name": "qwen3-8b", "release": 2, "version": 5, "digest": f"sha256:{'0' * 64}", "served": True,
+    "name": "qwen3-8b", "release": 2, "version": 5, "digest": f"sha256:{'0' * 64}", "served": False,
     "model": "Qwen/Qwen3-8B", "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm",
     "by": "ann", "at": "2026-11-21T13:09:00+00:00", "why": "a day in staging",
-    "withdrawn": None,
+    "withdrawn": {"by": "ann", "at": "2026-11-22T09:00:00+00:00", "why": "answers are cut off"},
     "losses": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
 }  # fmt: skip
 
