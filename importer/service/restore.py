@@ -9,7 +9,7 @@ from importer.config_file.receipt import Receipt
 from importer.config_file.store import receipt_path, write_all
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
-from importer.service.api.request_models import checked
+from importer.service.api.document_text import checked
 from importer.service.gallery import Change, DocumentVersion
 from importer.service.security.grants import Caller, need_approver
 from importer.storage import documents

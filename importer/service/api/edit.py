@@ -16,7 +16,8 @@ from importer.config_file.store import StoredDocument, write_all
 from importer.errors import ServiceError
 from importer.hub import parse, resolve
 from importer.service.api.dependencies import Desk
-from importer.service.api.request_models import Import, checked
+from importer.service.api.document_text import checked
+from importer.service.api.request_models import Import
 from importer.service.gallery import DocumentVersion, check_version
 from importer.service.jobs.import_steps import need_choice
 from importer.service.security.grants import Caller, admitted, need_approver

@@ -16,9 +16,9 @@ from importer.reports import FORMATS
 from importer.reports.html import POLICY
 from importer.reports.report_model import sheet
 from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.document_text import looked_at
 from importer.service.api.etags import MOST
 from importer.service.api.problems import problems
-from importer.service.api.request_models import looked_at
 from importer.service.api.response_models import FieldError
 from importer.service.security.auth import Reader, caller, sent_key
 from importer.service.security.grants import Caller

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from difflib import get_close_matches
-from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
@@ -16,70 +15,13 @@ from importer.app import preferences
 from importer.app.decide import ImportRequest
 from importer.chat_template.override import TemplateOverride, by_name, is_name
 from importer.config_file import name_allocator, schema
-from importer.config_file.model_facts import RecordedFacts
-from importer.config_file.schema import document_faults
-from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.decisions.decision import Preferences
 from importer.errors import DocumentError, Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
-from importer.service import messages
+from importer.service.api.document_text import LONGEST, pointer
 from importer.service.api.problems import about
 from importer.service.settings import Settings
-
-LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
-MOST = 200  # mistakes in a response
-
-
-def _read(text: str, model: RecordedFacts | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the data, and each mistake with JSON pointer, line, column and message."""
-    if len(text) > LONGEST:
-        detail = f"must have at most {LONGEST:,} characters"
-        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": detail}]
-    try:
-        data = parse_yaml(text)
-    except UnreadableYaml as error:
-        return {}, [_mistake(error.problem, ())]
-    found = islice(document_faults(text, data, model), MOST)
-    mistakes = [_mistake(problem, path) for path, problem in found]
-    return data, sorted(mistakes, key=lambda m: (m["line"], m["column"]))
-
-
-def _mistake(problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
-    """Return a problem with the JSON pointer of its place."""
-    detail = messages.text(problem.message)
-    return {"pointer": pointer(path), "line": problem.line, "column": problem.column, "detail": detail}
-
-
-def pointer(path: tuple[str | int, ...]) -> str:
-    """Return a JSON pointer (RFC 6901)."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
-
-
-def looked_at(
-    text: str, name: str, model: RecordedFacts | None
-) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``.
-
-    ``model`` has the facts of the model that its import recorded.
-    """
-    data, mistakes = _read(text, model)
-    if mistakes:
-        return None, mistakes
-    if data.get("name") == name:
-        return data, []
-    reason = f"is {data.get('name')!r}; the name cannot be changed here"
-    at = SourceMap(text).problem(("name",), reason)
-    return None, [_mistake(at, ("name",))]
-
-
-def checked(text: str, name: str, model: RecordedFacts | None) -> dict[str, Any]:
-    """Return the text's data; raises DocumentError("invalid") with the mistakes."""
-    data, mistakes = looked_at(text, name, model)
-    if data is None or mistakes:
-        problem = "; ".join(f"line {m['line']}: {m['detail']}" for m in mistakes[:5])
-        raise DocumentError("invalid", path=f"{name}.yaml", problem=problem, errors=mistakes)
-    return data
 
 
 def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

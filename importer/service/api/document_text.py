@@ -1,0 +1,66 @@
+"""The text of a document in a request: its data, and its mistakes with their places."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from importer.config_file.model_facts import RecordedFacts
+from importer.config_file.schema import document_faults
+from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
+from importer.errors import DocumentError
+from importer.service import messages
+
+LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
+MOST = 200  # mistakes in a response
+
+
+def _read(text: str, model: RecordedFacts | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the data, and each mistake with JSON pointer, line, column and message."""
+    if len(text) > LONGEST:
+        detail = f"must have at most {LONGEST:,} characters"
+        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": detail}]
+    try:
+        data = parse_yaml(text)
+    except UnreadableYaml as error:
+        return {}, [_mistake(error.problem, ())]
+    found = islice(document_faults(text, data, model), MOST)
+    mistakes = [_mistake(problem, path) for path, problem in found]
+    return data, sorted(mistakes, key=lambda m: (m["line"], m["column"]))
+
+
+def _mistake(problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
+    """Return a problem with the JSON pointer of its place."""
+    detail = messages.text(problem.message)
+    return {"pointer": pointer(path), "line": problem.line, "column": problem.column, "detail": detail}
+
+
+def pointer(path: tuple[str | int, ...]) -> str:
+    """Return a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def looked_at(
+    text: str, name: str, model: RecordedFacts | None
+) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``.
+
+    ``model`` has the facts of the model that its import recorded.
+    """
+    data, mistakes = _read(text, model)
+    if mistakes:
+        return None, mistakes
+    if data.get("name") == name:
+        return data, []
+    reason = f"is {data.get('name')!r}; the name cannot be changed here"
+    at = SourceMap(text).problem(("name",), reason)
+    return None, [_mistake(at, ("name",))]
+
+
+def checked(text: str, name: str, model: RecordedFacts | None) -> dict[str, Any]:
+    """Return the text's data; raises DocumentError("invalid") with the mistakes."""
+    data, mistakes = looked_at(text, name, model)
+    if data is None or mistakes:
+        problem = "; ".join(f"line {m['line']}: {m['detail']}" for m in mistakes[:5])
+        raise DocumentError("invalid", path=f"{name}.yaml", problem=problem, errors=mistakes)
+    return data
