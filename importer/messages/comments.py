@@ -27,6 +27,7 @@ HEADS: Mapping[str, str] = {
     "no-tools": "no tools reach the prompt",
     "way-in": "the chat template loses parts of requests",
     "conflict": "an edit and an import changed one value",
+    "other-device": "the document was for another device",
     "other": "see {key}",
 }
 MODES = {None: "", "thinking": ", thinking", "non_thinking": ", non-thinking"}
