@@ -23,7 +23,6 @@ from importer.memory.parallelism import (
     SHARE,
     SLOTS,
     TENSOR,
-    LoadCase,
     cache_bytes,
     divides,
     inside,
@@ -31,6 +30,7 @@ from importer.memory.parallelism import (
 )
 from importer.memory.planner import FEW, Candidate
 from importer.memory.plans import Plan, PlanReason
+from importer.memory.sisters import named_by_card
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
@@ -119,14 +119,8 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
     if plan.is_fp8:
         yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
     yield _held(plan)
-    if (named := sisters(case)) is not None:
+    if (named := named_by_card(case)) is not None:
         yield Reason(PlanReason.SISTERS, names=named)
-
-
-def sisters(case: LoadCase) -> tuple[str, ...] | None:
-    """Return the quantised repositories of the model that the card names; ``None`` without any."""
-    named = case.request.get("sisters")
-    return tuple(map(str, named)) if isinstance(named, list) and named else None
 
 
 def _held(plan: Candidate) -> Reason:

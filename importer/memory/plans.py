@@ -60,6 +60,8 @@ class PlanReason(StrEnum):
     COPIES_OF_MACHINES = "copies-of-machines"
     ROUNDED = "rounded"
     SISTERS = "sisters"
+    LISTED = "listed"
+    SISTER_HOLDS = "sister-holds"
     OTHER_ENGINE = "other-engine"
     NOT_EVEN = "not-even"
     MORE_THAN_DEVICE = "more-than-device"

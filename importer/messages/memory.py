@@ -139,6 +139,8 @@ PLAN: dict[str, dict[str, Text]] = {
         "data_parallel_start_rank",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
         "sisters": "the card names quantised repositories of it: {names:and}",
+        "listed": "the Hub lists quantised repositories of it, not checked: {names:and}",
+        "sister-holds": "on {device}, by the Hub's list and not checked: {name}",
         "not-even": "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
         "more-than-device": "it takes {needed} cards, and {device} has {count}",
         "other-engine": "{device} is served by {engine}, not by the released {backend}",
