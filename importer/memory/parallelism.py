@@ -19,6 +19,7 @@ from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
 from importer.memory.scale_blocks import scale_block
 from importer.memory.shape import Shape
+from importer.memory.token_parts import most, parted
 from importer.memory.weights import Weights
 from importer.signals.architecture import text_config
 
@@ -37,6 +38,7 @@ LAYOUT = (*PARTS,)
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
 ENCODER = "engine_args.mm_encoder_tp_mode"
+PARTED = "engine_args.decode_context_parallel_size"
 FP8 = "fp8"
 SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
@@ -191,6 +193,7 @@ class LoadCase:
     """A model, a device and the requested settings; ``dtype`` is the engine's argument.
 
     ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
+    ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
     """
 
     config: Mapping[str, Any]
@@ -203,6 +206,7 @@ class LoadCase:
     dtype: str = "auto"
     aim: Aim = NO_AIM
     copies_encoder: bool = True
+    parts: bool = False
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -287,6 +291,7 @@ class LoadCase:
             tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline,
             expert_parallel=split.tensor * split.data if split.experts else 1,
+            context_parallel=self._parts(split),
             encoder_whole=self.encodes_whole(split),
             rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
@@ -297,12 +302,19 @@ class LoadCase:
             eager=self.request.get("enforce_eager") is True,
         )
 
+    def _parts(self, split: Split) -> int:
+        """Return the cards that each keep a part of a sequence: the set number where vLLM divides it."""
+        number = self.request.count(PARTED) if self.backend == "vllm" else None
+        if number is None:
+            return split.parts
+        return number if most(self.shape, split.tensor) % number == 0 else 1
+
     def pool(self, fit: Fit) -> dict[str, int] | None:
         """Return vLLM's cache: bytes of one block, and the blocks of one full sequence; else ``None``."""
         if self.backend != "vllm":
             return None
         pool = pages.pool(self.shape, fit.load)
-        return {"block": pool.block, "blocks": pool.blocks(fit.load.context, pages.in_flight(fit.load))}
+        return {"block": pool.block, "blocks": pool.blocks(pages.kept(fit.load), pages.in_flight(fit.load))}
 
     def would_hold(self) -> tuple[Device, ...]:
         """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
@@ -339,6 +351,8 @@ class LoadCase:
         Where none has the user's sizes without further stages, they stand alone, as often as there are cards.
         """
         found = layouts(self.config, self.shape, self.device, self.backend)
+        if self.parts:
+            found = list(parted(found, self.shape))
         fixed = [key for key in LAYOUT if self.request.is_fixed(key)]
         if self.backend not in ON_CARDS or not fixed:
             return found

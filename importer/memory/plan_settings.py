@@ -19,6 +19,7 @@ from importer.memory.parallelism import (
     LAYOUT,
     LOCAL,
     ON_CARDS,
+    PARTED,
     PIPELINE,
     SHARE,
     SLOTS,
@@ -138,12 +139,14 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
     if split.tensor > 1:
         yield Reason(PlanReason.SUMS, cards=split.tensor, linked=case.device.link is not None)
         fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
-        if fewest < split.tensor:
+        if fewest * split.parts < split.tensor:
             yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
         if case.encodes_whole(split):
             yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
-        if any(isinstance(c, Latent) for c in caches):
+        if any(isinstance(c, Latent) for c in caches) and split.parts == 1:
             yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
+        if split.parts > 1:
+            yield Reason(PlanReason.GATHERED, parts=split.parts)
     if split.pipeline > 1:
         yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
     if (machines := split.cards // inside(case.device)) > 1:
@@ -165,6 +168,8 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
     if split.tensor > 1:
         kind = PlanReason.EXPERTS_WHOLE if split.experts and split.data == 1 else PlanReason.TENSOR
         yield TENSOR, split.tensor, Reason(kind, cards=split.tensor, device=name, heads=case.shape.heads)
+    if split.parts > 1:
+        yield PARTED, split.parts, Reason(PlanReason.TOKENS_PARTED, parts=split.parts)
     if split.pipeline > 1:
         over = split.tensor * split.pipeline > case.device.node
         why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)

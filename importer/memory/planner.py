@@ -25,6 +25,7 @@ from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
     FP8,
     KV_DTYPE,
+    PARTED,
     SLOTS,
     LoadCase,
     Placed,
@@ -37,6 +38,11 @@ from importer.memory.speed import Step, step
 
 NEXT = 2  # plans beside the best
 FEW = 16  # sequences at the same time, where more leave no room for the context
+# What vLLM does not combine with a divided cache, or what selects kernels that may not have it.
+APART = (
+    "engine_args.speculative_config", "engine_args.attention_backend", "engine_args.attention_config",
+    "engine_args.prefill_context_parallel_size", "engine_args.enable_dbo", "engine_args.kv_transfer_config",
+)  # fmt: skip
 SHORTEST = 1024  # tokens; a shorter context is of no use
 
 
@@ -102,6 +108,8 @@ def deploy(case: LoadCase) -> tuple[Candidate, ...]:
         small = with_fp8(case)
         if small is not None:
             found += _candidates(small, case.shares())
+        if (parts := with_parts(case, found)) is not None:
+            found += _candidates(parts, case.shares())
         if not any(c.meets for c in found) and (fewer := with_fewer(small or case)) is not None:
             found += _candidates(fewer, case.shares())
     ranked = sorted(found, key=_order(case, found))
@@ -144,6 +152,19 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     if not (plain and able and attends) or request.is_fixed(KV_DTYPE):
         return None
     return replace(case, request=replace(request, values={**request.values, KV_DTYPE: FP8}))
+
+
+def with_parts(case: LoadCase, found: list[Candidate]) -> LoadCase | None:
+    """Return the case with the tokens of a sequence divided between cards, where it is worth the exchange.
+
+    So it is where no plan found so far holds the request; for the goal ``context``, none in 16 bits.
+    """
+    request = case.request
+    enough = [c for c in found if c.meets and not (case.aim.goal == "context" and c.is_fp8)]
+    able = case.backend == "vllm" and case.device.kind == "cuda" and case.device.engine is None
+    has = PARTED.rpartition(".")[2] in request.arguments and not request.is_fixed(PARTED)
+    apart = [key for key in APART if request.get(key) is not None]
+    return None if enough or apart or case.pools or not (able and has) else replace(case, parts=True)
 
 
 def with_fewer(case: LoadCase) -> LoadCase | None:
@@ -205,7 +226,7 @@ def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
         wide = spread(c.case.device, split) and goal in (None, "latency")
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
-        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, wide, split.pipeline)
+        plain: Key = (c.staged, c.is_fp8, split.parts > 1, fuller, c.is_fewer, wide, split.pipeline)
         if goal == "context":
             return (-min(c.context, case.context), *plain, -c.sequences, *last)
         speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0

@@ -129,6 +129,9 @@ PLAN: dict[str, dict[str, Text]] = {
         "encoder": "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
         "encoder takes {size} more of each card",
         "encoder-copied": "each of {cards} cards keeps the whole encoder of pictures: {size} more",
+        "tokens-parted": "each of {parts} cards keeps a part of the tokens of a sequence; without that the request "
+        "does not fit",
+        "gathered": "queries and results pass between {parts} cards in each layer: this slows each token",
         "latent-copied": "each of {cards} cards keeps the whole latent cache",
         "sums": _sums,
         "bubbles": "a token passes {stages} stages one after the other",
