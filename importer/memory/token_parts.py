@@ -23,10 +23,14 @@ def most(shape: Shape, tensor: int) -> int:
     heads = {(c.heads, c.kv_heads) for c in caches if isinstance(c, Attention) and not (c.window or c.chunk)}
     if len(heads) != 1 or not all(isinstance(c, Attention) and not (c.window or c.chunk) for c in caches):
         return 1
-    ((queries, keys),) = heads
-    if not keys or tensor <= keys or tensor % keys or queries % keys:
-        return 1
-    return max(n for n in range(1, tensor // keys + 1) if tensor % n == 0 and (queries // keys) % n == 0)
+    return max(copies_divided(*heads.pop(), tensor))
+
+
+def copies_divided(queries: int, keys: int, tensor: int) -> tuple[int, ...]:
+    """Return the numbers of cards that can each keep a part of a sequence: 1, and divisors of the copies."""
+    if not keys or tensor % keys or queries % keys:
+        return (1,)
+    return tuple(n for n in range(1, tensor // keys + 1) if tensor % n == (queries // keys) % n == 0)
 
 
 def _keeps_all(cache: Latent) -> bool:
