@@ -120,7 +120,7 @@ def _experts(_document: Settings, settings: Settings, facts: ModelFacts) -> Iter
             yield ("engine_args", name), Reason(ModelConflict.NO_EXPERTS)
 
 
-def _shares(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+def _shares(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     cards = _whole(settings.get(TENSOR))
     if cards and facts.heads and facts.heads % cards:
         yield (TENSOR,), Reason(ModelConflict.HEADS, value=facts.heads)
@@ -128,6 +128,7 @@ def _shares(_document: Settings, settings: Settings, facts: ModelFacts) -> Itera
         stages = _whole(settings.get(f"engine_args.{name}"))
         if stages and facts.layers and stages > facts.layers:
             yield ("engine_args", name), Reason(ModelConflict.STAGES, value=facts.layers)
+    yield from _parts(document, settings, facts)
 
 
 def _parts(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
@@ -181,6 +182,6 @@ def _whole(value: object) -> int | None:
 
 
 RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Conflict]], ...]] = {
-    "vllm": (_experts, _shares, _parts, _drafting, _short, _length, _class),
+    "vllm": (_experts, _shares, _drafting, _short, _length, _class),
     "sglang": (_experts, _shares),
 }
