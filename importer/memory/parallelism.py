@@ -7,26 +7,20 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
-from importer.hub.snapshot import whole
 from importer.memory import pages, sparse
 from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
+from importer.memory.divisible import divides
 from importer.memory.estimate import copied_encoder, estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
-from importer.memory.experts import EXPERT_WIDE, count
-from importer.memory.layers import Attention, Cross, State
+from importer.memory.experts import count
 from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
-from importer.memory.scale_blocks import scale_block
 from importer.memory.shape import Shape
 from importer.memory.token_parts import most, parted
 from importer.memory.weights import Weights
 from importer.signals.architecture import text_config
 
-WIDTHS = (
-    "intermediate_size", "ffn_hidden_size", "moe_intermediate_size", "shared_expert_intermediate_size",
-    "expert_ffn_hidden_size",
-)  # fmt: skip
 # Shares of a card; the second is tried where the default is at least the first.
 USUAL, FULLER_SHARE = 0.9, 0.95
 ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
@@ -117,32 +111,6 @@ def _divisors(number: int) -> list[int]:
 def has_experts(shape: Shape) -> bool:
     """Return whether any layer has experts."""
     return any(part.role == "experts" for block in shape.blocks for part in block.parts)
-
-
-def divides(config: Mapping[str, Any], shape: Shape, number: int, *, experts: bool = False) -> bool:
-    """Return whether vLLM can spread every layer over ``number`` cards; ``experts`` stay whole.
-
-    The number must divide the heads, and those of keys and values too, unless each card has a copy of one.
-    The same holds for the scale blocks of quantised weights (vLLM's ``validate_fp8_block_shape``).
-    """
-    if shape.heads % number:
-        return False
-    for cached in {cached for layer in shape.layers for cached in layer}:
-        if isinstance(cached, Attention | Cross) and cached.kv_heads % number and number % cached.kv_heads:
-            return False
-        if isinstance(cached, State) and not cached.divides(number):
-            return False
-    block = scale_block(config)
-    keys = [key for key in WIDTHS if not (experts and key in _expert_keys(config, shape))]
-    widths = [w for key in keys if (w := whole(text_config(config).get(key), 1))]
-    return block is None or all(w % (number * block) == 0 for w in widths if w % block == 0)
-
-
-def _expert_keys(config: Mapping[str, Any], shape: Shape) -> tuple[str, ...]:
-    """Return the keys with the width of one expert: the general ones, too, where no layer is dense."""
-    dense = any(part.role == "mlp" for block in shape.blocks for part in block.parts)
-    named = any(text_config(config).get(key) for key in EXPERT_WIDE)
-    return EXPERT_WIDE if dense or named else WIDTHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +243,17 @@ class LoadCase:
         A few may all come to one copy, since nothing deals them out evenly. Pooled texts do not stay.
         """
         wanted = self.aim.concurrency if self.backend == "vllm" and not self.pools else None
-        return None if wanted is None else max(-(-wanted // split.copies), min(wanted, UNEVEN))
+        if wanted is None:
+            return None
+        return min(max(-(-wanted // split.copies), min(wanted, UNEVEN)), self.step_tokens(split))
+
+    def step_tokens(self, split: Split) -> int:
+        """Return the tokens of one step: vLLM runs no more sequences at the same time."""
+        load = Load(
+            self.context, device=_like(self.device), memory=self.device.memory,
+            tensor_parallel=split.tensor, pipeline_parallel=split.pipeline,
+        )  # fmt: skip
+        return self.request.count(BATCHED) or self.batched() or pages.batched_default(load)
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from importer.memory.devices import GIB
+from importer.memory.divisible import divides
 from importer.memory.estimate_types import Fit
 from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
@@ -25,11 +26,10 @@ from importer.memory.parallelism import (
     SLOTS,
     TENSOR,
     cache_bytes,
-    divides,
     inside,
     spread,
 )
-from importer.memory.planner import FEW, Candidate
+from importer.memory.planner import Candidate
 from importer.memory.plans import Plan, PlanReason
 from importer.memory.sisters import named_by_card
 from importer.reasons import Reason
@@ -65,8 +65,10 @@ def settings(plan: Candidate) -> list[Evidence]:
 
 
 def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
-    """Yield warnings at the user's own layout: cards that are idle or missing, parts that do not divide."""
+    """Yield warnings at the user's values: few sequences, cards idle or missing, parts that do not divide."""
     case, split = plan.case, plan.split
+    if case.request.is_fixed(SLOTS) and not plan.meets and case.aim.concurrency is not None:
+        yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
     fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
     if case.backend not in ON_CARDS or not fixed:
         return
@@ -214,12 +216,14 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
 
 def _limits(plan: Candidate) -> Iterator[Evidence]:
     case, split = plan.case, plan.split
-    if (slots := case.slots(split)) is not None:
+    if plan.is_fewer:
+        count = case.request.count(SLOTS)
+        why = Reason(PlanReason.FEW_SLOTS, count=count)
+        yield _fact(SLOTS, count, warning(_held(plan)) if case.aim.concurrency else why)
+    elif (slots := case.slots(split)) is not None:
         why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
         short = plan.sequences < (case.aim.concurrency or 1)
         yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
-    if plan.is_fewer:
-        yield _fact(SLOTS, FEW, Reason(PlanReason.FEW_SLOTS, count=FEW))
     if (batched := case.batched()) is not None:
         less = case.aim.goal == "latency"
         yield _fact(

@@ -110,8 +110,9 @@ def deploy(case: LoadCase) -> tuple[Candidate, ...]:
             found += _candidates(small, case.shares())
         if (parts := with_parts(case, found)) is not None:
             found += _candidates(parts, case.shares())
-        if not any(c.meets for c in found) and (fewer := with_fewer(small or case)) is not None:
-            found += _candidates(fewer, case.shares())
+        for fewer in with_fewer(small or case):
+            if not any(c.meets for c in found):
+                found += _candidates(fewer, case.shares())
     ranked = sorted(found, key=_order(case, found))
     distinct: dict[tuple[Split, bool], Candidate] = {}
     for candidate in ranked:
@@ -167,12 +168,18 @@ def with_parts(case: LoadCase, found: list[Candidate]) -> LoadCase | None:
     return None if enough or apart or case.pools or not (able and has) else replace(case, parts=True)
 
 
-def with_fewer(case: LoadCase) -> LoadCase | None:
-    """Return the case with few sequences at the same time: their logits and states leave room for a cache."""
-    request = case.request
-    if case.backend != "vllm" or request.is_fixed(SLOTS) or case.aim.concurrency is not None:
-        return None
-    return replace(case, request=replace(request, values={**request.values, SLOTS: FEW}))
+def with_fewer(case: LoadCase) -> Iterator[LoadCase]:
+    """Yield the case with fewer sequences at the same time: their logits and states leave room for a cache.
+
+    Where more were requested than vLLM runs by itself, that number precedes the few.
+    """
+    request, wanted = case.request, case.aim.concurrency
+    if case.backend != "vllm" or request.is_fixed(SLOTS) or case.pools:
+        return
+    usual = pages.slots_default(case.load(case.context, Split()))
+    for number in (usual, FEW) if wanted is not None else (FEW,):
+        if wanted is None or number < wanted:
+            yield replace(case, request=replace(request, values={**request.values, SLOTS: number}))
 
 
 def _free(case: LoadCase) -> LoadCase:
@@ -198,6 +205,9 @@ def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
     placed = case.placed(split, share)
     tokens = max(min(case.tokens, placed.longest.context), 1)
     sequences = case.held(tokens, split, share) if placed.longest.context else 0
+    running = (case.request.count(SLOTS) or case.slots(split) or 0) * split.copies
+    if running < (case.aim.concurrency or 0) and not case.pools:
+        sequences = min(sequences, running)  # whatever else the cache has room for
     wanted = min(case.aim.concurrency or 1, max(sequences, 1))
     usual = pages.slots_default(case.load(tokens, split)) * split.copies
     busy = min(sequences, case.aim.concurrency or usual)

@@ -146,7 +146,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-can": "weights' format",
     },
     "CodeReason": {"named": "{places}"},
-    "SisterReason": {"named": "card", "listed": "Hub"},
+    "SisterReason": {"named": "card", "listed": "Hub", "not-listed": "Hub", "repository": "{name}"},
     "FitReason": {
         "holds": "fits the device",
         "not-known": "fit unknown",
@@ -172,6 +172,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "fp8-cache": "half the memory",
         "slots": "as requested",
         "few-slots": "longer context",
+        "tokens-parted": "longer sequences",
         "batched-less": "goal latency",
         "batched-more": "goal throughput",
         "asked": "as requested",

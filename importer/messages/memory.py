@@ -34,8 +34,8 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _stages(fields: Mapping[str, Any]) -> str:
-    where = "one or more for each machine" if fields["machines"] else "no layout without stages holds it"
-    return f"{fields['stages']} stages of layers, {fields['cards']} x {fields['device']} for each: {where}"
+    where = ": one or more for each machine" if fields["machines"] else ""
+    return f"{fields['stages']} stages of layers, {fields['cards']} x {fields['device']} for each{where}"
 
 
 def _copies(fields: Mapping[str, Any]) -> str:
