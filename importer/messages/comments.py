@@ -146,7 +146,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-can": "weights' format",
     },
     "CodeReason": {"named": "{places}"},
-    "SisterReason": {"named": "card", "listed": "Hub", "not-listed": "Hub", "repository": "{name}"},
+    "SisterReason": {"named": "card", "listed": "Hub", "not-listed": "Hub", "repository": "Hub"},
     "FitReason": {
         "holds": "fits the device",
         "not-known": "fit unknown",
