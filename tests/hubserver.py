@@ -230,6 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> Reply:
         parts = urlsplit(self.path)
         steps = [unquote(s) for s in parts.path.strip("/").split("/")]
+        if steps == ["api", "models"]:
+            return self._models(parse_qs(parts.query))
         if steps[:2] == ["api", "models"] and len(steps) >= 4:
             return self._api("/".join(steps[2:4]), steps[4:], parse_qs(parts.query))
         if len(steps) >= 5 and steps[2] == "resolve":
@@ -249,6 +251,22 @@ class _Handler(BaseHTTPRequestHandler):
             words = {"id": name, "modelId": name, "sha": sha, "private": repo.private, "gated": repo.gated,
                      "lastModified": MODIFIED}  # fmt: skip
             listed = {**words, "siblings": siblings, "tags": [], **repo.info}
+        return 200, {"Content-Type": "application/json"}, json.dumps(listed).encode()
+
+    def _models(self, query: Mapping[str, list[str]]) -> Reply:
+        """The listing of models: those that this caller may see, with all tags of ``filter``, by ``sort``."""
+        hub, token = self.server_hub, self._token()
+        if token and token not in hub.tokens:
+            raise _Refused(401, message=BAD_TOKEN)
+        seen = {i: r for i, r in hub.repos.items() if not r.private or token in r.readers}
+        wanted = set(query.get("filter", ()))
+        rows = [{"id": i, "modelId": i, **r.info} for i, r in seen.items()]
+        rows = [row for row in rows if wanted <= set(row.get("tags", ()))]
+        for key in query.get("sort", ()):
+            rows.sort(key=lambda row: -row.get(key, 0))
+        kept = {"id", "modelId", *query.get("expand", ())}
+        most = int(query.get("limit", ["1000"])[0])
+        listed = [{k: v for k, v in row.items() if k in kept or "expand" not in query} for row in rows[:most]]
         return 200, {"Content-Type": "application/json"}, json.dumps(listed).encode()
 
     def _file(self, name: str, revision: str, path: str) -> Reply:

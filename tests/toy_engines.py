@@ -150,17 +150,19 @@ def _on_card(name: str, config: dict[str, Any], told: dict[str, Any], card: Card
         told["context"],
         device="cuda",
         tensor_parallel=told["devices"],
+        context_parallel=told["parts"],
         memory=card.gib << 30,
         capability=sparse.compute(card.capability),
         kv_dtype=told["kv_dtype"] if told["kv_dtype"] not in {"bfloat16", "float16"} else "auto",
         drafts=told["drafts"],
     )
-    pool, flight = pages.pool(shape, load), pages.in_flight(load)
+    pool, flight, kept = pages.pool(shape, load), pages.in_flight(load), pages.kept(load)
+    sequences = pool.concurrency(1 << 42, kept, flight)
     predicted = {
         "weights": on_device(shape, shape.parts, load, 2),
-        "bytes of a sequence": pool.sequence(load.context, flight),
-        "tokens in 4 TiB": pool.tokens(1 << 42, load.context, flight),
-        "sequences in 4 TiB": int(pool.concurrency(1 << 42, load.context, flight)),
+        "bytes of a sequence": pool.sequence(kept, flight),
+        "tokens in 4 TiB": int(sequences * load.context),
+        "sequences in 4 TiB": int(sequences),
     }
     reported = (told["weights"], told["sequence"], told["tokens"], int(told["concurrency"]))
     pairs = zip(predicted.items(), reported, strict=True)

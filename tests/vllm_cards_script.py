@@ -207,13 +207,13 @@ parallel_state.resolve_obj_by_qualname = lambda _name: Silent
 torch.distributed.new_group = lambda ranks=None, *_given, **_named: new_group(ranks, backend="fake")
 
 
-def alone_of(devices):
+def alone_of(devices, parts):
     """Make this process the first of so many."""
     parallel_state.destroy_model_parallel()
     parallel_state.destroy_distributed_environment()
     torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=devices)
     parallel_state.init_distributed_environment(devices, 0, "env://", 0, "fake")
-    parallel_state.initialize_model_parallel(devices, 1)
+    parallel_state.initialize_model_parallel(devices, 1, decode_context_model_parallel_size=parts)
 
 
 def answer(question):
@@ -228,7 +228,8 @@ def answer(question):
     made = EngineArgs(model=question["model"], **arguments)
     config = made.create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
     with set_current_vllm_config(config):
-        alone_of(config.parallel_config.tensor_parallel_size)
+        parallel = config.parallel_config
+        alone_of(parallel.tensor_parallel_size, parallel.decode_context_parallel_size)
         with set_default_torch_dtype(config.model_config.dtype), torch.device("meta"), Meta():
             model = initialize_model(config)
             if config.speculative_config:
@@ -254,6 +255,7 @@ def answer(question):
             "block_size": config.cache_config.block_size,
             "kv_dtype": config.cache_config.cache_dtype,
             "layout": layout.name,
+            "parts": config.parallel_config.decode_context_parallel_size,
             "devices": config.parallel_config.tensor_parallel_size,
             "drafts": config.speculative_config.num_speculative_tokens if config.speculative_config else 0,
             "batched": config.scheduler_config.max_num_batched_tokens,

@@ -14,6 +14,7 @@ from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import RepositoryError
+from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit, Task
 from importer.signals.engine_capabilities import Abilities, Machine
@@ -63,7 +64,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class EngineQuestion:
-    """The facts of a snapshot, and the engine for them."""
+    """The facts of a snapshot, the engine for them, and the Hub's list of quantised repositories."""
 
     snapshot: Snapshot
     facts: tuple[Evidence, ...]
@@ -72,6 +73,7 @@ class EngineQuestion:
     able: Abilities
     machine: Machine
     ignore_name: bool = False
+    related: RelatedRepositories | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer import config
+from importer.app.fitting import fit, related
 from importer.app.preferences import AIMS, DEVICE, FRONTEND, check_parsers, recalled
 from importer.app.session import ImportSession
-from importer.app.target import device_for
 from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.samples import TemplateAnalysis
@@ -26,10 +26,8 @@ from importer.decisions.derived import HF
 from importer.decisions.parsers import SILENT_KINDS
 from importer.decisions.precedence import decide_setting
 from importer.errors import EngineError, Setting, UsageError
-from importer.hub import tensor_headers
 from importer.hub.snapshot import Snapshot
-from importer.memory import shape, weights
-from importer.memory.choose import Choice, choose
+from importer.memory.choose import Choice
 from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal
 from importer.progress import Progress, silent
@@ -41,36 +39,6 @@ if TYPE_CHECKING:
     from importer.chat_template.find import Template
     from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.parsers import Tokens
-    from importer.memory.choose import Choice
-
-
-def fit(
-    snapshot: Snapshot,
-    device: str | None,
-    memory: int | None,
-    backend: str,
-    requested: FitRequest,
-    *,
-    aim: Aim,
-    exact: bool,
-    offline: bool,
-    progress: Callable[[str], None],
-) -> Choice:
-    """Choose context, dtype and layout for the device; ``exact`` reads the headers of all weights first.
-
-    Without a device and an amount of memory the document is for no device in particular.
-
-    Raises UsageError, HubError and RepositoryError.
-    """
-    target_device = None if device is None and memory is None else device_for(device, memory, backend)
-    tensors: Mapping[str, Any] | None = None
-    if exact:
-        progress("reading the weights' headers")
-        tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
-    read = shape.read(snapshot)
-    return choose(
-        snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested, aim
-    )
 
 
 _LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
@@ -281,7 +249,16 @@ def study_snapshot(
     check_parsers(request.preferences, target)
     engine_facts = bench.bind(
         EngineQuestion(
-            snapshot, facts, target.backend, target.parsers, target.able, machine, request.ignore_name
+            snapshot,
+            facts,
+            target.backend,
+            target.parsers,
+            target.able,
+            machine,
+            request.ignore_name,
+            None
+            if request.ignore_name
+            else related(snapshot, request.for_device, request.memory, offline=request.offline),
         )
     )
     evidence = list(engine_facts.evidence)

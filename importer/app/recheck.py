@@ -16,7 +16,7 @@ from importer.app.target import bind
 from importer.config_file import field_paths
 from importer.config_file.build import kept, warnings
 from importer.config_file.diff import ABSENT, Change, KeyPath, differences, same
-from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS, path_of
+from importer.config_file.field_paths import ELSEWHERE, FACTS, OPTIONS, REMARKS, path_of
 from importer.config_file.merge import Conflict
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
@@ -262,8 +262,8 @@ def _altered(
         new = Side(
             decided.get(key, UNDECIDED), [e for e in evidence if e["key"] == key], planned.target, __version__
         )
-        # An older importer did not record every remark: only its warnings are news.
-        unrecorded = key in REMARKS and key not in receipt.decisions
+        # An older importer did not record every remark, and lists move daily: only their warnings are news.
+        unrecorded = key in ELSEWHERE or (key in REMARKS and key not in receipt.decisions)
         if unrecorded or same(old.value, new.value):
             why = _new_warnings(old.decision, planned.decisions.get(key))
         else:

@@ -19,12 +19,12 @@ from importer.errors import ImporterError
 from importer.hub import local
 from importer.memory import shape, weights
 from importer.memory.choose import CONTEXT, choose
-from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, SHARE, FitRequest
+from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, PARTED, SHARE, FitRequest
 from importer.memory.plans import Aim
 from importer.signals.evidence import Rule
 
 # Keys that a run may set or leave out; ``dtype`` is left to the document.
-OURS = (CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, *LAYOUT)
+OURS = (CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, PARTED, *LAYOUT)
 CUDA = "vllm-cuda"  # the build for cards
 
 
@@ -104,7 +104,7 @@ def _dropped(stored: StoredDocument, kind: str, count: int) -> frozenset[str]:
     """Return the document's keys that belong to other devices than this machine's."""
     present = FitRequest(stored.data)
     free = frozenset(OURS) - _set_by_person(stored)
-    layout = frozenset(key for key in (*LAYOUT, LOCAL) if present.get(key) is not None)
+    layout = frozenset(key for key in (*LAYOUT, LOCAL, PARTED) if present.get(key) is not None)
     needed = 1
     for key in LAYOUT:
         needed *= present.count(key) or 1

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 EDITED = "edited"  # the status of a value that a person wrote over the import's
 PLAIN_WIDTH = 140  # columns where there is no terminal to ask
+WORDS = (
+    ("stages", "pipeline_parallel"), ("parts of sequences", "decode_context_parallel"),
+    ("data", "data_parallel"), ("servers", "replicas"),
+)  # fmt: skip
 PATIENCE = 1.0  # seconds before progress is worth showing
 plain = spelled
 table = terminal.table
@@ -154,11 +158,7 @@ def plans(record: Mapping[str, Any]) -> Table | None:
 def layout(plan: Mapping[str, Any]) -> str:
     """Return the layout of a plan, such as ``tensor 8, experts, data 2``."""
     words = [f"tensor {plan['tensor_parallel']}"]
-    words += [
-        f"{word} {plan[key]}"
-        for word, key in (("stages", "pipeline_parallel"), ("data", "data_parallel"), ("servers", "replicas"))
-        if plan[key] > 1
-    ]
+    words += [f"{word} {plan[key]}" for word, key in WORDS if plan.get(key, 1) > 1]
     words += ["experts"] if plan["expert_parallel"] else []
     return ", ".join(
         words + ([f"cache {plan['kv_cache_dtype']}"] if plan["kv_cache_dtype"] != "auto" else [])

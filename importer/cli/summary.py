@@ -40,6 +40,7 @@ def lines(planned: Plan) -> Iterator[str]:
     yield show.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
     for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
         yield show.plain(cut(f"{word}: {_plan(plan)}", WIDTH))
+    yield from (show.plain(f"worth knowing: {messages.text(reason)}") for reason in planned.fit.advice)
     yield from _offers(planned.decisions)
 
 

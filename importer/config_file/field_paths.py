@@ -19,7 +19,10 @@ FACTS = (
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-REMARKS = ("code", "prompts", "way_in", "sisters")
+REMARKS = ("code", "prompts", "way_in", "sisters", "listed_sisters")
+
+# Remarks on other repositories: a change of them is no news of this one.
+ELSEWHERE = ("listed_sisters",)
 
 # Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (

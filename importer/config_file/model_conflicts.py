@@ -12,6 +12,11 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import experts
 from importer.memory.choose import OVERFLOWS
 from importer.memory.config_keys import HEADS, LAYERS, Keys
+from importer.memory.estimate_types import Unknown
+from importer.memory.layers import Attention, Latent
+from importer.memory.parallelism import PARTED
+from importer.memory.shape import describe
+from importer.memory.token_parts import copies_divided
 from importer.reasons import Reason
 from importer.signals import context, speculation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
@@ -31,6 +36,7 @@ class ModelConflict(StrEnum):
     NO_EXPERTS = "no-experts"
     HEADS = "heads"
     STAGES = "stages"
+    PARTS = "parts"
     NOT_DRAFTING = "not-drafting"
     FLOAT16 = "float16"
     TOO_LONG = "too-long"
@@ -45,11 +51,13 @@ class ModelFacts:
     """What the checks read of a model; ``None`` is unknown.
 
     ``heads``    of attention; ``layers`` of the language model; ``experts`` whether it has some.
+    ``keys``     heads of keys; ``None`` also where a latent cache (MLA) stands in their place.
     ``drafts``   whether it has layers for multi-token prediction that the engine may draft with.
     ``longest``  context in tokens that the engine takes without a change of the rotary embedding.
     """
 
     heads: int | None = None
+    keys: int | None = None
     layers: int | None = None
     experts: bool | None = None
     drafts: bool | None = None
@@ -64,6 +72,7 @@ def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
     keys = Keys.of(text)
     return ModelFacts(
         heads=keys.count(*HEADS),
+        keys=_keys(snapshot),
         layers=keys.count(*LAYERS),
         experts=experts.count(keys) > 0 if text else None,
         drafts=speculation.may_draft(snapshot, able) if text else None,
@@ -71,6 +80,15 @@ def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
         model_types=tuple(model_types(snapshot)),
         architectures=tuple(architectures(snapshot)),
     )
+
+
+def _keys(snapshot: Snapshot) -> int | None:
+    """Return the heads of keys of all layers, where they have one number and no layer is latent."""
+    shape = describe(config_of(snapshot))
+    layers = () if isinstance(shape, Unknown) else shape.layers
+    caches = {cached for layer in layers for cached in layer}
+    found = {cached.kv_heads for cached in caches if isinstance(cached, Attention)}
+    return found.pop() if len(found) == 1 and not any(isinstance(c, Latent) for c in caches) else None
 
 
 def conflicts(
@@ -102,7 +120,7 @@ def _experts(_document: Settings, settings: Settings, facts: ModelFacts) -> Iter
             yield ("engine_args", name), Reason(ModelConflict.NO_EXPERTS)
 
 
-def _shares(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+def _shares(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     cards = _whole(settings.get(TENSOR))
     if cards and facts.heads and facts.heads % cards:
         yield (TENSOR,), Reason(ModelConflict.HEADS, value=facts.heads)
@@ -110,6 +128,18 @@ def _shares(_document: Settings, settings: Settings, facts: ModelFacts) -> Itera
         stages = _whole(settings.get(f"engine_args.{name}"))
         if stages and facts.layers and stages > facts.layers:
             yield ("engine_args", name), Reason(ModelConflict.STAGES, value=facts.layers)
+    yield from _parts(document, settings, facts)
+
+
+def _parts(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    """Yield a number of cards that cannot each keep a part of a sequence: ``verify_with_parallel_config``."""
+    parts = _whole(settings.get(PARTED))
+    cards = _whole(settings.get(TENSOR, document.get(TENSOR))) or 1
+    if facts.keys and facts.heads and parts and parts > 1:
+        choices = copies_divided(facts.heads, facts.keys, cards)
+        if parts not in choices:
+            reason = Reason(ModelConflict.PARTS, keys=facts.keys, cards=cards, choices=choices)
+            yield ("engine_args", PARTED.rpartition(".")[2]), reason
 
 
 def _drafting(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:

@@ -15,7 +15,7 @@ The rules, in this order:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -23,10 +23,11 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.plan_settings import asked, described, fixed_layout, gib, settings, sisters
+from importer.memory.plan_settings import asked, described, fixed_layout, gib, settings
 from importer.memory.planner import SHORTEST, Candidate, deploy, larger
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
+from importer.memory.sisters import advice, named_by_card
 from importer.memory.weights import Weights
 from importer.messages import render
 from importer.reasons import Reason
@@ -108,6 +109,7 @@ class Choice:
     ``holds``      named devices that would hold the model with the whole context.
     ``plans``      the best plan and the next-best ones; none where nothing is known or no device is named.
     ``device``     ``None`` where no device was named: the document has no limits.
+    ``advice``     listed repositories that would hold the request on fewer cards.
     """
 
     device: Device | None
@@ -122,6 +124,7 @@ class Choice:
     holds: tuple[Device, ...] = ()
     plans: tuple[Plan, ...] = ()
     aim: Aim = NO_AIM
+    advice: tuple[Reason, ...] = ()
 
     @property
     def message(self) -> str:
@@ -156,6 +159,8 @@ class Choice:
             data["plans"] = [plan.to_json() for plan in self.plans]
         if self.aim:
             data["aim"] = asdict(self.aim)
+        if self.advice:
+            data["advice"] = [render(reason) for reason in self.advice]
         return data
 
 
@@ -202,9 +207,14 @@ def choose(
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
     plans = deploy(case)
     facts = (*facts, *fixed_layout(plans[0]))
+    return replace(_chosen(case, plans, facts), advice=advice(case, plans[0]))
+
+
+def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence, ...]) -> Choice:
+    """Return the choice for the best plan, or for more cards where it holds not even a short context."""
     if plans[0].whole:
         return _fits(case, plans, facts)
-    if _rounded(plans[0].context) >= min(SHORTEST, context):
+    if _rounded(plans[0].context) >= min(SHORTEST, case.context):
         return _shortened(case, plans, facts)
     more = larger(case)
     return _too_large(case, facts) if more is None else _on_more(case, more, facts)
@@ -323,7 +333,7 @@ def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Place
     over = fit.total.likely + placed.spare - placed.budget
     holds = tuple(device.label for device in others)
     ways = [Reason(FitReason.WOULD_HOLD, devices=holds, tokens=case.context)] if holds else []
-    if (named := sisters(case)) is not None:
+    if (named := named_by_card(case)) is not None:
         ways.append(Reason(PlanReason.SISTERS, names=named))
     elif not case.shape.quantisation:
         ways.append(Reason(FitReason.QUANTISED_IS_SMALLER))

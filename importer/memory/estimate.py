@@ -47,6 +47,7 @@ OVERHEAD = {
     "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
 }
 TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
+GATHERING = Amount(100 * MIB, 400 * MIB, 1000 * MIB)  # queries and results of all parts of a sequence
 GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 
 
@@ -236,14 +237,15 @@ def _unfolded(shape: Shape, load: Load) -> int:
 def _paged(shape: Shape, load: Load) -> list[Term]:
     """Return keys and values, and states, in blocks of vLLM's pool; one block of the pool stays empty."""
     pool, flight = pages.pool(shape, load), pages.in_flight(load)
-    states = pool.blocks(load.context, flight, states=True) * load.sequences
-    keys = pool.blocks(load.context, flight, states=False) * load.sequences
+    tokens = pages.kept(load)
+    states = pool.blocks(tokens, flight, states=True) * load.sequences
+    keys = pool.blocks(tokens, flight, states=False) * load.sequences
     why = Reason(
         TermReason.PAGES,
         sequences=load.sequences,
         tokens=load.context,
         dtype=kv_name(shape, load),
-        each=pool.sequence(load.context, flight) / max(load.context, 1),
+        each=pool.sequence(tokens, flight) / max(load.context, 1),
         kinds=_kinds(shape),
     )
     terms = [Term("kv cache", _sure(shape, load, pool.block * (keys + 1)), why)] if keys else []
@@ -275,7 +277,7 @@ def _is_odd(cache: Latent, load: Load) -> bool:
 
 def _pool_of(shape: Shape, load: Load) -> int:
     """Return the bytes of one sequence in vLLM's pool."""
-    return pages.pool(shape, load).sequence(load.context, pages.in_flight(load))
+    return pages.pool(shape, load).sequence(pages.kept(load), pages.in_flight(load))
 
 
 def _growing(shape: Shape, load: Load) -> list[Term]:
@@ -319,5 +321,6 @@ def _overhead(load: Load) -> Term:
     base = OVERHEAD[load.device]
     devices = max(load.tensor_parallel * load.pipeline_parallel, load.expert_parallel)
     if devices > 1 and load.device in {"cuda", "rocm"}:
-        return Term("overhead", Amount.sum((base, TALKING)), Reason(TermReason.ENGINE_AND_BUFFERS))
+        buffers = (base, TALKING, *([GATHERING] if load.context_parallel > 1 else []))
+        return Term("overhead", Amount.sum(buffers), Reason(TermReason.ENGINE_AND_BUFFERS))
     return Term("overhead", base, Reason(TermReason.ENGINE))

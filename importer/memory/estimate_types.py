@@ -122,6 +122,8 @@ class Load:
     ``batched_tokens``  tokens of one step (``max_num_batched_tokens``).
     ``dtype``, ``kv_dtype``, ``state_dtype``  in the engine's words; ``auto`` is its default.
     ``expert_parallel``  devices over which whole experts are dealt out; 1 leaves them to ``tensor_parallel``.
+    ``context_parallel``  devices of ``tensor_parallel`` that each keep a part of the tokens of a sequence
+                   (``decode_context_parallel_size``).
     ``encoder_whole``  whether each device has the whole encoder of pictures (``mm_encoder_tp_mode``).
     ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
@@ -142,6 +144,7 @@ class Load:
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     expert_parallel: int = 1
+    context_parallel: int = 1
     encoder_whole: bool = False
     rotating: int | None = None
     drafts: int = 0

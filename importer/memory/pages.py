@@ -72,6 +72,11 @@ def in_flight(load: Load) -> int:
     return batched * max(steps, 1)
 
 
+def kept(load: Load) -> int:
+    """Return the tokens of one full sequence that one device keeps."""
+    return -(-load.context // max(load.context_parallel, 1))
+
+
 def batched_default(load: Load) -> int:
     """Return the default ``max_num_batched_tokens`` of vLLM's server (``get_batch_defaults``)."""
     if load.device == "cpu":

@@ -7,25 +7,20 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
-from importer.hub.snapshot import whole
 from importer.memory import pages, sparse
 from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
+from importer.memory.divisible import divides
 from importer.memory.estimate import copied_encoder, estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
-from importer.memory.experts import EXPERT_WIDE, count
-from importer.memory.layers import Attention, Cross, State
+from importer.memory.experts import count
 from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
-from importer.memory.scale_blocks import scale_block
 from importer.memory.shape import Shape
+from importer.memory.token_parts import most, parted
 from importer.memory.weights import Weights
 from importer.signals.architecture import text_config
 
-WIDTHS = (
-    "intermediate_size", "ffn_hidden_size", "moe_intermediate_size", "shared_expert_intermediate_size",
-    "expert_ffn_hidden_size",
-)  # fmt: skip
 # Shares of a card; the second is tried where the default is at least the first.
 USUAL, FULLER_SHARE = 0.9, 0.95
 ON_CARDS = ("vllm", "sglang")  # engines that share a model over NVIDIA's cards
@@ -37,6 +32,7 @@ LAYOUT = (*PARTS,)
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
 ENCODER = "engine_args.mm_encoder_tp_mode"
+PARTED = "engine_args.decode_context_parallel_size"
 FP8 = "fp8"
 SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
@@ -119,32 +115,6 @@ def has_experts(shape: Shape) -> bool:
     return any(part.role == "experts" for block in shape.blocks for part in block.parts)
 
 
-def divides(config: Mapping[str, Any], shape: Shape, number: int, *, experts: bool = False) -> bool:
-    """Return whether vLLM can spread every layer over ``number`` cards; ``experts`` stay whole.
-
-    The number must divide the heads, and those of keys and values too, unless each card has a copy of one.
-    The same holds for the scale blocks of quantised weights (vLLM's ``validate_fp8_block_shape``).
-    """
-    if shape.heads % number:
-        return False
-    for cached in {cached for layer in shape.layers for cached in layer}:
-        if isinstance(cached, Attention | Cross) and cached.kv_heads % number and number % cached.kv_heads:
-            return False
-        if isinstance(cached, State) and not cached.divides(number):
-            return False
-    block = scale_block(config)
-    keys = [key for key in WIDTHS if not (experts and key in _expert_keys(config, shape))]
-    widths = [w for key in keys if (w := whole(text_config(config).get(key), 1))]
-    return block is None or all(w % (number * block) == 0 for w in widths if w % block == 0)
-
-
-def _expert_keys(config: Mapping[str, Any], shape: Shape) -> tuple[str, ...]:
-    """Return the keys with the width of one expert: the general ones, too, where no layer is dense."""
-    dense = any(part.role == "mlp" for block in shape.blocks for part in block.parts)
-    named = any(text_config(config).get(key) for key in EXPERT_WIDE)
-    return EXPERT_WIDE if dense or named else WIDTHS
-
-
 @dataclass(frozen=True, slots=True)
 class FitRequest:
     """The values decided so far, by key, and the keys that the user fixed.
@@ -193,6 +163,7 @@ class LoadCase:
     """A model, a device and the requested settings; ``dtype`` is the engine's argument.
 
     ``copies_encoder``  whether a small encoder of pictures may be whole on each card.
+    ``parts``           whether the cards of a layout each keep a part of the tokens of a sequence.
     """
 
     config: Mapping[str, Any]
@@ -205,6 +176,7 @@ class LoadCase:
     dtype: str = "auto"
     aim: Aim = NO_AIM
     copies_encoder: bool = True
+    parts: bool = False
     _fits: dict[tuple[int, Split, int], Fit] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -273,7 +245,17 @@ class LoadCase:
         A few may all come to one copy, since nothing deals them out evenly. Pooled texts do not stay.
         """
         wanted = self.aim.concurrency if self.backend == "vllm" and not self.pools else None
-        return None if wanted is None else max(-(-wanted // split.copies), min(wanted, UNEVEN))
+        if wanted is None:
+            return None
+        return min(max(-(-wanted // split.copies), min(wanted, UNEVEN)), self.step_tokens(split))
+
+    def step_tokens(self, split: Split) -> int:
+        """Return the tokens of one step: vLLM runs no more sequences at the same time."""
+        load = Load(
+            self.context, device=_like(self.device), memory=self.device.memory,
+            tensor_parallel=split.tensor, pipeline_parallel=split.pipeline,
+        )  # fmt: skip
+        return self.request.count(BATCHED) or self.batched() or pages.batched_default(load)
 
     def load(self, context: int, split: Split) -> Load:
         """Return the engine's settings; those that the document leaves open are the engine's defaults."""
@@ -289,6 +271,7 @@ class LoadCase:
             tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline,
             expert_parallel=split.tensor * split.data if split.experts else 1,
+            context_parallel=self._parts(split),
             encoder_whole=self.encodes_whole(split),
             rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
@@ -299,12 +282,19 @@ class LoadCase:
             eager=self.request.get("enforce_eager") is True,
         )
 
+    def _parts(self, split: Split) -> int:
+        """Return the cards that each keep a part of a sequence: the set number where vLLM divides it."""
+        number = self.request.count(PARTED) if self.backend == "vllm" else None
+        if number is None:
+            return split.parts
+        return number if most(self.shape, split.tensor) % number == 0 else 1
+
     def pool(self, fit: Fit) -> dict[str, int] | None:
         """Return vLLM's cache: bytes of one block, and the blocks of one full sequence; else ``None``."""
         if self.backend != "vllm":
             return None
         pool = pages.pool(self.shape, fit.load)
-        return {"block": pool.block, "blocks": pool.blocks(fit.load.context, pages.in_flight(fit.load))}
+        return {"block": pool.block, "blocks": pool.blocks(pages.kept(fit.load), pages.in_flight(fit.load))}
 
     def would_hold(self) -> tuple[Device, ...]:
         """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
@@ -341,6 +331,8 @@ class LoadCase:
         Where none has the user's sizes without further stages, they stand alone, as often as there are cards.
         """
         found = layouts(self.config, self.shape, self.device, self.backend)
+        if self.parts:
+            found = list(parted(found, self.shape))
         fixed = [key for key in LAYOUT if self.request.is_fixed(key)]
         if self.backend not in ON_CARDS or not fixed:
             return found

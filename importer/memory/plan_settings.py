@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from importer.memory.devices import GIB
+from importer.memory.divisible import divides
 from importer.memory.estimate_types import Fit
 from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
@@ -19,18 +20,18 @@ from importer.memory.parallelism import (
     LAYOUT,
     LOCAL,
     ON_CARDS,
+    PARTED,
     PIPELINE,
     SHARE,
     SLOTS,
     TENSOR,
-    LoadCase,
     cache_bytes,
-    divides,
     inside,
     spread,
 )
-from importer.memory.planner import FEW, Candidate
+from importer.memory.planner import Candidate
 from importer.memory.plans import Plan, PlanReason
+from importer.memory.sisters import named_by_card
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
@@ -64,8 +65,10 @@ def settings(plan: Candidate) -> list[Evidence]:
 
 
 def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
-    """Yield warnings at the user's own layout: cards that are idle or missing, parts that do not divide."""
+    """Yield warnings at the user's values: few sequences, cards idle or missing, parts that do not divide."""
     case, split = plan.case, plan.split
+    if case.request.is_fixed(SLOTS) and not plan.meets and case.aim.concurrency is not None:
+        yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
     fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
     if case.backend not in ON_CARDS or not fixed:
         return
@@ -119,14 +122,8 @@ def _reasons(plan: Candidate) -> Iterator[Reason]:
     if plan.is_fp8:
         yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
     yield _held(plan)
-    if (named := sisters(case)) is not None:
+    if (named := named_by_card(case)) is not None:
         yield Reason(PlanReason.SISTERS, names=named)
-
-
-def sisters(case: LoadCase) -> tuple[str, ...] | None:
-    """Return the quantised repositories of the model that the card names; ``None`` without any."""
-    named = case.request.get("sisters")
-    return tuple(map(str, named)) if isinstance(named, list) and named else None
 
 
 def _held(plan: Candidate) -> Reason:
@@ -144,12 +141,14 @@ def _costs(plan: Candidate) -> Iterator[Reason]:
     if split.tensor > 1:
         yield Reason(PlanReason.SUMS, cards=split.tensor, linked=case.device.link is not None)
         fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
-        if fewest < split.tensor:
+        if fewest * split.parts < split.tensor:
             yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
         if case.encodes_whole(split):
             yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
-        if any(isinstance(c, Latent) for c in caches):
+        if any(isinstance(c, Latent) for c in caches) and split.parts == 1:
             yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
+        if split.parts > 1:
+            yield Reason(PlanReason.GATHERED, parts=split.parts)
     if split.pipeline > 1:
         yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
     if (machines := split.cards // inside(case.device)) > 1:
@@ -171,6 +170,8 @@ def _layout(plan: Candidate) -> Iterator[Setting]:
     if split.tensor > 1:
         kind = PlanReason.EXPERTS_WHOLE if split.experts and split.data == 1 else PlanReason.TENSOR
         yield TENSOR, split.tensor, Reason(kind, cards=split.tensor, device=name, heads=case.shape.heads)
+    if split.parts > 1:
+        yield PARTED, split.parts, Reason(PlanReason.TOKENS_PARTED, parts=split.parts)
     if split.pipeline > 1:
         over = split.tensor * split.pipeline > case.device.node
         why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)
@@ -215,12 +216,14 @@ def _written(plan: Candidate) -> Iterator[Evidence]:
 
 def _limits(plan: Candidate) -> Iterator[Evidence]:
     case, split = plan.case, plan.split
-    if (slots := case.slots(split)) is not None:
+    if plan.is_fewer:
+        count = case.request.count(SLOTS)
+        why = Reason(PlanReason.FEW_SLOTS, count=count)
+        yield _fact(SLOTS, count, warning(_held(plan)) if case.aim.concurrency else why)
+    elif (slots := case.slots(split)) is not None:
         why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
         short = plan.sequences < (case.aim.concurrency or 1)
         yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
-    if plan.is_fewer:
-        yield _fact(SLOTS, FEW, Reason(PlanReason.FEW_SLOTS, count=FEW))
     if (batched := case.batched()) is not None:
         less = case.aim.goal == "latency"
         yield _fact(

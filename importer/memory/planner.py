@@ -25,6 +25,7 @@ from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
     FP8,
     KV_DTYPE,
+    PARTED,
     SLOTS,
     LoadCase,
     Placed,
@@ -37,6 +38,11 @@ from importer.memory.speed import Step, step
 
 NEXT = 2  # plans beside the best
 FEW = 16  # sequences at the same time, where more leave no room for the context
+# What vLLM does not combine with a divided cache, or what selects kernels that may not have it.
+APART = (
+    "engine_args.speculative_config", "engine_args.attention_backend", "engine_args.attention_config",
+    "engine_args.prefill_context_parallel_size", "engine_args.enable_dbo", "engine_args.kv_transfer_config",
+)  # fmt: skip
 SHORTEST = 1024  # tokens; a shorter context is of no use
 
 
@@ -102,8 +108,11 @@ def deploy(case: LoadCase) -> tuple[Candidate, ...]:
         small = with_fp8(case)
         if small is not None:
             found += _candidates(small, case.shares())
-        if not any(c.meets for c in found) and (fewer := with_fewer(small or case)) is not None:
-            found += _candidates(fewer, case.shares())
+        if (parts := with_parts(case, found)) is not None:
+            found += _candidates(parts, case.shares())
+        for fewer in with_fewer(small or case):
+            if not any(c.meets for c in found):
+                found += _candidates(fewer, case.shares())
     ranked = sorted(found, key=_order(case, found))
     distinct: dict[tuple[Split, bool], Candidate] = {}
     for candidate in ranked:
@@ -146,12 +155,31 @@ def with_fp8(case: LoadCase) -> LoadCase | None:
     return replace(case, request=replace(request, values={**request.values, KV_DTYPE: FP8}))
 
 
-def with_fewer(case: LoadCase) -> LoadCase | None:
-    """Return the case with few sequences at the same time: their logits and states leave room for a cache."""
+def with_parts(case: LoadCase, found: list[Candidate]) -> LoadCase | None:
+    """Return the case with the tokens of a sequence divided between cards, where it is worth the exchange.
+
+    So it is where no plan found so far holds the request; for the goal ``context``, none in 16 bits.
+    """
     request = case.request
-    if case.backend != "vllm" or request.is_fixed(SLOTS) or case.aim.concurrency is not None:
-        return None
-    return replace(case, request=replace(request, values={**request.values, SLOTS: FEW}))
+    enough = [c for c in found if c.meets and not (case.aim.goal == "context" and c.is_fp8)]
+    able = case.backend == "vllm" and case.device.kind == "cuda" and case.device.engine is None
+    has = PARTED.rpartition(".")[2] in request.arguments and not request.is_fixed(PARTED)
+    apart = [key for key in APART if request.get(key) is not None]
+    return None if enough or apart or case.pools or not (able and has) else replace(case, parts=True)
+
+
+def with_fewer(case: LoadCase) -> Iterator[LoadCase]:
+    """Yield the case with fewer sequences at the same time: their logits and states leave room for a cache.
+
+    Where more were requested than vLLM runs by itself, that number precedes the few.
+    """
+    request, wanted = case.request, case.aim.concurrency
+    if case.backend != "vllm" or request.is_fixed(SLOTS) or case.pools:
+        return
+    usual = pages.slots_default(case.load(case.context, Split()))
+    for number in (usual, FEW) if wanted is not None else (FEW,):
+        if wanted is None or number < wanted:
+            yield replace(case, request=replace(request, values={**request.values, SLOTS: number}))
 
 
 def _free(case: LoadCase) -> LoadCase:
@@ -177,6 +205,9 @@ def _candidate(case: LoadCase, split: Split, share: float) -> Candidate:
     placed = case.placed(split, share)
     tokens = max(min(case.tokens, placed.longest.context), 1)
     sequences = case.held(tokens, split, share) if placed.longest.context else 0
+    running = (case.request.count(SLOTS) or case.slots(split) or 0) * split.copies
+    if running < (case.aim.concurrency or 0) and not case.pools:
+        sequences = min(sequences, running)  # whatever else the cache has room for
     wanted = min(case.aim.concurrency or 1, max(sequences, 1))
     usual = pages.slots_default(case.load(tokens, split)) * split.copies
     busy = min(sequences, case.aim.concurrency or usual)
@@ -205,7 +236,7 @@ def _order(case: LoadCase, found: list[Candidate]) -> Callable[[Candidate], Key]
         narrow = alone or goal in ("latency", "throughput") or (case.device.kind == "cpu" and goal is None)
         wide = spread(c.case.device, split) and goal in (None, "latency")
         last: Key = (split.tensor if narrow else -split.tensor, apart, -split.data)
-        plain: Key = (c.staged, c.is_fp8, fuller, c.is_fewer, wide, split.pipeline)
+        plain: Key = (c.staged, c.is_fp8, split.parts > 1, fuller, c.is_fewer, wide, split.pipeline)
         if goal == "context":
             return (-min(c.context, case.context), *plain, -c.sequences, *last)
         speed = _slow(c.step) if goal == "latency" else _slow(c.busy, rate=True) if goal else 0.0

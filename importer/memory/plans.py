@@ -51,6 +51,8 @@ class PlanReason(StrEnum):
     IDLE = "idle"
     KEYS_COPIED = "keys-copied"
     LATENT_COPIED = "latent-copied"
+    TOKENS_PARTED = "tokens-parted"
+    GATHERED = "gathered"
     ENCODER = "encoder"
     ENCODER_COPIED = "encoder-copied"
     SUMS = "sums"
@@ -60,6 +62,8 @@ class PlanReason(StrEnum):
     COPIES_OF_MACHINES = "copies-of-machines"
     ROUNDED = "rounded"
     SISTERS = "sisters"
+    LISTED = "listed"
+    SISTER_HOLDS = "sister-holds"
     OTHER_ENGINE = "other-engine"
     NOT_EVEN = "not-even"
     MORE_THAN_DEVICE = "more-than-device"
@@ -104,6 +108,7 @@ class Split:
     ``data``      copies of attention within one server; a dense model is copied whole.
     ``experts``   whether whole experts are dealt out over ``tensor`` x ``data`` devices.
     ``replicas``  servers of this layout beside each other, each started by itself.
+    ``parts``     devices of ``tensor`` that each keep a part of the tokens of a sequence.
     """
 
     tensor: int = 1
@@ -111,6 +116,7 @@ class Split:
     data: int = 1
     experts: bool = False
     replicas: int = 1
+    parts: int = 1
 
     @property
     def cards(self) -> int:
@@ -134,6 +140,7 @@ class Split:
             "pipeline_parallel": self.pipeline,
             "data_parallel": self.data,
             "expert_parallel": self.experts,
+            "decode_context_parallel": self.parts,
             "replicas": self.replicas,
             "devices": self.devices,
         }

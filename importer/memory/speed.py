@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importer.memory.config_keys import Keys
 from importer.memory.estimate_types import Fit
 from importer.memory.experts import chosen, count
+from importer.memory.layers import Attention, Cache, Latent
 from importer.memory.parallelism import LoadCase, cache_bytes, spread
 from importer.memory.plans import Split
 from importer.memory.quantised import sizes
@@ -74,6 +75,13 @@ def _active(case: LoadCase, dense: float, experts: float) -> float:
     return dense + experts * _visited(case, 1)
 
 
+def _wide(cached: Cache) -> int:
+    """Return the values of all heads' queries of one token in one layer."""
+    if isinstance(cached, Latent):
+        return cached.heads * cached.width
+    return cached.heads * cached.head_size if isinstance(cached, Attention) else 0
+
+
 def _talk(case: LoadCase, split: Split, each: int) -> float:
     """Return the seconds between devices of one stage: sums of tensor parallelism, tokens of experts."""
     link = case.device.link or PCIE
@@ -83,6 +91,9 @@ def _talk(case: LoadCase, split: Split, each: int) -> float:
     seconds = 0.0
     if split.tensor > 1:
         seconds += SUMS * layers * (wait + 2 * size * (split.tensor - 1) / split.tensor / link)
+    if split.parts > 1:  # queries of all heads go to every part, and results come back
+        wide = sum(max((_wide(c) for c in layer), default=0) for layer in case.shape.layers)
+        seconds += SUMS * layers * wait + SUMS * 2 * each * wide / split.pipeline / link
     if split.experts and split.data > 1:  # every copy's tokens go to every other copy, and back
         between = PCIE if spread(case.device, split) else link
         seconds += SUMS * layers * (wait + size * (split.data - 1) / between)

@@ -147,7 +147,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-can": "weights' format",
     },
     "CodeReason": {"named": "{places}"},
-    "SisterReason": {"named": "card"},
+    "SisterReason": {"named": "card", "listed": "Hub", "not-listed": "Hub", "repository": "Hub"},
     "FitReason": {
         "holds": "fits the device",
         "not-known": "fit unknown",
@@ -173,6 +173,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "fp8-cache": "half the memory",
         "slots": "as requested",
         "few-slots": "longer context",
+        "tokens-parted": "longer sequences",
         "batched-less": "goal latency",
         "batched-more": "goal throughput",
         "asked": "as requested",

@@ -205,6 +205,8 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "no-experts": "the model has no experts",
         "heads": "it does not divide the model's {value} attention heads",
         "stages": "it is more than the model's {value} layers",
+        "parts": "vLLM divides a sequence between copies of a head of keys: {keys} heads on {cards} cards allow "
+        "{choices:or}",
         "not-drafting": "the model has no layers for multi-token prediction, which {method} drafts with",
         "float16": "vLLM does not compute {model_type} in float16; use bfloat16 or float32",
         "too-long": "the model's context is {value} tokens; a longer one needs rope scaling in {overrides}",

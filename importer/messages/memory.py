@@ -34,8 +34,8 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _stages(fields: Mapping[str, Any]) -> str:
-    where = "one or more for each machine" if fields["machines"] else "no layout without stages holds it"
-    return f"{fields['stages']} stages of layers, {fields['cards']} x {fields['device']} for each: {where}"
+    where = ": one or more for each machine" if fields["machines"] else ""
+    return f"{fields['stages']} stages of layers, {fields['cards']} x {fields['device']} for each{where}"
 
 
 def _copies(fields: Mapping[str, Any]) -> str:
@@ -129,6 +129,9 @@ PLAN: dict[str, dict[str, Text]] = {
         "encoder": "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
         "encoder takes {size} more of each card",
         "encoder-copied": "each of {cards} cards keeps the whole encoder of pictures: {size} more",
+        "tokens-parted": "each of {parts} cards keeps a part of the tokens of a sequence; without that the request "
+        "does not fit",
+        "gathered": "queries and results pass between {parts} cards in each layer: this slows each token",
         "latent-copied": "each of {cards} cards keeps the whole latent cache",
         "sums": _sums,
         "bubbles": "a token passes {stages} stages one after the other",
@@ -139,6 +142,8 @@ PLAN: dict[str, dict[str, Text]] = {
         "data_parallel_start_rank",
         "rounded": "answers may differ a little from those with keys and values in 16 bits; not measured",
         "sisters": "the card names quantised repositories of it: {names:and}",
+        "listed": "the Hub lists quantised repositories of it, not checked: {names:and}",
+        "sister-holds": "on {device}, by the Hub's list and not checked: {name}",
         "not-even": "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
         "more-than-device": "it takes {needed} cards, and {device} has {count}",
         "other-engine": "{device} is served by {engine}, not by the released {backend}",

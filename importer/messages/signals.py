@@ -108,6 +108,12 @@ def _ends(fields: Mapping[str, Any]) -> str:
     return f"{says}, and the template's end of turn" if fields["template"] else says
 
 
+def _repository(fields: Mapping[str, Any]) -> str:
+    """Return a repository with the method and the bits of its weights."""
+    bits = "" if fields["bits"] is None else f", {fields['bits']} bits"
+    return f"{fields['name']} ({fields['method']}{bits})"
+
+
 def _end_of_turn(fields: Mapping[str, Any]) -> str:
     how = "ends an answer with" if fields["ends"] else "goes straight on with"
     listed = ", ".join(fields["listed"]) or "none is listed"
@@ -273,7 +279,12 @@ TEXTS: dict[str, dict[str, Text]] = {
         "it stays off",
         "tokenizer": "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
     },
-    "SisterReason": {"named": "the card names {names:and}"},
+    "SisterReason": {
+        "named": "the card names {names:and}",
+        "listed": "the Hub lists {names:and} as quantised from it; not checked",
+        "not-listed": "its quantised repositories are unknown: {problem}",
+        "repository": _repository,
+    },
     "CardReason": {
         "header": "the card's header says {quote}",
         "recommends": _recommended("the card recommends"),

@@ -34,6 +34,11 @@ HUB: dict[str, dict[str, Text]] = {
         "hops": "it was redirected more than {hops} times",
         "broke-off": "the download broke off ({name})",
     },
+    "RelatedReason": {
+        "offline": "the Hub was not asked, and no answer of it is stored",
+        "failed": "{problem}",
+        "malformed": "the Hub's answer could not be read",
+    },
     "ApiReason": {"refused": "it refused with status {status}", "listing": "the list of files"},
     "WaitReason": {"seconds": "{seconds:.0f} seconds", "untold": "a few minutes"},
     "ListingReason": {

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.chat_template.samples import TemplateAnalysis
+from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import (
@@ -87,11 +88,13 @@ def for_engine(
     machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
     *,
     ignore_name: bool = False,
+    related: RelatedRepositories | None = None,
 ) -> list[Evidence]:
     """Return the same facts with the engine's own parser names, and the facts of this engine alone.
 
     ``parsers`` is the engine's registry: field to names and their classes. ``able`` holds the abilities of
-    its version. ``ignore_name`` leaves out the repository's name.
+    its version. ``ignore_name`` leaves out the repository's name. ``related`` is the Hub's list of quantised
+    repositories; ``None`` where it was not requested.
     """
     able = able or Abilities(engine)
     name = "" if ignore_name else own_name(snapshot)
@@ -116,6 +119,7 @@ def for_engine(
         *caching.evidence(snapshot, able, machine),
         *mistral_files.evidence(snapshot, able),
         *code.evidence(snapshot, able),
+        *(() if related is None else sisters.listed(related, snapshot, able, machine)),
     ]
 
 

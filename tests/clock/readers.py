@@ -57,7 +57,7 @@ _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
         engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
-        storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache
+        storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
         storage.releases storage.migrations.m0005_releases service.api.releases
         service.releases service.reviewed service.api.webhooks storage.findings storage.retention
         proof.cache proof.conversations reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from importer.app.decide import fit
+from importer.app.fitting import fit
 from importer.chat_template import find, learnt_format, markers, reasoning, vocabulary
 from importer.chat_template.find import Template
 from importer.chat_template.markers import Marks
@@ -17,6 +17,8 @@ from importer.decisions.decision import Target
 from importer.engines import capabilities
 from importer.hub import allowlist, endpoint, listing, reference, safetensors
 from importer.hub import weights as hub_weights
+from importer.hub.related import TAG, RelatedRepositories
+from importer.hub.related import parse as parse_related
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
 from importer.memory.parallelism import FitRequest
@@ -40,7 +42,7 @@ from importer.signals import (
     stop_words,
     tasks,
 )
-from importer.signals.engine_capabilities import Machine
+from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.kind import find_kind
 
 
@@ -229,6 +231,17 @@ def fitted(one: Snapshot) -> None:
     tokens_of(one, Template("a", "b"), Vocabulary(tuple(Token(p, False) for p in one.info["safetensors"])))
 
 
+def related(text: str) -> None:
+    """The Hub's list of quantised repositories, with a text in every place."""
+    tags = [f"{TAG}a/b", text[:200], *text.split()]
+    entry = {"id": "c/d", "tags": tags, "config": {"quantization_config": {"quant_method": text, "bits": text}},
+             "safetensors": {"parameters": {text: 1}}}  # fmt: skip
+    listed = parse_related(json.dumps([entry, {**entry, "id": text}]).encode(), "a/b")
+    sisters.listed(
+        RelatedRepositories(listed), snapshot(), Abilities("vllm", methods={"awq": 75}), Machine("cuda")
+    )
+
+
 def as_is(text: str) -> str:
     """The text itself."""
     return text
@@ -238,6 +251,7 @@ READERS = (
     ("markdown.blocks", lambda t: list(markdown.blocks(t)), "signals.markdown", 20_000, as_is),
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card signals.card_advice", 6_000, as_is),
     ("sisters", lambda t: sisters.evidence(snapshot(README_md=t)), "signals.sisters", 20_000, as_is),
+    ("listed repositories", related, "hub.related signals.sisters", 20_000, as_is),
     ("what a model returns", returned, "signals.tasks", 6_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "signals.card_advice", 6_000, as_is),

@@ -19,6 +19,8 @@ from importer.engines.install import Installed
 from importer.engines.process import serve
 from importer.memory import pages
 from importer.memory.estimate_types import Load
+from importer.memory.shape import Shape, describe
+from importer.memory.token_parts import most
 from tests import toy_engines, toy_shapes
 
 pytestmark = pytest.mark.engine
@@ -89,6 +91,27 @@ def test_vllm_for_cards_takes_what_was_predicted(
     assert not [f"{c.kind}, {c.what}: {c.predicted} for {c.reported}" for c in ran if abs(c.error) > CLOSE]
     assert {"latent: compressed, with windows", "latent: sparse, with an indexer"} <= {c.kind for c in ran}
     assert len({c.kind for c in ran}) >= FEWEST * len(toy_shapes.TOYS)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("card", toy_engines.CARDS, ids=lambda c: c.name)
+def test_vllm_for_cards_divides_the_tokens_of_a_sequence(
+    vllm_cuda_engine: Installed, tmp_path: Path, card: toy_engines.Card
+) -> None:
+    """Each toy whose tokens a plan would divide starts with that number, and takes what was predicted."""
+    shapes = {name: describe(config) for name, config in toy_shapes.TOYS.items()}
+    parts = {name: most(shape, 8) for name, shape in shapes.items() if isinstance(shape, Shape)}
+    assert {2, 4, 8} & {*parts.values()} >= {4, 8}
+    for number in {*parts.values()} - {1}:
+        toys = {name: toy_shapes.TOYS[name] for name, n in parts.items() if n == number}
+        arguments = {"tensor_parallel_size": 8, "decode_context_parallel_size": number}
+        found = toy_engines.cards(vllm_cuda_engine.python, toys, tmp_path / str(number), card, arguments)
+        assert not [c.refused for c in found if "context parallel" in c.refused.lower()]
+        ran = [c for c in found if c.reported is not None and c.what != "weights"]
+        assert not [
+            f"{c.kind}, {c.what}: {c.predicted} for {c.reported}" for c in ran if abs(c.error) > CLOSE
+        ]
+        assert len({c.kind for c in ran}) >= FEWEST * len(toys)
 
 
 @pytest.mark.xdist_group("vllm")

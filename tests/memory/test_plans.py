@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from importer.errors import Setting, UsageError
-from importer.memory import shape, weights
+from importer.memory import pages, shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.devices import Device, named
-from importer.memory.parallelism import ENCODER, FitRequest, LoadCase
+from importer.memory.parallelism import ENCODER, SLOTS, FitRequest, LoadCase
 from importer.memory.plans import Aim, Goal, PlanReason, Split, aim
 from importer.memory.shape import Shape
 from importer.memory.speed import step
@@ -390,3 +390,34 @@ def test_what_is_asked_of_a_plan_is_checked(given: tuple[Any, Any, Any], setting
         aim(*given)
     assert caught.value.details["setting"] is setting
     assert aim("latency", 4, 8192) == Aim("latency", 4, 8192)
+
+
+@pytest.mark.parametrize(
+    ("device", "goal", "concurrency", "context"),
+    [("h100", "latency", 3000, 512), ("h100", None, 20_000, 2048), ("rtx4090", None, 3000, 512),
+     ("h100", None, 1_000_000, None)],
+)  # fmt: skip
+def test_more_sequences_than_a_step_has_tokens(
+    device: str, goal: Goal | None, concurrency: int, context: int | None
+) -> None:
+    """vLLM ends at its start where ``max_num_seqs`` is above ``max_num_batched_tokens``."""
+    choice = planned(QWEN_8B, device, QWEN_8B_BYTES, goal=goal, concurrency=concurrency, context=context)
+    assert choice.fit is not None
+    step_tokens = choice.fit.load.batched_tokens or pages.batched_default(choice.fit.load)
+    assert settings(choice)["max_num_seqs"] <= step_tokens
+    assert choice.verdict == "fits", "too many sequences are no model that is too large"
+    best = choice.plans[0]
+    assert 90 < best.sequences < concurrency
+    assert not best.meets
+    (why,) = (render(e.reason) for e in choice.evidence if e.key == SLOTS)
+    assert why.startswith("warning: it holds")
+
+
+def test_a_number_of_sequences_of_the_user_below_the_request_is_a_warning() -> None:
+    choice = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, user={SLOTS: 4}, concurrency=64)
+    assert (choice.plans[0].sequences, choice.plans[0].meets) == (32, False)
+    (why,) = (render(e.reason) for e in choice.evidence if e.key == SLOTS)
+    assert "32 of the 64 requested sequences" in why
+    enough = planned(QWEN_8B, "8xh100", QWEN_8B_BYTES, user={SLOTS: 8}, concurrency=64)
+    assert enough.plans[0].meets
+    assert not [e for e in enough.evidence if e.key == SLOTS]

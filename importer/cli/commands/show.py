@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(show.fit(receipt.fit))
         if (ways := show.plans(receipt.fit)) is not None:
             console.print(ways)
+        for text in receipt.fit.get("advice", ()):
+            show.line(show.plain(f"worth knowing: {text}"))
     if receipt.validation is not None:
         console.print(
             terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)
