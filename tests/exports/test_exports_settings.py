@@ -113,7 +113,14 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.hf_overrides.auto_map", {"AutoModel": "a.B"}, "loads code"),
         ("engine_args.speculative_config.model", "/etc/draft", "file or folder"),
         ("engine_args.speculative_config.model", "./draft", "file or folder"),
-        ("load_format", "plugin", "values, such as auto, dummy"),
+        ("load_format", "safetensor", "none of its 15 values, such as safetensors"),
+        ("quantization", "awqq", "none of its 30 values, such as awq"),
+        ("engine_args.mm_encoder_attn_backend", "flash_atn", "values, such as FLASH_ATTN"),
+        ("engine_args.attention_config.mla_prefill_backend", "trtllm", "not one of FLASH_ATTN, FLASHINFER"),
+        ("engine_args.mamba_backend", "cuda", "not one of triton, flashinfer, cpu"),
+        ("engine_args.optimization_level", "O2", "not one of 0, 1, 2, 3"),
+        ("engine_args.compilation_config.mode", "fast", "DYNAMO_TRACE_ONCE, VLLM_COMPILE"),
+        ("engine_args.compilation_config.cudagraph_mode", "ALL", "PIECEWISE, FULL"),
         ("dtype", "bf16", "not one of auto, bfloat16"),
         ("env.VLLM_USE_V2_MODEL_RUNNERS", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
         ("env.VLLM_USE_FLASHINFER_MOE_INT44", 1, "near names: VLLM_USE_FLASHINFER_MOE_INT4"),
@@ -169,6 +176,20 @@ def test_options_that_no_engine_reads_as_they_are_meant(
 ) -> None:
     found = faults({**document, "options": [entry]})
     assert found == {} if problem is None else problem in found["options.0"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"attention_backend": "flash_attn"},
+        {"attention_config": {"backend": "FLASH_ATTN"}},
+        {"compilation_config": {"mode": 3, "cudagraph_mode": "full_and_piecewise"}},
+        {"optimization_level": 0},
+        {"mamba_backend": "Triton"},
+    ],
+)
+def test_members_of_enumerations_are_accepted_as_vllm_reads_them(arguments: dict[str, Any]) -> None:
+    assert faults(VLLM | {"engine_args": arguments}) == {}
 
 
 def test_a_drafter_at_a_commit_is_accepted() -> None:

@@ -19,8 +19,13 @@ from importer.launcher import isolated
 TOY = """
 import argparse, dataclasses, enum
 from typing import Literal, TYPE_CHECKING
+from pydantic import field_validator
+from pydantic.dataclasses import dataclass
 if TYPE_CHECKING:
     from nowhere import Absent
+    from .names import Method
+else:
+    Method = str
 
 class Form(enum.Enum):
     A = "a"
@@ -37,9 +42,30 @@ class ToyConfig:
     own: "Absent | None" = None
     by_name: type[Exception] | str = "x"
 
+class Mode(enum.IntEnum):
+    NONE = 0
+    FAST = 1
+
+class Kind(str, enum.Enum):
+    BACKED = "backed"
+
+@dataclass
+class StrictConfig:
+    mode: Mode | None = None
+    kind: Kind = Kind.BACKED
+    impl: Literal["own", "other"] | str = "own"
+
+    @field_validator("mode", mode="before")
+    @classmethod
+    def by_name(cls, value):
+        return Mode[value.upper()] if isinstance(value, str) else value
+
 @dataclasses.dataclass
 class EngineArgs:
     count: int = 1
+    method: Method | str = "a"
+    impl: str = "own"
+    strict_config: StrictConfig | None = None
     names: list[str] | None = None
     toy_config: ToyConfig | None = None
     quick: bool = False
@@ -49,6 +75,9 @@ def any_text(text): return text
 parser = argparse.ArgumentParser()
 parser.add_argument("--count", type=int, default=1)
 parser.add_argument("--names", nargs="+")
+parser.add_argument("--method")
+parser.add_argument("--impl")
+parser.add_argument("--strict-config", type=any_text)
 parser.add_argument("--toy-config", type=any_text)
 parser.add_argument("--quick", action=argparse.BooleanOptionalAction, default=False)
 parser.add_argument("--no-cache", dest="cache", action="store_false")
@@ -76,6 +105,7 @@ def read(folder: Path) -> dict[str, Any]:
 def test_a_parser_is_read_with_its_types(tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "__init__.py").write_text("from toy import args\n")
+    (tmp_path / "toy" / "names.py").write_text("from typing import Literal\nMethod = Literal['a', 'b']\n")
     (tmp_path / "toy" / "args.py").write_text(TOY.partition("def any_text")[0])
     server = "from toy.args import *\nimport argparse\ndef any_text" + TOY.partition("def any_text")[2]
     (tmp_path / "toy" / "server.py").write_text(server)
@@ -95,6 +125,13 @@ def test_a_parser_is_read_with_its_types(tmp_path: Path) -> None:
     assert config["inner"]["type"] == {"config": "InnerConfig"}
     assert config["by_name"]["type"] == {"any_of": ["code", "str"]}
     assert data["configs"]["InnerConfig"] == {"size": {"type": "int"}, "form": {"type": "str"}}
+    strict = data["configs"]["StrictConfig"]
+    assert strict["mode"]["type"] == {"one_of": [0, 1, "NONE", "FAST"], "any_case": True}
+    assert strict["kind"]["type"] == {"one_of": ["backed"]}
+    assert found["method"]["type"] == {"any_of": [{"one_of": ["a", "b"]}, "str"]}
+    assert (
+        found["impl"]["type"] == strict["impl"]["type"] == {"any_of": [{"one_of": ["own", "other"]}, "str"]}
+    )
     assert data["variables"] == ["TOY_FAST"]
 
 
