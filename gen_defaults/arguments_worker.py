@@ -65,6 +65,8 @@ class Reader:
         for cls in _dataclasses(package):
             self._classes.setdefault(cls.__name__, cls)
             for name, field in getattr(cls, "__pydantic_fields__", {}).items():
+                if getattr(field, "init_var", None):  # handed on to another class, that has the limits
+                    continue
                 limits = _limits(field)
                 self._bounds[name] = limits if self._bounds.get(name, limits) == limits else {}
             for one, row in hints.enumerations(cls):

@@ -13,11 +13,12 @@ from typing import Any
 
 from importer import config
 from importer.config_file import argument_check, argument_conflicts, environment, field_paths
-from importer.config_file.engine_arguments import load, versions
+from importer.config_file.engine_arguments import load, version_of, versions
 from importer.reasons import Reason
 
 WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 NAMES = ("dtype", "load_format", "quantization")  # keys with the name of something of the engine
+CONTEXT, AUTO = "max_model_len", "auto"  # vLLM measures its memory, and takes the longest context that fits
 BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
 THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vlm has an option for
 UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
@@ -29,6 +30,8 @@ class ValueReason(StrEnum):
     NO_MODEL = "no-model"
     NOT_A_NAME = "not-a-name"
     FLAG_FOR_VLLM = "flag-for-vllm"
+    NO_AUTO = "no-auto"
+    NO_LENGTH = "no-length"
     VARIABLE_LOST = "variable-lost"
 
 
@@ -67,6 +70,7 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
     model = sampling.get("model") if isinstance(sampling, Mapping) else None
     if isinstance(model, str) and model.startswith("-"):
         yield ("parameters", "model"), Reason(ValueReason.NO_MODEL)
+    yield from _length(document)
     for key in NAMES:
         value = document.get(key)
         if isinstance(value, str) and not WORD.fullmatch(value):
@@ -82,6 +86,15 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
     if document.get("backend") == "mlx-vlm" and isinstance(variables, Mapping):
         for key in sorted(set(variables) - {THINKING}):
             yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
+
+
+def _length(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a context that is neither a number of tokens nor, on vLLM, left to the engine's memory."""
+    length = document.get(CONTEXT)
+    if length == AUTO and document.get("backend") != "vllm":
+        yield (CONTEXT,), Reason(ValueReason.NO_AUTO, engine=document.get("backend"))
+    elif (isinstance(length, str) and length != AUTO) or (isinstance(length, int) and length < 1):
+        yield (CONTEXT,), Reason(ValueReason.NO_LENGTH, value=length)
 
 
 def _options(document: Mapping[str, Any]) -> Iterator[Fault]:
@@ -144,14 +157,6 @@ def _nearest(found: list[Fault]) -> Fault:
 
 def _texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else []
-
-
-def version_of(document: Mapping[str, Any]) -> str | None:
-    """Return the version of the engine that a document names."""
-    block = document.get("importer")
-    engine = block.get("engine") if isinstance(block, Mapping) else None
-    version = engine.get("version") if isinstance(engine, Mapping) else None
-    return version if isinstance(version, str) else None
 
 
 def _flags(document: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, Any]]]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any
 
 from importer.config_file.argument_check import known
+from importer.config_file.engine_arguments import load, version_of
 from importer.hub.snapshot import Snapshot
 from importer.memory import experts
 from importer.memory.choose import OVERFLOWS
 from importer.memory.config_keys import HEADS, LAYERS, Keys
 from importer.reasons import Reason
-from importer.signals import context, speculation
+from importer.signals import context, quantisation, speculation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
 from importer.signals.engine_capabilities import Abilities
 
@@ -22,6 +25,8 @@ OVERRIDES, ANY_LENGTH = "engine_args.hf_overrides", "VLLM_ALLOW_LONG_MAX_MODEL_L
 STAGES = ("pipeline_parallel_size", "pp_size")
 OF_EXPERTS = ("enable_expert_parallel", "enable_eplb", "ep_size", "moe_dp_size")  # of vLLM and SGLang
 SHORT = ("float16", "half")
+METHOD = "quantization"
+QUANT_FILE = re.compile(r"quant.*config")  # quantize_config, quant_config, hf_quant_config
 TERRATORCH = "terratorch"  # vLLM asserts the architecture of that name
 
 
@@ -35,6 +40,7 @@ class ModelConflict(StrEnum):
     FLOAT16 = "float16"
     TOO_LONG = "too-long"
     OTHER_CLASS = "other-class"
+    NOT_QUANTISED = "not-quantised"
 
 
 Conflict = tuple[tuple[str, ...], Reason]
@@ -46,6 +52,7 @@ class ModelFacts:
 
     ``heads``    of attention; ``layers`` of the language model; ``experts`` whether it has some.
     ``drafts``   whether it has layers for multi-token prediction that the engine may draft with.
+    ``quantised``  whether a file of the repository describes a quantisation.
     ``longest``  context in tokens that the engine takes without a change of the rotary embedding.
     """
 
@@ -54,6 +61,7 @@ class ModelFacts:
     experts: bool | None = None
     drafts: bool | None = None
     longest: int | None = None
+    quantised: bool | None = None
     model_types: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
 
@@ -68,9 +76,17 @@ def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
         experts=experts.count(keys) > 0 if text else None,
         drafts=speculation.may_draft(snapshot, able) if text else None,
         longest=context.longest(snapshot, able),
+        quantised=_quantised(snapshot) if text else None,
         model_types=tuple(model_types(snapshot)),
         architectures=tuple(architectures(snapshot)),
     )
+
+
+def _quantised(snapshot: Snapshot) -> bool:
+    """Return whether vLLM finds a quantisation: a block of the config, or a file beside it."""
+    files = (PurePosixPath(file.path) for file in snapshot.files)
+    beside = any(path.suffix == ".json" and QUANT_FILE.search(path.stem) for path in files)
+    return beside or quantisation.read(snapshot) is not None or quantisation.has_block(snapshot)
 
 
 def conflicts(
@@ -147,11 +163,23 @@ def _class(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterat
         yield ("engine_args", "model_impl"), Reason(ModelConflict.OTHER_CLASS, name="Terratorch")
 
 
+def _method(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    """Yield a quantisation that is of a checkpoint, where the weights have none."""
+    registry = load(str(document.get("backend")), version_of(document))
+    for key in (METHOD, f"engine_args.{METHOD}"):
+        method = settings.get(key)
+        if registry is not None and facts.quantised is False and method in registry.of_checkpoint:
+            every = registry.arguments[METHOD].choices()
+            known = [str(one) for one in every if one not in registry.of_checkpoint]
+            reason = Reason(ModelConflict.NOT_QUANTISED, method=method, known=known)
+            yield tuple(key.split(".")), reason
+
+
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Conflict]], ...]] = {
-    "vllm": (_experts, _shares, _drafting, _short, _length, _class),
+    "vllm": (_experts, _shares, _drafting, _short, _length, _class, _method),
     "sglang": (_experts, _shares),
 }

@@ -14,11 +14,13 @@ from benchmarks.settings import settings as random_settings
 from importer.config_file import check, schema
 from importer.config_file.argument_check import arguments_of
 from importer.config_file.build import put
+from importer.config_file.engine_arguments import version_of
 from importer.engines.arguments import grouped, joined
 from importer.engines.base import Address
 from importer.engines.vllm import VllmCuda
 from importer.messages import render
 from importer.reasons import Reason
+from importer.validation.expectations import promise_of
 from tests.exporting import DOCUMENTS, VLLM, export, text
 
 ON_VLLM_MLX = {
@@ -32,7 +34,7 @@ ALL = {**DOCUMENTS, "vllm-mlx": ON_VLLM_MLX}
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> None:
     document = ALL[engine]
-    for more in random_settings(draw, engine, check.version_of(document), 1):
+    for more in random_settings(draw, engine, version_of(document), 1):
         made = {**document, **more}
         if next(check.faults(made), None) is None:
             assert [*refused(made)] == []
@@ -42,7 +44,7 @@ def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> N
 def test_most_settings_of_the_right_types_are_accepted(engine: str) -> None:
     """Else the test above would compare nothing."""
     draw, accepted = random.Random(7), 0
-    for more in random_settings(draw, engine, check.version_of(ALL[engine]), 200):
+    for more in random_settings(draw, engine, version_of(ALL[engine]), 200):
         accepted += next(check.faults({**ALL[engine], **more}), None) is None
     assert accepted > 40
 
@@ -78,6 +80,7 @@ def test_further_names_variables_and_lists_reach_vllm_in_every_form() -> None:
 
 EAGLE: dict[str, Any] = {"method": "eagle3", "num_speculative_tokens": 3}
 BESIDE: dict[str, dict[str, Any]] = {
+    "engine_args.all2all_backend": {"moe_backend": "flashinfer_moe_ep_cutedsl"},
     "engine_args.data_parallel_hybrid_lb": {"data_parallel_external_lb": True},
     "engine_args.attention_backend": {"attention_config": {"backend": "FLASH_ATTN"}},
 }
@@ -106,6 +109,22 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.enable_eplb", True, "requires enable_expert_parallel"),
         ("engine_args.decode_context_parallel_size", 3, "does not divide tensor_parallel_size"),
         ("engine_args.data_parallel_hybrid_lb", True, "not both"),
+        ("engine_args.data_parallel_external_lb", True, "requires data_parallel_rank, or data_parallel_size"),
+        ("engine_args.mamba_ssu_algorithm", "simple", "requires mamba_backend: flashinfer"),
+        ("engine_args.enable_elastic_ep", True, "requires enable_eplb: true"),
+        (
+            "engine_args.all2all_backend",
+            "deepep_high_throughput",
+            "engine_args.moe_backend: flashinfer_moe_ep_cutedsl",
+        ),
+        ("engine_args.enable_log_outputs", True, "requires enable_log_requests: true"),
+        (
+            "engine_args.kv_transfer_config.kv_connector",
+            "NixlConnector",
+            "requires kv_transfer_config.kv_role",
+        ),
+        ("max_model_len", -1, "on vLLM auto is the longest context that fits"),
+        ("max_model_len", "long", "'long' is no number of tokens"),
         ("engine_args.attention_backend", "FLASH_ATTN", "not both"),
         ("engine_args.config_format", "plugin", "not one of auto, hf, mistral"),
         ("engine_args.model_impl", "plugin", "not one of auto, vllm"),
@@ -186,10 +205,26 @@ def test_options_that_no_engine_reads_as_they_are_meant(
         {"compilation_config": {"mode": 3, "cudagraph_mode": "full_and_piecewise"}},
         {"optimization_level": 0},
         {"mamba_backend": "Triton"},
+        {"mamba_backend": "FlashInfer", "mamba_ssu_algorithm": "simple"},
+        {"enable_expert_parallel": True, "enable_eplb": True},
+        {"all2all_backend": "deepep_high_throughput", "moe_backend": "triton"},
+        {"kv_transfer_config": {"kv_connector": "NixlConnector", "kv_role": "kv_both"}},
+        {"enable_lora": True, "max_loras": 2, "max_cpu_loras": 4},
     ],
 )
 def test_members_of_enumerations_are_accepted_as_vllm_reads_them(arguments: dict[str, Any]) -> None:
     assert faults(VLLM | {"engine_args": arguments}) == {}
+
+
+def test_vllm_chooses_the_longest_context_by_itself() -> None:
+    document = VLLM | {"max_model_len": "auto"}
+    assert faults(document) == {}
+    assert "--max-model-len=auto" in VllmCuda().settings(document, Address())
+    assert "max-model-len: auto" in text("vllm-config", document)
+    exported = export("localai", document)
+    assert "max_model_len auto is left out" in " ".join(map(render, exported.lost))
+    assert promise_of(document).context is None
+    assert "only vLLM" in faults(DOCUMENTS["mlx"] | {"max_model_len": "auto"})["max_model_len"]
 
 
 def test_a_drafter_at_a_commit_is_accepted() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +13,11 @@ from typing import Any
 import pytest
 
 from gen_defaults import arguments
-from importer.config_file import engine_arguments
+from importer import launcher
+from importer.config_file import argument_conflicts, engine_arguments
 from importer.engines import get, install
 from importer.engines.registries import FAMILY, PINNED
-from importer.launcher import isolated
+from importer.launcher import Purpose, isolated
 
 TOY = """
 import argparse, dataclasses, enum
@@ -133,6 +136,84 @@ def test_a_parser_is_read_with_its_types(tmp_path: Path) -> None:
         found["impl"]["type"] == strict["impl"]["type"] == {"any_of": [{"one_of": ["own", "other"]}, "str"]}
     )
     assert data["variables"] == ["TOY_FAST"]
+
+
+class ToyEngine:
+    """Validators with one requirement, one pair, and one refusal for a kind of model."""
+
+    def refusal(self, values: Any, model: str = "experts") -> str | None:
+        given = dict(values)
+        if given.get("balance") and not given.get("experts"):
+            return "balance requires --experts"
+        if given.get("lora") and given.get("kernel") == "fast":
+            return "no"
+        return "of others" if given.get("sparse") and model == "dense" else None
+
+    def always(self, values: Any) -> bool:
+        return all(self.refusal(values, model) is not None for model in ("experts", "dense"))
+
+
+def test_what_validators_refuse_together_is_found() -> None:
+    worker = runpy.run_path(str(arguments.VALIDATORS))
+    kinds = {"balance": "bool", "experts": "bool", "kernel": {"one_of": ["slow", "fast"]}, "lora": "bool"}
+    registry = {"arguments": {name: {"type": kind} for name, kind in {**kinds, "sparse": "bool"}.items()}}
+    every = worker["values"](registry)
+    assert ("kernel", "fast") in every
+    engine = ToyEngine()
+    words = engine.refusal([("balance", True)])
+    found = worker["required"](engine, registry, ("balance", True), words)
+    assert found == ["experts", [True], []]
+    accepted = [value for value in every if engine.refusal([value]) is None]
+    assert worker["exclusive"](engine, accepted) == [["lora", True, "kernel", "fast"]]
+
+
+BY_HAND: list[dict[str, Any]] = [
+    {"data_parallel_hybrid_lb": True, "data_parallel_external_lb": True, "data_parallel_size": 2,
+     "data_parallel_size_local": 1, "data_parallel_rank": 0},
+    {"cudagraph_capture_sizes": [1, 2], "compilation_config": {"cudagraph_capture_sizes": [1]}},
+    {"max_cudagraph_capture_size": 8, "compilation_config": {"max_cudagraph_capture_size": 8}},
+    {"attention_backend": "FLASH_ATTN", "attention_config": {"backend": "FLASH_ATTN"}},
+    {"enable_flashinfer_autotune": True, "kernel_config": {"enable_flashinfer_autotune": True}},
+    {"kv_transfer_config": {"kv_connector": "NixlConnector"}},
+    {"ec_transfer_config": {"ec_connector": "ECExampleConnector"}},
+    {"max_loras": 4, "max_cpu_loras": 2, "enable_lora": True},
+    {"numa_bind_nodes": [0]},
+    {"numa_bind_cpus": ["0"]},
+    {"data_parallel_size_local": 4, "data_parallel_size": 2},
+    {"max_num_seqs": 9, "max_num_batched_tokens": 8},
+    {"long_prefill_token_threshold": 4097, "max_model_len": 4096},
+    {"enable_chunked_prefill": False, "max_num_batched_tokens": 512, "max_model_len": 4096},
+    {"decode_context_parallel_size": 3, "tensor_parallel_size": 4},
+]  # fmt: skip
+ASK = """
+import importlib.util, json, pathlib, sys
+spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
+worker = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(worker)
+engine = worker.Engine("cpu", pathlib.Path(sys.argv[2]))
+print("RESULT", json.dumps([engine.refusal([*one.items()]) for one in json.loads(sys.argv[3])]))
+"""
+
+
+@pytest.mark.parametrize("values", BY_HAND)
+def test_a_conflict_that_is_written_by_hand_is_refused(values: dict[str, Any]) -> None:
+    own = {key: values[key] for key in ("max_model_len", "tensor_parallel_size") if key in values}
+    given = {key: value for key, value in values.items() if key not in own}
+    assert [*argument_conflicts.conflicts({"backend": "vllm", "engine_args": given, **own})]
+
+
+@pytest.mark.nightly
+@pytest.mark.engine
+def test_vllm_refuses_every_conflict_that_is_written_by_hand(tmp_path: Path) -> None:
+    """Else the line is stale."""
+    installed = install.find(get("vllm-cuda"))
+    if installed is None:
+        pytest.skip("vllm-cuda is not installed")
+    words = ("-c", ASK, str(arguments.VALIDATORS), str(tmp_path), json.dumps([{}, *BY_HAND]))
+    done = launcher.run(isolated(*words, python=installed.python), Purpose.ENGINE, seconds=600)
+    plain, *refused = json.loads(re.findall(r"^RESULT (.*)$", done.output, re.MULTILINE)[-1])
+    assert plain is None
+    assert [one for one, answer in zip(BY_HAND, refused, strict=True) if answer is None] == []
 
 
 @pytest.mark.parametrize("engine", sorted(PINNED))
