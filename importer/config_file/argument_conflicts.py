@@ -61,7 +61,6 @@ def _speculation(_document: Values, arguments: Values, sampling: Values) -> Iter
 # What a value requires beside it, by ``ParallelConfig``, the transfer configurations and the server's own
 # check. The registry has the switches of the engine.
 REQUIRED: Mapping[str, tuple[str, tuple[Any, ...]]] = {
-    "enable_eplb": ("enable_expert_parallel", (True,)),  # a build for processors refuses it for itself
     "numa_bind_nodes": ("numa_bind", (True,)),
     "numa_bind_cpus": ("numa_bind", (True,)),
     "enable_log_outputs": ("enable_log_requests", (True,)),
@@ -74,6 +73,7 @@ AT_MOST = (
     ("max_num_seqs", "max_num_batched_tokens", None),
     ("max_num_active_seqs", "max_num_seqs", None),
     ("max_loras", "max_cpu_loras", None),
+    ("speculative_config.prompt_lookup_min", "speculative_config.prompt_lookup_max", None),
     ("long_prefill_token_threshold", "max_model_len", None),
 )
 
@@ -94,12 +94,12 @@ def _at(values: Values, key: str) -> Any:
 
 def _validators(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
     """Yield what the validators of the engine's version refused when its registry was made."""
-    registry = load(str(document.get("backend")), version_of(document))
+    registry: ArgumentRegistry | None = load(str(document.get("backend")), version_of(document))
     if registry is None:
         return
     values = {**document, **{_name(registry, key): value for key, value in arguments.items()}}
     for row in registry.requires:
-        if row.name not in REQUIRED and _same(values.get(row.name), row.value) and not _met(row, values):
+        if _same(values.get(row.name), row.value) and not _met(row, values):
             fields = {"key": row.other, "values": [*row.values], "others": [*row.others]}
             yield _place(row.name, arguments), Reason(ArgumentConflict.REQUIRES, **fields)
     for (one, first), (other, second) in registry.exclusive:
@@ -152,9 +152,9 @@ def _exclusive(document: Values, arguments: Values, _sampling: Values) -> Iterat
 def _numbers(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
     values = {**document, **arguments}
     for key, other, default in AT_MOST:
-        value, most = _whole(values.get(key)), _whole(values.get(other, default))
+        value, most = _whole(_at(values, key)), _whole(_at({other: default, **values}, other))
         if value is not None and most is not None and value > most:
-            yield ("engine_args", key), Reason(ArgumentConflict.AT_MOST, key=other, value=most)
+            yield ("engine_args", *key.split(".")), Reason(ArgumentConflict.AT_MOST, key=other, value=most)
     context, batch = _whole(document.get("max_model_len")), _whole(arguments.get("max_num_batched_tokens"))
     in_chunks = arguments.get("enable_chunked_prefill") is not False
     if not in_chunks and context is not None and batch is not None and batch < context:

@@ -19,6 +19,7 @@ from importer.reasons import Reason
 WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 NAMES = ("dtype", "load_format", "quantization")  # keys with the name of something of the engine
 CONTEXT, AUTO = "max_model_len", "auto"  # vLLM measures its memory, and takes the longest context that fits
+LIMITS, MODALITIES = "limit_mm_per_prompt", ("image", "video", "audio")
 BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
 THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vlm has an option for
 UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
@@ -71,6 +72,7 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
     if isinstance(model, str) and model.startswith("-"):
         yield ("parameters", "model"), Reason(ValueReason.NO_MODEL)
     yield from _length(document)
+    yield from _limits(document)
     for key in NAMES:
         value = document.get(key)
         if isinstance(value, str) and not WORD.fullmatch(value):
@@ -86,6 +88,18 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
     if document.get("backend") == "mlx-vlm" and isinstance(variables, Mapping):
         for key in sorted(set(variables) - {THINKING}):
             yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
+
+
+def _limits(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a slip of a kind of input, and sizes for an engine that takes numbers alone."""
+    limits = document.get(LIMITS)
+    for kind, value in limits.items() if isinstance(limits, Mapping) else ():
+        near = argument_check.near(str(kind).lower(), MODALITIES)
+        if near and kind not in MODALITIES:
+            yield (LIMITS, kind), Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=LIMITS, near=near)
+        if isinstance(value, Mapping) and document.get("backend") != "vllm":
+            wrong = Reason(argument_check.ArgumentReason.WRONG_TYPE, value="a map", kind="a whole number")
+            yield (LIMITS, kind), wrong
 
 
 def _length(document: Mapping[str, Any]) -> Iterator[Fault]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
 from importer.config_file.argument_check import known
+from importer.config_file.build import put
 from importer.config_file.engine_arguments import load, version_of
 from importer.hub.snapshot import Snapshot
 from importer.memory import experts
@@ -21,7 +24,8 @@ from importer.signals.architecture import architectures, config_of, model_types,
 from importer.signals.engine_capabilities import Abilities
 
 TENSOR, CONTEXT, DTYPE = "tensor_parallel_size", "max_model_len", "dtype"
-OVERRIDES, ANY_LENGTH = "engine_args.hf_overrides", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+HF = "hf_overrides"
+OVERRIDES, ANY_LENGTH = f"engine_args.{HF}", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 STAGES = ("pipeline_parallel_size", "pp_size")
 OF_EXPERTS = ("enable_expert_parallel", "enable_eplb", "ep_size", "moe_dp_size")  # of vLLM and SGLang
 SHORT = ("float16", "half")
@@ -66,8 +70,11 @@ class ModelFacts:
     architectures: tuple[str, ...] = ()
 
 
-def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
-    """Return the facts of a repository, as the version of the engine reads them."""
+def read(snapshot: Snapshot, able: Abilities, settings: Mapping[str, Any] | None = None) -> ModelFacts:
+    """Return the facts of a repository, as the version of the engine reads them.
+
+    ``settings`` may override its config, and with that its context.
+    """
     text = text_config(config_of(snapshot))
     keys = Keys.of(text)
     return ModelFacts(
@@ -75,11 +82,37 @@ def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
         layers=keys.count(*LAYERS),
         experts=experts.count(keys) > 0 if text else None,
         drafts=speculation.may_draft(snapshot, able) if text else None,
-        longest=context.longest(snapshot, able),
+        longest=context.longest(_overridden(snapshot, settings or {}), able),
         quantised=_quantised(snapshot) if text else None,
         model_types=tuple(model_types(snapshot)),
         architectures=tuple(architectures(snapshot)),
     )
+
+
+def _overridden(snapshot: Snapshot, settings: Mapping[str, Any]) -> Snapshot:
+    """Return the repository with the ``hf_overrides`` of settings by dotted paths in its config."""
+    whole = settings.get("engine_args")
+    held = settings.get(OVERRIDES) or (whole.get(HF) if isinstance(whole, Mapping) else None)
+    changed = deepcopy(dict(held)) if isinstance(held, Mapping) else {}
+    for key, value in settings.items():
+        if key.startswith(f"{OVERRIDES}."):
+            put(changed, tuple(key.removeprefix(f"{OVERRIDES}.").split(".")), value)
+    if not changed:
+        return snapshot
+    config = merged(config_of(snapshot), changed)
+    return replace(snapshot, texts={**snapshot.texts, "config.json": json.dumps(config)})
+
+
+def merged(config: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config with other values; those of a part such as ``text_config`` are merged, as in vLLM."""
+    found = dict(config)
+    for key, value in changed.items():
+        inner = found.get(key)
+        if key.endswith("_config") and isinstance(inner, Mapping) and isinstance(value, Mapping):
+            found[key] = merged(inner, value)
+        else:
+            found[key] = value
+    return found
 
 
 def _quantised(snapshot: Snapshot) -> bool:
@@ -146,15 +179,11 @@ def _short(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterat
 
 def _length(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     """Yield a context above the model's, unless its config is overridden or vLLM is told to take any."""
-    length, variables, arguments = (
-        _whole(settings.get(CONTEXT)),
-        document.get("env"),
-        document.get("engine_args"),
-    )
+    length, variables = _whole(settings.get(CONTEXT)), document.get("env")
     told = isinstance(variables, Mapping) and variables.get(ANY_LENGTH) not in (None, False, 0, "0")
-    changed = isinstance(arguments, Mapping) and arguments.get("hf_overrides")
-    if length and facts.longest and length > facts.longest and not told and not changed:
-        yield (CONTEXT,), Reason(ModelConflict.TOO_LONG, value=facts.longest, overrides=OVERRIDES)
+    if length and facts.longest and length > facts.longest and not told:
+        longer = f"{OVERRIDES}.max_position_embeddings"
+        yield (CONTEXT,), Reason(ModelConflict.TOO_LONG, value=facts.longest, overrides=longer)
 
 
 def _class(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:

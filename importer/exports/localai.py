@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from importer.config_file import argument_check, environment, schema, template_file
-from importer.config_file.check import AUTO, CONTEXT
+from importer.config_file.check import AUTO, CONTEXT, LIMITS, MODALITIES
 from importer.config_file.engine_arguments import version_of
 from importer.config_file.field_paths import OPTIONS, parse, parser, write
 from importer.config_file.receipt import Receipt
@@ -42,7 +42,6 @@ UNSAID: dict[str, dict[str, Any]] = {
     "mlx-vlm": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
 }
 PENALTIES = ("repeat_penalty", "presence_penalty")  # LocalAI takes 0 for unset and uses its own table
-MODALITIES = {"image", "video", "audio"}
 THINKING = "enable_thinking"
 ANSWER = 200  # default limit of an answer in LocalAI's backends, in tokens
 
@@ -203,8 +202,10 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
         del arguments[key]
         lost.append(Reason(Loss.ARGUMENT_OF_SERVER, key=key))
     limits = data.get("limit_mm_per_prompt") or {}
-    if 0 in limits.values() or set(limits) - MODALITIES:
-        arguments["limit_mm_per_prompt"] = limits  # under its own key, LocalAI makes 1 of a 0
+    if 0 in limits.values() or {*limits} - {*MODALITIES}:
+        arguments[LIMITS] = limits  # under its own key, LocalAI makes 1 of a 0
+    if any(isinstance(one, dict) for one in limits.values()):
+        arguments[LIMITS] = data.pop(LIMITS)  # there a number alone is valid
     if arguments:
         data["engine_args"] = arguments
     if data["parameters"].get("repeat_penalty") not in (None, 1):

@@ -211,7 +211,7 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "stages": "it is more than the model's {value} layers",
         "not-drafting": "the model has no layers for multi-token prediction, which {method} drafts with",
         "float16": "vLLM does not compute {model_type} in float16; use bfloat16 or float32",
-        "too-long": "the model's context is {value} tokens; a longer one needs rope scaling in {overrides}",
+        "too-long": "the model's context is {value} tokens; a longer one needs {overrides}",
         "not-quantised": (
             "the weights have no quantisation {method}; for plain weights there are {known}, or leave it out"
         ),

@@ -104,8 +104,14 @@ def test_a_longer_context_needs_another_rotary_embedding_or_a_variable() -> None
     long = {"max_model_len": 80000}
     linear = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6}
     assert found(facts(rope_scaling=linear), long) == {}
-    overrides = {"hf_overrides": {"rope_parameters": linear}}
-    assert found(facts(), long, engine_args=overrides) == {}
+    plain = snapshot({"config.json": DENSE})
+    for changed in ({"rope_parameters": linear}, {"max_position_embeddings": 80000}):
+        for settings in ({"engine_args": {"hf_overrides": changed}}, {"engine_args.hf_overrides": changed}):
+            assert found(read(plain, VLLM, settings), long) == {}
+    assert found(read(plain, VLLM, {"engine_args.hf_overrides.max_position_embeddings": 80000}), long) == {}
+    yarn = linear | {"rope_type": "yarn", "original_max_position_embeddings": 32768}
+    model = read(plain, VLLM, {"engine_args": {"hf_overrides": {"rope_parameters": yarn}}})
+    assert "hf_overrides.max_position_embeddings" in found(model, long)["max_model_len"]
     assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 1}) == {}
     assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 0}).keys() == {"max_model_len"}
     assert found(facts(max_position_embeddings=None, model_type="new"), long) == {}

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -123,6 +124,7 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
             "NixlConnector",
             "requires kv_transfer_config.kv_role",
         ),
+        ("engine_args.cudagraph_capture_sizes", [], "is empty"),
         ("max_model_len", -1, "on vLLM auto is the longest context that fits"),
         ("max_model_len", "long", "'long' is no number of tokens"),
         ("engine_args.attention_backend", "FLASH_ATTN", "not both"),
@@ -225,6 +227,25 @@ def test_vllm_chooses_the_longest_context_by_itself() -> None:
     assert "max_model_len auto is left out" in " ".join(map(render, exported.lost))
     assert promise_of(document).context is None
     assert "only vLLM" in faults(DOCUMENTS["mlx"] | {"max_model_len": "auto"})["max_model_len"]
+
+
+def test_a_kind_of_input_has_near_names_and_on_vllm_sizes() -> None:
+    sizes = {"image": {"count": 4, "width": 512, "height": 512}, "video": 0}
+    assert (
+        "near names: image"
+        in faults(VLLM | {"limit_mm_per_prompt": {"immage": 4}})["limit_mm_per_prompt.immage"]
+    )
+    assert faults(VLLM | {"limit_mm_per_prompt": sizes}) == {}
+    assert "limit_mm_per_prompt.image" in faults(DOCUMENTS["sglang"] | {"limit_mm_per_prompt": sizes})
+    written = yaml.safe_load(text("localai", VLLM | {"limit_mm_per_prompt": sizes}))
+    assert written["engine_args"]["limit_mm_per_prompt"] == sizes
+    assert "limit_mm_per_prompt" not in written
+
+
+def test_the_ngrams_of_speculation_have_an_order() -> None:
+    lookup = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 5, "prompt_lookup_max": 2}
+    found = faults(VLLM | {"engine_args": {"speculative_config": lookup}})
+    assert "more than" in found["engine_args.speculative_config.prompt_lookup_min"]
 
 
 def test_a_drafter_at_a_commit_is_accepted() -> None:
