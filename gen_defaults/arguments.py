@@ -145,5 +145,7 @@ def render(engine: str, version: str, build: str, data: Mapping[str, Any]) -> st
     for part, rows in data.get("conflicts", {}).items():
         listed = ",\n".join(f"  {json.dumps(row)}" for row in rows)
         lines.append(f" {json.dumps(part)}: [\n{listed}\n ]" if rows else f" {json.dumps(part)}: []")
+    if data["variable_types"]:
+        lines.append(f' "variable_types": {json.dumps(data["variable_types"])}')
     lines.append(f' "variables": {json.dumps(data["variables"])}')
     return "{\n" + ",\n".join(lines) + "\n}\n"

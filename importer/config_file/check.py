@@ -18,6 +18,7 @@ from importer.reasons import Reason
 
 WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 NAMES = ("dtype", "load_format", "quantization")  # keys with the name of something of the engine
+AT_WILL = -1  # vLLM's other spelling of auto
 CONTEXT, AUTO = "max_model_len", "auto"  # vLLM measures its memory, and takes the longest context that fits
 LIMITS, MODALITIES = "limit_mm_per_prompt", ("image", "video", "audio")
 BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
@@ -107,7 +108,7 @@ def _length(document: Mapping[str, Any]) -> Iterator[Fault]:
     length = document.get(CONTEXT)
     if length == AUTO and document.get("backend") != "vllm":
         yield (CONTEXT,), Reason(ValueReason.NO_AUTO, engine=document.get("backend"))
-    elif (isinstance(length, str) and length != AUTO) or (isinstance(length, int) and length < 1):
+    elif (isinstance(length, str) and length != AUTO) or length == AT_WILL:
         yield (CONTEXT,), Reason(ValueReason.NO_LENGTH, value=length)
 
 

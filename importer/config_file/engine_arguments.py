@@ -70,6 +70,7 @@ class ArgumentRegistry:
 
     ``requires``, ``exclusive``  what the engine's own validators refuse together: pairs of name and value.
     ``of_checkpoint``            quantisations that the engine does not make of plain weights.
+    ``variable_types``           variables that the engine reads as a number, or as one of a list.
     """
 
     engine: str
@@ -80,6 +81,7 @@ class ArgumentRegistry:
     requires: tuple[Required, ...] = ()
     exclusive: tuple[tuple[tuple[str, Any], tuple[str, Any]], ...] = ()
     of_checkpoint: frozenset[str] = frozenset()
+    variable_types: Mapping[str, Kind] = field(default_factory=dict)
 
     def get(self, name: str) -> Argument | None:
         """Return the argument with a name, or with an alias."""
@@ -147,6 +149,7 @@ def _read(engine: str, version: str) -> ArgumentRegistry:
         ),
         exclusive=tuple(((a, one), (b, two)) for a, one, b, two in data.get("exclusive", ())),
         of_checkpoint=frozenset(data.get("of_checkpoint", ())),
+        variable_types=data.get("variable_types", {}),
     )
 
 

@@ -184,6 +184,10 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
     },
     "VariableReason": {
         "no-name": "it is not the name of an environment variable",
+        "not-a-number": lambda fields: (
+            f"{fields['value']!r} is not a {'whole ' if fields['whole'] else ''}number, as the engine reads it"
+        ),
+        "not-one-of": _not_one_of,
         "no-value": "its value is not a short text, a number, true or false",
         "not-a-family": "it is no variable of an engine or of a library that engines compute with",
         "near": "the engine reads no variable of this name; near names: {near}",

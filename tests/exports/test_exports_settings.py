@@ -152,6 +152,8 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("env.VLLM_USE_V2_MODEL_RUNER", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
         ("env.NCCL_DEBUG_FILE", "x", "file or folder"),
         ("env.NCCL_DEBUG", "/etc/x", "file or folder"),
+        ("env.VLLM_USE_DEEP_GEMM", "yes", "'yes' is not a whole number"),
+        ("env.VLLM_KV_CACHE_LAYOUT", "HNDD", "is not one of"),
         ("dtype", "a b", "'a b' is not a name"),
         ("parameters.temprature", 1, "near names: temperature"),
     ],
@@ -216,6 +218,15 @@ def test_options_that_no_engine_reads_as_they_are_meant(
 )
 def test_members_of_enumerations_are_accepted_as_vllm_reads_them(arguments: dict[str, Any]) -> None:
     assert faults(VLLM | {"engine_args": arguments}) == {}
+
+
+def test_variables_are_numbers_where_the_engine_reads_numbers() -> None:
+    taken = {
+        "VLLM_USE_DEEP_GEMM": True,
+        "VLLM_KV_CACHE_LAYOUT": "HND",
+        "VLLM_FLOAT32_MATMUL_PRECISION": "HIGH",
+    }
+    assert faults(VLLM | {"env": taken}) == {}
 
 
 def test_vllm_chooses_the_longest_context_by_itself() -> None:
