@@ -133,7 +133,7 @@ class _Check:
     def _as_word(self, argument: Argument, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
         """Yield a word that a parser of a command line takes for a flag."""
         if value == [] and (argument.many or argument.repeats):
-            yield path, Reason(ArgumentReason.LIKE_A_FLAG, value=value)
+            yield path, Reason(ArgumentReason.LIKE_A_FLAG, value="[]")
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str) and (one.startswith("-") or not one):
                 yield path, Reason(ArgumentReason.LIKE_A_FLAG, value=one)
