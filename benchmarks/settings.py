@@ -17,7 +17,7 @@ from typing import Any
 
 from importer.config_file import check
 from importer.config_file.argument_check import arguments_of
-from importer.config_file.engine_arguments import Argument, Kind, load
+from importer.config_file.engine_arguments import Argument, Kind, load, version_of
 from importer.errors import ImporterError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, Options
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
     for path in files:
         document = json.loads(path.read_text(encoding="utf-8"))
         counts["documents"] += 1
-        version = check.version_of(document)
+        version = version_of(document)
         for more in settings(draw, document["backend"], version, chosen.each):
             made = {
                 **document,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,9 @@ from importer.engines.registries import FAMILY
 from importer.launcher import Purpose, isolated
 
 WORKER = Path(__file__).with_name("arguments_worker.py")
-SECONDS = 300
+VALIDATORS = Path(__file__).with_name("conflicts_worker.py")
+PLATFORMS = ("cpu", "cuda")  # that vLLM's validators are asked for; the first one leaves facts of models
+SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,56 @@ def read(name: str, python: str) -> dict[str, Any] | None:
         sys.stderr.write(f"arguments: {name} gives none: {done.output.strip()[-300:]}\n")
         return None
     answer: dict[str, Any] = json.loads(match[1])
+    if server.package == "vllm":
+        answer["conflicts"] = conflicts(python, answer)
+    return answer
+
+
+def conflicts(python: str, data: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return what vLLM's validators refuse together on every platform that they answer for.
+
+    ``requires``       argument, value, the argument that it requires, values of that one, other ways.
+    ``exclusive``      two arguments, each with its value.
+    ``of_checkpoint``  quantisations that weights without one do not get.
+    """
+    with tempfile.TemporaryDirectory(prefix="arguments-") as folder:
+        found = [one for name in PLATFORMS if (one := _validated(python, name, data, folder)) is not None]
+    if not found:
+        return {"requires": [], "exclusive": [], "of_checkpoint": []}
+    alone = [[tuple(value) for value in one["alone"]] for one in found]
+    requires = {(row[0], row[1]): row for one in found for row in one["requires"]}
+    pairs = {(tuple(row[:2]), tuple(row[2:])): row for one in found for row in one["exclusive"]}
+    return {
+        "requires": [row for value, row in requires.items() if all(value in refused for refused in alone)],
+        "exclusive": [
+            row
+            for pair, row in pairs.items()
+            if all(
+                row in one["exclusive"] or {*pair} & {*refused}
+                for one, refused in zip(found, alone, strict=True)
+            )
+        ],
+        "of_checkpoint": [
+            m for m in found[0]["of_checkpoint"] if all(m in one["of_checkpoint"] for one in found)
+        ],
+    }
+
+
+def _validated(python: str, platform: str, data: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
+    """Return the answer for one platform; ``None`` where the build has no such one."""
+    done = launcher.run(
+        isolated(str(VALIDATORS), platform, python=python),
+        Purpose.ENGINE,
+        seconds=2 * SECONDS,
+        text=json.dumps(data),
+        folder=folder,
+        extra={"VLLM_NO_USAGE_STATS": "1", "VLLM_CACHE_ROOT": folder},
+    )
+    match = re.search(r"^RESULT (.*)$", done.output, re.MULTILINE)
+    if match is None:
+        sys.stderr.write(f"arguments: no answer for {platform}: {done.output.strip()[-300:]}\n")
+        return None
+    answer: dict[str, Any] = json.loads(match[1])
     return answer
 
 
@@ -89,5 +142,10 @@ def render(engine: str, version: str, build: str, data: Mapping[str, Any]) -> st
     for part in ("arguments", "configs"):
         rows = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in data[part].items())
         lines.append(f" {json.dumps(part)}: {{\n{rows}\n }}" if rows else f" {json.dumps(part)}: {{}}")
+    for part, rows in data.get("conflicts", {}).items():
+        listed = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        lines.append(f" {json.dumps(part)}: [\n{listed}\n ]" if rows else f" {json.dumps(part)}: []")
+    if data["variable_types"]:
+        lines.append(f' "variable_types": {json.dumps(data["variable_types"])}')
     lines.append(f' "variables": {json.dumps(data["variables"])}')
     return "{\n" + ",\n".join(lines) + "\n}\n"

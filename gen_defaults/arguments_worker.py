@@ -6,11 +6,12 @@ The server's module is run until it parses its command line; nothing behind that
 from __future__ import annotations
 
 import argparse
-import builtins
 import collections.abc
 import dataclasses
 import enum
+import importlib.util
 import json
+import os
 import re
 import runpy
 import sys
@@ -36,6 +37,17 @@ LISTS = (
 Row = dict[str, Any]
 
 
+def _beside(name: str) -> Any:
+    """Return a module of this folder; the folder itself stays out of the engine's path."""
+    spec: Any = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+hints = _beside("argument_hints")
+
+
 class Captured(BaseException):
     """Carries the parser out of the server's module."""
 
@@ -49,15 +61,24 @@ class Reader:
         self._bounds: dict[str, Row] = {}
         self._hints: dict[str, Any] = {}
         self._engine: set[str] = set()  # arguments of the engine, where its server has others beside
+        self._words: dict[Any, Row] = {}  # texts and numbers that are read as a member of an enumeration
+        self._chosen: dict[str, list[Any]] = {}  # hints of the fields of each name, in configurations
         for cls in _dataclasses(package):
             self._classes.setdefault(cls.__name__, cls)
             for name, field in getattr(cls, "__pydantic_fields__", {}).items():
+                if getattr(field, "init_var", None):  # handed on to another class, that has the limits
+                    continue
                 limits = _limits(field)
                 self._bounds[name] = limits if self._bounds.get(name, limits) == limits else {}
+            for one, row in hints.enumerations(cls):
+                self._words.setdefault(one, row)
+            if cls.__name__.endswith("Config"):
+                for name, hint in hints.fields(cls).items():
+                    self._chosen.setdefault(name, []).append(hint)
             if cls.__name__.endswith("Args"):
-                self._hints = {**_fields(cls), **self._hints}
+                self._hints = {**hints.fields(cls), **self._hints}
             if cls.__name__.endswith("EngineArgs"):
-                self._engine |= {*_fields(cls)}
+                self._engine |= {*hints.fields(cls)}
 
     def row(self, parser: Any, action: Any) -> Row | None:
         """Return one argument: its name, the words that set it and switch it off, its type and default."""
@@ -94,6 +115,10 @@ class Reader:
         if hint is None or kind == "size":
             return {"list": kind} if _many(action) else kind
         described = self.type(hint, 0)
+        if described == "str":  # a configuration's field of that name may have the choices
+            others = [self.type(other, 0) for other in self._chosen.get(action.dest, ())]
+            if others and _closed(others[0]) and all(other == others[0] for other in others):
+                described = others[0]
         if _many(action) and not (isinstance(described, dict) and "list" in described):
             return {"list": "str"}
         if described == {"map": "any"} and (own := self._named(action.dest)) is not None:
@@ -136,6 +161,8 @@ class Reader:
 
     def _class(self, hint: Any, depth: int) -> Any:
         if issubclass(hint, enum.Enum):
+            if hint in self._words:
+                return self._words[hint]
             # Engines read the names of some and the values of others.
             return {"any_of": ["int", "str"]} if issubclass(hint, int) else "str"
         if issubclass(hint, Path):
@@ -152,19 +179,12 @@ class Reader:
             return RESOLVED
         if cls.__name__ not in self.configs:
             rows = self.configs[cls.__name__] = {}
-            for name, hint in _fields(cls).items():
+            for name, hint in hints.fields(cls).items():
                 kind = self.type(hint, depth + 1)
                 limits = _limits(getattr(cls, "__pydantic_fields__", {}).get(name))
                 if kind != RESOLVED:
                     rows[name] = {"type": kind} | (limits if kind in ("int", "float") else {})
         return {"config": cls.__name__}
-
-
-class _Missing(dict[str, Any]):
-    """Names of types that the engine imports for type checkers alone."""
-
-    def __missing__(self, name: str) -> Any:
-        return vars(builtins).get(name, typing.Any)
 
 
 def main(package: str, family: str, command: list[str]) -> None:
@@ -186,6 +206,7 @@ def main(package: str, family: str, command: list[str]) -> None:
         "arguments": {row.pop("name"): row for row in rows},
         "configs": reader.configs,
         "variables": _variables(package, family),
+        "variable_types": _variable_types(package),
     }
     sys.stdout.write("\nRESULT " + json.dumps(data) + "\n")
 
@@ -246,20 +267,9 @@ def _dataclasses(package: str) -> list[Any]:
     return [value for value in found.values() if value.__module__.startswith(package)]
 
 
-def _fields(cls: Any) -> dict[str, Any]:
-    """Return the type of each field that a caller may give; texts are evaluated in their class's module."""
-    hints = {}
-    for field in dataclasses.fields(cls):
-        hint: Any = field.type
-        if isinstance(hint, str):
-            owner = next(k for k in cls.__mro__ if field.name in vars(k).get("__annotations__", {}))
-            try:
-                hint = eval(hint, {}, _Missing(vars(sys.modules[owner.__module__])))  # noqa: S307 - sources
-            except Exception:
-                hint = typing.Any
-        if field.init and not field.name.startswith("_"):
-            hints[field.name] = hint
-    return hints
+def _closed(kind: Any) -> bool:
+    """Return whether a type has a list of choices."""
+    return isinstance(kind, dict) and ("one_of" in kind or any(map(_closed, kind.get("any_of", ()))))
 
 
 def _limits(field: Any) -> Row:
@@ -284,6 +294,43 @@ def _variables(package: str, family: str) -> list[str]:
     for path in root.rglob("*.py"):
         found |= set(pattern.findall(path.read_text(encoding="utf-8", errors="replace")))
     return sorted(found)
+
+
+def _variable_types(package: str) -> Row:
+    """Return the numbers and choices among the variables that a package reads by a table of functions.
+
+    Each function is called with values of the variable; a text that it reads without an error has no type.
+    """
+    table = getattr(sys.modules.get(f"{package}.envs"), "environment_variables", {})
+    kinds = {name: _variable_type(name, read) for name, read in table.items()}
+    return {name: kind for name, kind in sorted(kinds.items()) if kind is not None}
+
+
+def _variable_type(name: str, read: Any) -> Any:
+    def takes(value: str) -> bool:
+        os.environ[name] = value
+        try:
+            read()
+        except Exception:
+            return False
+        return True
+
+    before = os.environ.get(name)
+    try:
+        if takes("no-such-word") or takes("true"):
+            return None
+        if takes("1"):
+            return "float" if takes("0.5") else "int"
+        held = [cell.cell_contents for cell in getattr(read, "__closure__", None) or ()]
+        listed = [one for one in held if isinstance(one, list | tuple | set)]
+        words = sorted({w for one in listed for w in one if isinstance(w, str) and takes(w)})
+        if len(words) > 1 and takes(",".join(words[:2])):  # several at a time
+            return None
+        small = {"any_case": True} if words and all(takes(word.swapcase()) for word in words) else {}
+        return {"one_of": words} | small if words else None
+    finally:
+        os.environ.pop(name, None)
+        os.environ.update({} if before is None else {name: before})
 
 
 if __name__ == "__main__":

@@ -184,7 +184,8 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter.offers, engine)
-    check_document(built.data, request.preferences, model_conflicts.read(snapshot, target.able))
+    settings = {**built.data, **request.preferences.values}
+    check_document(built.data, request.preferences, model_conflicts.read(snapshot, target.able, settings))
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 

@@ -18,6 +18,7 @@ from importer.reasons import Reason
 KEY = "engine_args"
 LONGEST = 4000  # characters of a text
 DEEPEST = 12
+ANY_CASE = "any_case"  # beside choices of which the engine reads small and capital letters alike
 FEW = 8  # choices that a sentence has room for
 READABLE = re.compile(r"[0-9]+(?:\.[0-9]+)?[kKmMgGtT]?")  # vLLM reads 8K and 1.5M
 HUB_ID = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
@@ -131,6 +132,8 @@ class _Check:
 
     def _as_word(self, argument: Argument, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
         """Yield a word that a parser of a command line takes for a flag."""
+        if value == [] and (argument.many or argument.repeats):
+            yield path, Reason(ArgumentReason.LIKE_A_FLAG, value="[]")
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str) and (one.startswith("-") or not one):
                 yield path, Reason(ArgumentReason.LIKE_A_FLAG, value=one)
@@ -145,7 +148,7 @@ class _Check:
         elif isinstance(kind, str):
             yield from self._simple(kind, path, value)
         elif "one_of" in kind:
-            if not any(type(value) is type(one) and value == one for one in kind["one_of"]):
+            if not _chosen(kind, value):
                 yield path, _not_one_of(value, kind["one_of"])
         elif "any_of" in kind:
             yield from self._any_of(kind["any_of"], path, value)
@@ -164,7 +167,10 @@ class _Check:
         """Yield the faults of the nearest alternative; a list of choices closes those with free texts."""
         chosen = [k for k in kinds if isinstance(k, Mapping) and "one_of" in k]
         if chosen:
-            merged = {"one_of": [one for k in chosen for one in k["one_of"]]}
+            merged = {
+                "one_of": [one for k in chosen for one in k["one_of"]],
+                ANY_CASE: any(map(_any_case, chosen)),
+            }
             kinds = [merged, *(k for k in kinds if k not in chosen and k not in ("str", "any", "code"))]
         kinds = [k for k in kinds if k != "code"]
         attempts = [[*self._of(kind, path, value)] for kind in kinds]
@@ -243,6 +249,17 @@ def _drafter(path: tuple[str, ...], value: Mapping[str, Any]) -> Iterator[Fault]
         yield (*path, "model"), Reason(ArgumentReason.UNPINNED_MODEL, model=model)
 
 
+def _any_case(kind: Mapping[str, Any]) -> bool:
+    return kind.get(ANY_CASE) is True
+
+
+def _chosen(kind: Mapping[str, Any], value: Any) -> bool:
+    """Return whether a value is one of the choices, with its type."""
+    if _any_case(kind) and isinstance(value, str):
+        return value.casefold() in {one.casefold() for one in kind["one_of"] if isinstance(one, str)}
+    return any(type(value) is type(one) and value == one for one in kind["one_of"])
+
+
 def _is(kind: str, value: Any) -> bool:
     if isinstance(value, bool):
         return kind == "bool"
@@ -280,8 +297,9 @@ def _not_one_of(value: Any, known: list[Any]) -> Reason:
     """Return the reason with all choices, or of many the near ones."""
     if len(known) <= FEW:
         return Reason(ArgumentReason.NOT_ONE_OF, value=_shown(value), known=known)
-    names = [str(one) for one in known]
-    near = get_close_matches(str(value)[:99], names, FEW, 0.5) or names[:FEW]
+    names = {str(one).casefold(): str(one) for one in known}
+    found = get_close_matches(str(value)[:99].casefold(), names, FEW, 0.5)
+    near = [names[one] for one in found or [*names][:FEW]]
     return Reason(ArgumentReason.NOT_ONE_OF_MANY, value=_shown(value), count=len(known), near=near)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
+from importer.config_file.engine_arguments import ArgumentRegistry, Required, load, version_of
 from importer.reasons import Reason
 
 LEAST = 1e-5  # vLLM takes a smaller min_p for none
@@ -57,26 +58,74 @@ def _speculation(_document: Values, arguments: Values, sampling: Values) -> Iter
         yield ("engine_args", "speculative_config"), reason
 
 
-# An argument and the one that it requires, as vLLM's ``ParallelConfig`` checks.
-REQUIRED = {
-    "enable_eplb": "enable_expert_parallel",
-    "enable_elastic_ep": "enable_eplb",
-    "numa_bind_nodes": "numa_bind",
-    "numa_bind_cpus": "numa_bind",
+# What a value requires beside it, by ``ParallelConfig``, the transfer configurations and the server's own
+# check. The registry has the switches of the engine.
+REQUIRED: Mapping[str, tuple[str, tuple[Any, ...]]] = {
+    "numa_bind_nodes": ("numa_bind", (True,)),
+    "numa_bind_cpus": ("numa_bind", (True,)),
+    "enable_log_outputs": ("enable_log_requests", (True,)),
+    "kv_transfer_config.kv_connector": ("kv_transfer_config.kv_role", ()),
+    "ec_transfer_config.ec_connector": ("ec_transfer_config.ec_role", ()),
 }
 # A number and the one that it may not exceed, with its default; ``ParallelConfig`` and ``SchedulerConfig``.
 AT_MOST = (
     ("data_parallel_size_local", "data_parallel_size", 1),
     ("max_num_seqs", "max_num_batched_tokens", None),
     ("max_num_active_seqs", "max_num_seqs", None),
+    ("max_loras", "max_cpu_loras", None),
+    ("speculative_config.prompt_lookup_min", "speculative_config.prompt_lookup_max", None),
     ("long_prefill_token_threshold", "max_model_len", None),
 )
 
 
-def _required(_document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
-    for key, other in REQUIRED.items():
-        if arguments.get(key) not in (None, False) and arguments.get(other) is not True:
-            yield ("engine_args", key), Reason(ArgumentConflict.REQUIRES, key=other)
+def _required(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
+    values = {**document, **arguments}
+    for key, (other, enough) in REQUIRED.items():
+        row = Required(key, _at(values, key), other, enough, ())
+        if row.value not in (None, False) and not _met(row, values):
+            fields = {"key": other, "values": [*enough], "others": []}
+            yield ("engine_args", *key.split(".")), Reason(ArgumentConflict.REQUIRES, **fields)
+
+
+def _at(values: Values, key: str) -> Any:
+    head, _, inner = key.partition(".")
+    return _map(values.get(head)).get(inner) if inner else values.get(head)
+
+
+def _validators(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
+    """Yield what the validators of the engine's version refused when its registry was made."""
+    registry: ArgumentRegistry | None = load(str(document.get("backend")), version_of(document))
+    if registry is None:
+        return
+    values = {**document, **{_name(registry, key): value for key, value in arguments.items()}}
+    for row in registry.requires:
+        if _same(values.get(row.name), row.value) and not _met(row, values):
+            fields = {"key": row.other, "values": [*row.values], "others": [*row.others]}
+            yield _place(row.name, arguments), Reason(ArgumentConflict.REQUIRES, **fields)
+    for (one, first), (other, second) in registry.exclusive:
+        if _same(values.get(one), first) and _same(values.get(other), second):
+            named = other if second is True else f"{other}: {second}"
+            yield _place(one, arguments), Reason(ArgumentConflict.EXCLUSIVE, key=f"engine_args.{named}")
+
+
+def _name(registry: ArgumentRegistry, key: str) -> str:
+    argument = registry.get(key)
+    return key if argument is None else argument.name
+
+
+def _place(name: str, arguments: Values) -> tuple[str, ...]:
+    return ("engine_args", name) if name in arguments else (name,)
+
+
+def _met(row: Required, values: Values) -> bool:
+    value = _at(values, row.other)
+    enough = any(_same(value, one) for one in row.values) if row.values else value is not None
+    return enough or any(values.get(other) not in (None, False) for other in row.others)
+
+
+def _same(value: Any, other: Any) -> bool:
+    texts = isinstance(value, str) and isinstance(other, str)
+    return value.casefold() == other.casefold() if texts else type(value) is type(other) and value == other
 
 
 # Arguments of which vLLM takes one, and those with a second place; ``EngineArgs.create_engine_config``.
@@ -86,23 +135,26 @@ EXCLUSIVE = (
     ("max_cudagraph_capture_size", "compilation_config.max_cudagraph_capture_size"),
     ("attention_backend", "attention_config.backend"),
     ("enable_flashinfer_autotune", "kernel_config.enable_flashinfer_autotune"),
+    ("enable_per_request_metrics", "disable_log_stats"),
 )
 
 
-def _exclusive(_document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
+def _exclusive(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
     for key, other in EXCLUSIVE:
         head, _, inner = other.partition(".")
-        second = _map(arguments.get(head)).get(inner) if inner else arguments.get(other) or None
+        place = other if head in document and head not in arguments else f"engine_args.{other}"
+        second = _at({**document, **arguments}, other)
+        second = second if inner else second or None
         if (arguments.get(key) or None) is not None and second is not None:
-            yield ("engine_args", key), Reason(ArgumentConflict.EXCLUSIVE, key=f"engine_args.{other}")
+            yield ("engine_args", key), Reason(ArgumentConflict.EXCLUSIVE, key=place)
 
 
 def _numbers(document: Values, arguments: Values, _sampling: Values) -> Iterator[Conflict]:
     values = {**document, **arguments}
     for key, other, default in AT_MOST:
-        value, most = _whole(values.get(key)), _whole(values.get(other, default))
+        value, most = _whole(_at(values, key)), _whole(_at({other: default, **values}, other))
         if value is not None and most is not None and value > most:
-            yield ("engine_args", key), Reason(ArgumentConflict.AT_MOST, key=other, value=most)
+            yield ("engine_args", *key.split(".")), Reason(ArgumentConflict.AT_MOST, key=other, value=most)
     context, batch = _whole(document.get("max_model_len")), _whole(arguments.get("max_num_batched_tokens"))
     in_chunks = arguments.get("enable_chunked_prefill") is not False
     if not in_chunks and context is not None and batch is not None and batch < context:
@@ -130,6 +182,6 @@ def _layers_or_parts(document: Values, arguments: Values, _sampling: Values) -> 
 
 
 RULES: Mapping[str, tuple[Callable[[Values, Values, Values], Iterator[Conflict]], ...]] = {
-    "vllm": (_speculation, _required, _numbers, _exclusive),
+    "vllm": (_speculation, _required, _validators, _numbers, _exclusive),
     "mlx": (_layers_or_parts,),
 }

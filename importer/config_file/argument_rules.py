@@ -58,27 +58,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "vllm.distributed_executor_backend": ("mp", "ray", "uni"),
     "sglang.speculative_algorithm": ("EAGLE", "NEXTN", "NGRAM"),  # others need a second model, or a file
     "vllm.compilation_config.backend": ("", "eager", "inductor"),
-    # Literals of vLLM's sources that its arguments have no type for: other names are those of plugins.
-    "vllm.config_format": ("auto", "hf", "mistral"),
-    "vllm.model_impl": ("auto", "vllm", "transformers", "terratorch"),
     "sglang.model_impl": ("auto", "sglang", "transformers", "mindspore"),
-    "vllm.load_format": (
-        "auto",
-        "dummy",
-        "fastsafetensors",
-        "hf",
-        "instanttensor",
-        "ipc_cache",
-        "mistral",
-        "modelexpress",
-        "npcache",
-        "pt",
-        "runai_streamer",
-        "runai_streamer_sharded",
-        "safetensors",
-        "sharded_state",
-        "tensorizer",
-    ),
 }
 # Arguments of ``mlx.launch``, that starts mlx-lm's server in several processes.
 ADDED: Mapping[str, Mapping[str, Argument]] = {

@@ -13,11 +13,14 @@ from typing import Any
 
 from importer import config
 from importer.config_file import argument_check, argument_conflicts, environment, field_paths
-from importer.config_file.engine_arguments import load, versions
+from importer.config_file.engine_arguments import load, version_of, versions
 from importer.reasons import Reason
 
 WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 NAMES = ("dtype", "load_format", "quantization")  # keys with the name of something of the engine
+AT_WILL = -1  # vLLM's other spelling of auto
+CONTEXT, AUTO = "max_model_len", "auto"  # vLLM measures its memory, and takes the longest context that fits
+LIMITS, MODALITIES = "limit_mm_per_prompt", ("image", "video", "audio")
 BY_FLAG = ("vllm", "vllm-mlx", "sglang")  # engines with options for their parsers
 THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vlm has an option for
 UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
@@ -29,6 +32,8 @@ class ValueReason(StrEnum):
     NO_MODEL = "no-model"
     NOT_A_NAME = "not-a-name"
     FLAG_FOR_VLLM = "flag-for-vllm"
+    NO_AUTO = "no-auto"
+    NO_LENGTH = "no-length"
     VARIABLE_LOST = "variable-lost"
 
 
@@ -74,6 +79,8 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
     model = sampling.get("model") if isinstance(sampling, Mapping) else None
     if isinstance(model, str) and model.startswith("-"):
         yield ("parameters", "model"), Reason(ValueReason.NO_MODEL)
+    yield from _length(document)
+    yield from _limits(document)
     for key in NAMES:
         value = document.get(key)
         if isinstance(value, str) and not WORD.fullmatch(value):
@@ -89,6 +96,27 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
     if document.get("backend") == "mlx-vlm" and isinstance(variables, Mapping):
         for key in sorted(set(variables) - {THINKING}):
             yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
+
+
+def _limits(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a slip of a kind of input, and sizes for an engine that takes numbers alone."""
+    limits = document.get(LIMITS)
+    for kind, value in limits.items() if isinstance(limits, Mapping) else ():
+        near = argument_check.near(str(kind).lower(), MODALITIES)
+        if near and kind not in MODALITIES:
+            yield (LIMITS, kind), Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=LIMITS, near=near)
+        if isinstance(value, Mapping) and document.get("backend") != "vllm":
+            wrong = Reason(argument_check.ArgumentReason.WRONG_TYPE, value="a map", kind="a whole number")
+            yield (LIMITS, kind), wrong
+
+
+def _length(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a context that is neither a number of tokens nor, on vLLM, left to the engine's memory."""
+    length = document.get(CONTEXT)
+    if length == AUTO and document.get("backend") != "vllm":
+        yield (CONTEXT,), Reason(ValueReason.NO_AUTO, engine=document.get("backend"))
+    elif (isinstance(length, str) and length != AUTO) or length == AT_WILL:
+        yield (CONTEXT,), Reason(ValueReason.NO_LENGTH, value=length)
 
 
 def _options(document: Mapping[str, Any]) -> Iterator[Fault]:
@@ -151,14 +179,6 @@ def _nearest(found: list[Fault]) -> Fault:
 
 def _texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else []
-
-
-def version_of(document: Mapping[str, Any]) -> str | None:
-    """Return the version of the engine that a document names."""
-    block = document.get("importer")
-    engine = block.get("engine") if isinstance(block, Mapping) else None
-    version = engine.get("version") if isinstance(engine, Mapping) else None
-    return version if isinstance(version, str) else None
 
 
 def _flags(document: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, Any]]]:

@@ -43,16 +43,45 @@ class Argument:
     server: bool = False
     limits: Mapping[str, float] = field(default_factory=dict)
 
+    def choices(self) -> tuple[Any, ...]:
+        """Return the values that it is one of; none for a type without a list."""
+        kinds = [self.kind, *(self.kind.get("any_of", ()) if isinstance(self.kind, Mapping) else ())]
+        return tuple(one for kind in kinds if isinstance(kind, Mapping) for one in kind.get("one_of", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A value that the engine refuses unless another argument is set.
+
+    ``values``  of the other argument that are enough; empty: any.
+    ``others``  arguments that may stand in its place.
+    """
+
+    name: str
+    value: Any
+    other: str
+    values: tuple[Any, ...]
+    others: tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRegistry:
-    """The arguments of one version of an engine, its configurations by name, the names of its variables."""
+    """The arguments of one version of an engine, its configurations by name, the names of its variables.
+
+    ``requires``, ``exclusive``  what the engine's own validators refuse together: pairs of name and value.
+    ``of_checkpoint``            quantisations that the engine does not make of plain weights.
+    ``variable_types``           variables that the engine reads as a number, or as one of a list.
+    """
 
     engine: str
     version: str
     arguments: Mapping[str, Argument]
     configs: Mapping[str, Mapping[str, Argument]]
     variables: frozenset[str]
+    requires: tuple[Required, ...] = ()
+    exclusive: tuple[tuple[tuple[str, Any], tuple[str, Any]], ...] = ()
+    of_checkpoint: frozenset[str] = frozenset()
+    variable_types: Mapping[str, Kind] = field(default_factory=dict)
 
     def get(self, name: str) -> Argument | None:
         """Return the argument with a name, or with an alias."""
@@ -89,6 +118,14 @@ def load(engine: str, version: str | None = None) -> ArgumentRegistry | None:
     return _read(engine, (before or known[:1])[-1])
 
 
+def version_of(document: Mapping[str, Any]) -> str | None:
+    """Return the version of the engine that a document names."""
+    block = document.get("importer")
+    engine = block.get("engine") if isinstance(block, Mapping) else None
+    version = engine.get("version") if isinstance(engine, Mapping) else None
+    return version if isinstance(version, str) else None
+
+
 def order(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, to compare."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
@@ -106,6 +143,13 @@ def _read(engine: str, version: str) -> ArgumentRegistry:
             for name, rows in data["configs"].items()
         },
         variables=frozenset(data["variables"]),
+        requires=tuple(
+            Required(name, value, other, tuple(values or ()), tuple(others))
+            for name, value, other, values, others in data.get("requires", ())
+        ),
+        exclusive=tuple(((a, one), (b, two)) for a, one, b, two in data.get("exclusive", ())),
+        of_checkpoint=frozenset(data.get("of_checkpoint", ())),
+        variable_types=data.get("variable_types", {}),
     )
 
 

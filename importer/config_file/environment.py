@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.config_file.argument_rules import ADDRESS, PATH
-from importer.config_file.engine_arguments import load, names
+from importer.config_file.engine_arguments import Kind, load, names
 from importer.launcher import COMPUTE, SECRET
 from importer.reasons import Reason
 
@@ -34,6 +34,8 @@ class VariableReason(StrEnum):
     INSECURE = "insecure"
     LAUNCHER = "launcher"
     TOO_MANY = "too-many"
+    NOT_A_NUMBER = "not-a-number"
+    NOT_ONE_OF = "not-one-of"
 
 
 # Families of names: the engines, the libraries that they compute and send with.
@@ -92,7 +94,8 @@ def faults(
     for name, value in variables.items():
         if value is None:
             continue
-        reason = _name(str(name), own) or _value(value)
+        kinds = {} if registry is None else registry.variable_types
+        reason = _name(str(name), own) or _value(value) or _typed(text(value), kinds.get(str(name)))
         if reason is not None:
             yield (str(name),), reason
 
@@ -130,6 +133,22 @@ def _misspelt(name: str, own: frozenset[str]) -> Reason | None:
     bound = 0.85 if name.startswith(("VLLM_", "SGLANG_")) else 0.93
     near = [] if name in own else get_close_matches(name, own, 3, bound)
     return Reason(VariableReason.NEAR, near=near) if near else None
+
+
+def _typed(value: str, kind: Kind | None) -> Reason | None:
+    """Return why the engine does not read a text: as a number, or as one of its choices."""
+    if isinstance(kind, Mapping):
+        known = [str(one) for one in kind.get("one_of", ())]
+        small = [one.casefold() for one in known] if kind.get("any_case") else known
+        taken = not known or (value.casefold() if kind.get("any_case") else value) in small
+        return None if taken else Reason(VariableReason.NOT_ONE_OF, value=value, known=known)
+    read = {"int": int, "float": float}.get(kind or "")
+    try:
+        if read is not None:
+            read(value)
+    except ValueError:
+        return Reason(VariableReason.NOT_A_NUMBER, value=value, whole=kind == "int")
+    return None
 
 
 def _value(value: object) -> Reason | None:

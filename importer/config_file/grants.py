@@ -13,7 +13,7 @@ from importer.reasons import Reason
 CODE = "trust_remote_code"
 SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
 # Steps of names of arguments and variables by which engines of several machines find one another.
-ADDRESSES = frozenset({"addr", "addrs", "address", "addresses", "ip", "ips"})
+ADDRESSES = frozenset({"addr", "addrs", "address", "addresses", "host", "hosts", "ip", "ips"})
 APART = str.maketrans("_.-", "   ")
 OF_ENGINE = ("engine_args", "env")
 HOSTS = "hostfile"  # of ``engine_args``: mlx.launch starts processes on the hosts that it lists
@@ -68,8 +68,8 @@ def _addresses(data: Mapping[str, Any]) -> Iterator[Grant]:
         *((f"engine_args.{o.key}", o.value) for o in field_paths.of(data)),
     ):
         head, _, name = key.partition(".")
-        named = name or head  # an argument alone is one of ``engine_args``
-        known = not name or head in OF_ENGINE
+        named = name or head
+        known = head in OF_ENGINE or head not in field_paths.TOP_LEVEL  # alone it is one of ``engine_args``
         if known and isinstance(value, str) and ADDRESSES & {*named.lower().translate(APART).split()}:
             yield Grant(GrantReason.ADDRESS, f"{named.lstrip('-')}={value}")
 

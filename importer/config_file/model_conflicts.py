@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any
 
 from importer.config_file.argument_check import known
+from importer.config_file.build import put
+from importer.config_file.engine_arguments import load, version_of
 from importer.hub.snapshot import Snapshot
 from importer.memory import experts
 from importer.memory.choose import OVERFLOWS
@@ -18,15 +24,18 @@ from importer.memory.parallelism import PARTED
 from importer.memory.shape import describe
 from importer.memory.token_parts import copies_divided
 from importer.reasons import Reason
-from importer.signals import context, speculation
+from importer.signals import context, quantisation, speculation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
 from importer.signals.engine_capabilities import Abilities
 
 TENSOR, CONTEXT, DTYPE = "tensor_parallel_size", "max_model_len", "dtype"
-OVERRIDES, ANY_LENGTH = "engine_args.hf_overrides", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+HF = "hf_overrides"
+OVERRIDES, ANY_LENGTH = f"engine_args.{HF}", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 STAGES = ("pipeline_parallel_size", "pp_size")
 OF_EXPERTS = ("enable_expert_parallel", "enable_eplb", "ep_size", "moe_dp_size")  # of vLLM and SGLang
 SHORT = ("float16", "half")
+METHOD = "quantization"
+QUANT_FILE = re.compile(r"quant.*config")  # quantize_config, quant_config, hf_quant_config
 TERRATORCH = "terratorch"  # vLLM asserts the architecture of that name
 
 
@@ -41,6 +50,7 @@ class ModelConflict(StrEnum):
     FLOAT16 = "float16"
     TOO_LONG = "too-long"
     OTHER_CLASS = "other-class"
+    NOT_QUANTISED = "not-quantised"
 
 
 Conflict = tuple[tuple[str, ...], Reason]
@@ -53,6 +63,7 @@ class ModelFacts:
     ``heads``    of attention; ``layers`` of the language model; ``experts`` whether it has some.
     ``keys``     heads of keys; ``None`` also where a latent cache (MLA) stands in their place.
     ``drafts``   whether it has layers for multi-token prediction that the engine may draft with.
+    ``quantised``  whether a file of the repository describes a quantisation.
     ``longest``  context in tokens that the engine takes without a change of the rotary embedding.
     """
 
@@ -62,12 +73,16 @@ class ModelFacts:
     experts: bool | None = None
     drafts: bool | None = None
     longest: int | None = None
+    quantised: bool | None = None
     model_types: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
 
 
-def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
-    """Return the facts of a repository, as the version of the engine reads them."""
+def read(snapshot: Snapshot, able: Abilities, settings: Mapping[str, Any] | None = None) -> ModelFacts:
+    """Return the facts of a repository, as the version of the engine reads them.
+
+    ``settings`` may override its config, and with that its context.
+    """
     text = text_config(config_of(snapshot))
     keys = Keys.of(text)
     return ModelFacts(
@@ -76,7 +91,8 @@ def read(snapshot: Snapshot, able: Abilities) -> ModelFacts:
         layers=keys.count(*LAYERS),
         experts=experts.count(keys) > 0 if text else None,
         drafts=speculation.may_draft(snapshot, able) if text else None,
-        longest=context.longest(snapshot, able),
+        longest=context.longest(_overridden(snapshot, settings or {}), able),
+        quantised=_quantised(snapshot) if text else None,
         model_types=tuple(model_types(snapshot)),
         architectures=tuple(architectures(snapshot)),
     )
@@ -89,6 +105,39 @@ def _keys(snapshot: Snapshot) -> int | None:
     caches = {cached for layer in layers for cached in layer}
     found = {cached.kv_heads for cached in caches if isinstance(cached, Attention)}
     return found.pop() if len(found) == 1 and not any(isinstance(c, Latent) for c in caches) else None
+
+
+def _overridden(snapshot: Snapshot, settings: Mapping[str, Any]) -> Snapshot:
+    """Return the repository with the ``hf_overrides`` of settings by dotted paths in its config."""
+    whole = settings.get("engine_args")
+    held = settings.get(OVERRIDES) or (whole.get(HF) if isinstance(whole, Mapping) else None)
+    changed = deepcopy(dict(held)) if isinstance(held, Mapping) else {}
+    for key, value in settings.items():
+        if key.startswith(f"{OVERRIDES}."):
+            put(changed, tuple(key.removeprefix(f"{OVERRIDES}.").split(".")), value)
+    if not changed:
+        return snapshot
+    config = merged(config_of(snapshot), changed)
+    return replace(snapshot, texts={**snapshot.texts, "config.json": json.dumps(config)})
+
+
+def merged(config: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config with other values; those of a part such as ``text_config`` are merged, as in vLLM."""
+    found = dict(config)
+    for key, value in changed.items():
+        inner = found.get(key)
+        if key.endswith("_config") and isinstance(inner, Mapping) and isinstance(value, Mapping):
+            found[key] = merged(inner, value)
+        else:
+            found[key] = value
+    return found
+
+
+def _quantised(snapshot: Snapshot) -> bool:
+    """Return whether vLLM finds a quantisation: a block of the config, or a file beside it."""
+    files = (PurePosixPath(file.path) for file in snapshot.files)
+    beside = any(path.suffix == ".json" and QUANT_FILE.search(path.stem) for path in files)
+    return beside or quantisation.read(snapshot) is not None or quantisation.has_block(snapshot)
 
 
 def conflicts(
@@ -160,15 +209,11 @@ def _short(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterat
 
 def _length(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
     """Yield a context above the model's, unless its config is overridden or vLLM is told to take any."""
-    length, variables, arguments = (
-        _whole(settings.get(CONTEXT)),
-        document.get("env"),
-        document.get("engine_args"),
-    )
+    length, variables = _whole(settings.get(CONTEXT)), document.get("env")
     told = isinstance(variables, Mapping) and variables.get(ANY_LENGTH) not in (None, False, 0, "0")
-    changed = isinstance(arguments, Mapping) and arguments.get("hf_overrides")
-    if length and facts.longest and length > facts.longest and not told and not changed:
-        yield (CONTEXT,), Reason(ModelConflict.TOO_LONG, value=facts.longest, overrides=OVERRIDES)
+    if length and facts.longest and length > facts.longest and not told:
+        longer = f"{OVERRIDES}.max_position_embeddings"
+        yield (CONTEXT,), Reason(ModelConflict.TOO_LONG, value=facts.longest, overrides=longer)
 
 
 def _class(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
@@ -177,11 +222,23 @@ def _class(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterat
         yield ("engine_args", "model_impl"), Reason(ModelConflict.OTHER_CLASS, name="Terratorch")
 
 
+def _method(document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:
+    """Yield a quantisation that is of a checkpoint, where the weights have none."""
+    registry = load(str(document.get("backend")), version_of(document))
+    for key in (METHOD, f"engine_args.{METHOD}"):
+        method = settings.get(key)
+        if registry is not None and facts.quantised is False and method in registry.of_checkpoint:
+            every = registry.arguments[METHOD].choices()
+            known = [str(one) for one in every if one not in registry.of_checkpoint]
+            reason = Reason(ModelConflict.NOT_QUANTISED, method=method, known=known)
+            yield tuple(key.split(".")), reason
+
+
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Conflict]], ...]] = {
-    "vllm": (_experts, _shares, _drafting, _short, _length, _class),
+    "vllm": (_experts, _shares, _drafting, _short, _length, _class, _method),
     "sglang": (_experts, _shares),
 }

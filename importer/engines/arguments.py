@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.config_file import argument_check, check, environment, field_paths, schema
-from importer.config_file.engine_arguments import Argument
+from importer.config_file import argument_check, environment, field_paths, schema
+from importer.config_file.engine_arguments import Argument, version_of
 from importer.engines.base import Document, Unstartable, invalid
 from importer.reasons import Reason
 
@@ -16,7 +16,7 @@ Words = tuple[str, list[str]]  # a flag, and the words behind it
 
 def checked(document: Document, engine: str) -> None:
     """Raise DocumentError("invalid") for arguments and variables that the engine's version refuses."""
-    version = check.version_of(document)
+    version = version_of(document)
     arguments = document.get(argument_check.KEY) or {}
     for path, reason in argument_check.faults(engine, version, arguments):
         raise invalid(document, schema.at((argument_check.KEY, *path), reason))
@@ -35,7 +35,7 @@ def written(document: Document, engine: str, leave: tuple[str, ...] = ()) -> Ite
     """Yield each argument with its words, without ``leave``; raises what ``checked`` raises."""
     checked(document, engine)
     for name, value in (document.get(argument_check.KEY) or {}).items():
-        argument = argument_check.known(engine, check.version_of(document), name)
+        argument = argument_check.known(engine, version_of(document), name)
         if value is not None and argument is not None and argument.name not in leave:
             yield from _words(argument, value)
 

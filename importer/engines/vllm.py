@@ -16,6 +16,7 @@ import psutil
 
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import environment, field_paths, template_file
+from importer.config_file.check import AUTO, CONTEXT
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import grouped, joined
 from importer.engines.base import (
@@ -68,7 +69,7 @@ GENERATION = "generation_config.json"
 SHARE = "gpu_memory_utilization"
 TEMPLATE = "chat_template.jinja"
 PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
-NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
+NUMBERS = (CONTEXT, SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format", "quantization")
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
 READINESS = Readiness(seconds=900)
@@ -313,8 +314,9 @@ def _limits(document: Document) -> Iterator[str]:
     if document.get("max_model_len") is None and document.get("context_size") is not None:
         yield f"--max-model-len={number(document, 'context_size', document['context_size'])}"
     for key in NUMBERS:
-        if document.get(key) is not None:
-            yield f"--{flag(key)}={number(document, key, document[key])}"
+        value = document.get(key)
+        if value is not None:
+            yield f"--{flag(key)}={AUTO if (key, value) == (CONTEXT, AUTO) else number(document, key, value)}"
     for key in WORDS:
         if document.get(key) is not None:
             yield f"--{flag(key)}={word(document, key, document[key])}"

@@ -62,6 +62,7 @@ class Loss(StrEnum):
 
     ADDED = "added"
     ARGUMENT_OF_SERVER = "argument-of-server"
+    AUTO_CONTEXT = "auto-context"
     ARGUMENTS = "arguments"
     COMMIT = "commit"
     CONTEXT_AS_MAXIMUM = "context-as-maximum"

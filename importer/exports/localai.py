@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from importer.config_file import argument_check, check, environment, schema, template_file
+from importer.config_file import argument_check, environment, schema, template_file
+from importer.config_file.check import AUTO, CONTEXT, LIMITS, MODALITIES
+from importer.config_file.engine_arguments import version_of
 from importer.config_file.field_paths import OPTIONS, parse, parser, write
 from importer.config_file.receipt import Receipt
 from importer.engines import registries
@@ -40,7 +42,6 @@ UNSAID: dict[str, dict[str, Any]] = {
     "mlx-vlm": {"temperature": GREEDY, "top_p": 1.0, "top_k": 0, "min_p": 0.0},
 }
 PENALTIES = ("repeat_penalty", "presence_penalty")  # LocalAI takes 0 for unset and uses its own table
-MODALITIES = {"image", "video", "audio"}
 THINKING = "enable_thinking"
 ANSWER = 200  # default limit of an answer in LocalAI's backends, in tokens
 
@@ -135,7 +136,7 @@ def _sampling(data: dict[str, Any]) -> list[Reason]:
         parameters["temperature"] = GREEDY
         lost.append(Reason(Loss.GREEDY, value=GREEDY))
     if parameters.get("max_tokens") is None:
-        if data.get("max_model_len") is None:
+        if not isinstance(data.get("max_model_len"), int):
             lost.append(Reason(Loss.MAXIMUM, tokens=ANSWER))
         else:
             parameters["max_tokens"] = data["max_model_len"]
@@ -193,13 +194,18 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
     lost = []
     if data.get("max_model_len") is None and data.get("context_size") is not None:
         data["max_model_len"] = data["context_size"]  # context_size never reaches vLLM
+    if data.get(CONTEXT) == AUTO:
+        del data[CONTEXT]
+        lost.append(Reason(Loss.AUTO_CONTEXT))
     arguments = data.get("engine_args") or {}
     for key in [k for k in arguments if _of_server(data, k)]:  # LocalAI fails on them
         del arguments[key]
         lost.append(Reason(Loss.ARGUMENT_OF_SERVER, key=key))
     limits = data.get("limit_mm_per_prompt") or {}
-    if 0 in limits.values() or set(limits) - MODALITIES:
-        arguments["limit_mm_per_prompt"] = limits  # under its own key, LocalAI makes 1 of a 0
+    if 0 in limits.values() or {*limits} - {*MODALITIES}:
+        arguments[LIMITS] = limits  # under its own key, LocalAI makes 1 of a 0
+    if any(isinstance(one, dict) for one in limits.values()):
+        arguments[LIMITS] = data.pop(LIMITS)  # there a number alone is valid
     if arguments:
         data["engine_args"] = arguments
     if data["parameters"].get("repeat_penalty") not in (None, 1):
@@ -209,7 +215,7 @@ def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
 
 def _of_server(data: dict[str, Any], key: str) -> bool:
     """Return whether an argument is of vLLM's server, not of its engine."""
-    argument = argument_check.known("vllm", check.version_of(data), key)
+    argument = argument_check.known("vllm", version_of(data), key)
     return argument is not None and argument.server
 
 

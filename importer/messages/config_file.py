@@ -150,6 +150,15 @@ def _not_one_of(fields: Mapping[str, Any]) -> str:
     return f"{fields['value']!r} is not one of {', '.join(map(str, listed))}"
 
 
+def _requires(fields: Mapping[str, Any]) -> str:
+    """The argument that a value requires, with the first of its values, and others in its place."""
+    values, others = fields["values"], fields["others"]
+    value = "" if not values else ": true" if values[0] is True else f": {values[0]}"
+    more = f" (or another of its {len(values)} values)" if len(values) > 1 else ""
+    instead = f", or {', '.join(others)}" if others else ""
+    return f"it requires {fields['key']}{value}{more}{instead}"
+
+
 ARGUMENTS: dict[str, dict[str, Text]] = {
     "ArgumentReason": {
         "unknown": "{of} has no argument of this name",
@@ -176,10 +185,16 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "no-model": "it begins like an option, or holds characters that cannot be seen",
         "not-a-name": "{value!r} is not a name",
         "flag-for-vllm": "{flag} is a flag of vLLM's, and {engine} takes its arguments from engine_args",
+        "no-auto": "only vLLM measures its memory for the longest context; {engine} needs a number of tokens",
+        "no-length": "{value!r} is no number of tokens; on vLLM auto is the longest context that fits",
         "variable-lost": "mlx-vlm has an option for no variable of the chat template but {only}",
     },
     "VariableReason": {
         "no-name": "it is not the name of an environment variable",
+        "not-a-number": lambda fields: (
+            f"{fields['value']!r} is not a {'whole ' if fields['whole'] else ''}number, as the engine reads it"
+        ),
+        "not-one-of": _not_one_of,
         "no-value": "its value is not a short text, a number, true or false",
         "not-a-family": "it is no variable of an engine or of a library that engines compute with",
         "near": "the engine reads no variable of this name; near names: {near}",
@@ -194,7 +209,7 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
     "ArgumentConflict": {
         "speculation-and": "vLLM refuses every request with {key} while engine_args.speculative_config is set",
         "drafter-missing": "the method {method} needs a second repository under model, and its commit under revision",
-        "requires": "it requires {key}: true",
+        "requires": _requires,
         "divides": "it does not divide {key}, {value}",
         "at-most": "it is more than {key}, {value}",
         "at-least": "it is less than {key}, {value}, without chunked prefill",
@@ -209,7 +224,10 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "{choices:or}",
         "not-drafting": "the model has no layers for multi-token prediction, which {method} drafts with",
         "float16": "vLLM does not compute {model_type} in float16; use bfloat16 or float32",
-        "too-long": "the model's context is {value} tokens; a longer one needs rope scaling in {overrides}",
+        "too-long": "the model's context is {value} tokens; a longer one needs {overrides}",
+        "not-quantised": (
+            "the weights have no quantisation {method}; for plain weights there are {known}, or leave it out"
+        ),
         "other-class": "it is for models of the architecture {name}",
     },
 }

@@ -50,6 +50,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "flag": "options: {option!r} is left out: LocalAI would make it a flag of the engine.",
         "greedy": "temperature 0 is written as {value}: LocalAI's backends take 0 for unset.",
         "key": "{key}",
+        "auto-context": "max_model_len auto is left out: LocalAI takes a number, and vLLM the model's own context.",
         "maximum": "max_tokens is not set, so LocalAI's backend ends every answer after {tokens} tokens.",
         "parser-versions": "{key} {name} is not in vLLM {versions}; look which one LocalAI runs.",
         "no-pin": "The commit {revision} is not pinned: a recipe has no place for a revision.",

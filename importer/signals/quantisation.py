@@ -112,6 +112,11 @@ def read(snapshot: Snapshot) -> Quantised | None:
     return _modelopt_file(snapshot)
 
 
+def has_block(snapshot: Snapshot) -> bool:
+    """Return whether the config has a block of a quantisation, a known one or not."""
+    return next(_blocks(snapshot), None) is not None
+
+
 def _blocks(snapshot: Snapshot) -> Iterator[Mapping[str, Any]]:
     config = config_of(snapshot)
     for key in ("quantization_config", "quantization", "compression_config"):

@@ -118,7 +118,8 @@ class Expectations:
 def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None) -> Expectations:
     """Return the expectations of a document in the shape of LocalAI; absent keys promise nothing."""
     section = document.get("importer") or {}
-    limit = document.get("max_model_len") or document.get("context_size")
+    named = document.get("max_model_len") or document.get("context_size")
+    limit = None if isinstance(named, str) else named  # auto: the engine measures its memory
     context = limit or UNKNOWN_CONTEXT
     parameters = document.get("parameters") or {}
     return Expectations(

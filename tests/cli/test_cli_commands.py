@@ -211,6 +211,7 @@ def test_keys_are_what_set_accepts(desk: Desk) -> None:
     samples = {
         "number": "0.5",
         "integer": "1",
+        "integer or string": "1",
         "boolean": "true",
         "string": "x",
         "array": "[]",

@@ -79,4 +79,8 @@ def test_each_has_a_sentence(kind: GrantReason) -> None:
 
 def test_a_name_alone_is_one_of_the_engines_arguments() -> None:
     assert {g.kind for g in set_values({"data_parallel_address": "0.0.0.0"})} == {GrantReason.ADDRESS}
+    inner = {"kv_transfer_config": {"kv_connector_extra_config": {"proxy_ip": "10.0.0.1"}}}
+    assert {g.kind for g in set_values(inner)} == {GrantReason.ADDRESS}
+    assert {g.kind for g in set_values({"env.VLLM_NIXL_SIDE_CHANNEL_HOST": "a"})} == {GrantReason.ADDRESS}
+    assert not set_values({"parameters": {"host": "a"}, "importer": {"ip": "a"}})
     assert not set_values({"description": "x", "chat_template_kwargs.ip": "10.0.0.1"})

@@ -9,7 +9,7 @@ import pytest
 
 from importer.config_file.model_conflicts import ModelFacts, conflicts, read
 from importer.engines import capabilities
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import RepoFile, Snapshot
 from importer.messages import render
 
 DENSE: dict[str, Any] = {
@@ -44,6 +44,8 @@ def found(model: ModelFacts, settings: dict[str, Any], **document: Any) -> dict[
         ({"engine_args.speculative_config.method": "mtp"}, "no layers for multi-token prediction"),
         ({"engine_args.model_impl": "terratorch"}, "Terratorch"),
         ({"max_model_len": 40961}, "context is 40960 tokens"),
+        ({"quantization": "awq"}, "no quantisation awq; for plain weights there are fp8"),
+        ({"engine_args.quantization": "compressed-tensors"}, "no quantisation compressed-tensors"),
     ],
 )
 def test_a_setting_that_the_model_rules_out(settings: dict[str, Any], problem: str) -> None:
@@ -60,13 +62,36 @@ def test_a_setting_that_the_model_rules_out(settings: dict[str, Any], problem: s
         {"engine_args.speculative_config": {"method": "ngram"}},
         {"engine_args.speculative_config": {**MTP, "model": "a/b", "revision": "0" * 40}},
         {"max_model_len": 40960},
-        {"max_model_len": -1},
+        {"max_model_len": "auto"},
+        {"quantization": "fp8"},
+        {"quantization": None},
         {"max_model_len": None},
         {"dtype": "float16"},
     ],
 )
 def test_a_setting_that_it_takes(settings: dict[str, Any]) -> None:
     assert found(facts(), settings) == {}
+
+
+@pytest.mark.parametrize(
+    ("config", "beside"),
+    [
+        ({"quantization_config": {"quant_method": "awq", "bits": 4}}, {}),
+        ({"text_config": {**DENSE, "quantization_config": {"quant_method": "unheard"}}}, {}),
+        ({"compression_config": {"config_groups": {}}}, {}),
+        ({}, {"quantize_config.json": {"bits": 4}}),
+        ({}, {"quant_config.json": {"w_bit": 4}}),
+    ],
+)
+def test_a_quantisation_of_the_checkpoint_where_the_weights_may_have_one(
+    config: dict[str, Any], beside: dict[str, Any]
+) -> None:
+    files = {"config.json": {**DENSE, **config}, **beside}
+    listed = tuple(RepoFile(name, 1) for name in files)
+    texts = {name: json.dumps(data) for name, data in files.items()}
+    model = read(Snapshot("r", "someone/thing", None, listed, texts), VLLM)
+    assert model.quantised
+    assert found(model, {"quantization": "awq"}) == {}
 
 
 def test_float16_of_a_type_that_overflows() -> None:
@@ -79,8 +104,14 @@ def test_a_longer_context_needs_another_rotary_embedding_or_a_variable() -> None
     long = {"max_model_len": 80000}
     linear = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6}
     assert found(facts(rope_scaling=linear), long) == {}
-    overrides = {"hf_overrides": {"rope_parameters": linear}}
-    assert found(facts(), long, engine_args=overrides) == {}
+    plain = snapshot({"config.json": DENSE})
+    for changed in ({"rope_parameters": linear}, {"max_position_embeddings": 80000}):
+        for settings in ({"engine_args": {"hf_overrides": changed}}, {"engine_args.hf_overrides": changed}):
+            assert found(read(plain, VLLM, settings), long) == {}
+    assert found(read(plain, VLLM, {"engine_args.hf_overrides.max_position_embeddings": 80000}), long) == {}
+    yarn = linear | {"rope_type": "yarn", "original_max_position_embeddings": 32768}
+    model = read(plain, VLLM, {"engine_args": {"hf_overrides": {"rope_parameters": yarn}}})
+    assert "hf_overrides.max_position_embeddings" in found(model, long)["max_model_len"]
     assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 1}) == {}
     assert found(facts(), long, env={"VLLM_ALLOW_LONG_MAX_MODEL_LEN": 0}).keys() == {"max_model_len"}
     assert found(facts(max_position_embeddings=None, model_type="new"), long) == {}

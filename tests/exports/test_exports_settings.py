@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,11 +15,13 @@ from benchmarks.settings import settings as random_settings
 from importer.config_file import check, schema
 from importer.config_file.argument_check import arguments_of
 from importer.config_file.build import put
+from importer.config_file.engine_arguments import version_of
 from importer.engines.arguments import grouped, joined
 from importer.engines.base import Address
 from importer.engines.vllm import VllmCuda
 from importer.messages import render
 from importer.reasons import Reason
+from importer.validation.expectations import promise_of
 from tests.exporting import DOCUMENTS, VLLM, export, text
 
 ON_VLLM_MLX = {
@@ -32,7 +35,7 @@ ALL = {**DOCUMENTS, "vllm-mlx": ON_VLLM_MLX}
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> None:
     document = ALL[engine]
-    for more in random_settings(draw, engine, check.version_of(document), 1):
+    for more in random_settings(draw, engine, version_of(document), 1):
         made = {**document, **more}
         if next(check.faults(made), None) is None:
             assert [*refused(made)] == []
@@ -42,7 +45,7 @@ def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> N
 def test_most_settings_of_the_right_types_are_accepted(engine: str) -> None:
     """Else the test above would compare nothing."""
     draw, accepted = random.Random(7), 0
-    for more in random_settings(draw, engine, check.version_of(ALL[engine]), 200):
+    for more in random_settings(draw, engine, version_of(ALL[engine]), 200):
         accepted += next(check.faults({**ALL[engine], **more}), None) is None
     assert accepted > 40
 
@@ -78,6 +81,7 @@ def test_further_names_variables_and_lists_reach_vllm_in_every_form() -> None:
 
 EAGLE: dict[str, Any] = {"method": "eagle3", "num_speculative_tokens": 3}
 BESIDE: dict[str, dict[str, Any]] = {
+    "engine_args.all2all_backend": {"moe_backend": "flashinfer_moe_ep_cutedsl"},
     "engine_args.data_parallel_hybrid_lb": {"data_parallel_external_lb": True},
     "engine_args.attention_backend": {"attention_config": {"backend": "FLASH_ATTN"}},
 }
@@ -106,6 +110,23 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.enable_eplb", True, "requires enable_expert_parallel"),
         ("engine_args.decode_context_parallel_size", 3, "does not divide tensor_parallel_size"),
         ("engine_args.data_parallel_hybrid_lb", True, "not both"),
+        ("engine_args.data_parallel_external_lb", True, "requires data_parallel_rank, or data_parallel_size"),
+        ("engine_args.mamba_ssu_algorithm", "simple", "requires mamba_backend: flashinfer"),
+        ("engine_args.enable_elastic_ep", True, "requires enable_eplb: true"),
+        (
+            "engine_args.all2all_backend",
+            "deepep_high_throughput",
+            "engine_args.moe_backend: flashinfer_moe_ep_cutedsl",
+        ),
+        ("engine_args.enable_log_outputs", True, "requires enable_log_requests: true"),
+        (
+            "engine_args.kv_transfer_config.kv_connector",
+            "NixlConnector",
+            "requires kv_transfer_config.kv_role",
+        ),
+        ("engine_args.cudagraph_capture_sizes", [], "is empty"),
+        ("max_model_len", -1, "on vLLM auto is the longest context that fits"),
+        ("max_model_len", "long", "'long' is no number of tokens"),
         ("engine_args.attention_backend", "FLASH_ATTN", "not both"),
         ("engine_args.config_format", "plugin", "not one of auto, hf, mistral"),
         ("engine_args.model_impl", "plugin", "not one of auto, vllm"),
@@ -113,7 +134,14 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("engine_args.hf_overrides.auto_map", {"AutoModel": "a.B"}, "loads code"),
         ("engine_args.speculative_config.model", "/etc/draft", "file or folder"),
         ("engine_args.speculative_config.model", "./draft", "file or folder"),
-        ("load_format", "plugin", "values, such as auto, dummy"),
+        ("load_format", "safetensor", "none of its 15 values, such as safetensors"),
+        ("quantization", "awqq", "none of its 30 values, such as awq"),
+        ("engine_args.mm_encoder_attn_backend", "flash_atn", "values, such as FLASH_ATTN"),
+        ("engine_args.attention_config.mla_prefill_backend", "trtllm", "not one of FLASH_ATTN, FLASHINFER"),
+        ("engine_args.mamba_backend", "cuda", "not one of triton, flashinfer, cpu"),
+        ("engine_args.optimization_level", "O2", "not one of 0, 1, 2, 3"),
+        ("engine_args.compilation_config.mode", "fast", "DYNAMO_TRACE_ONCE, VLLM_COMPILE"),
+        ("engine_args.compilation_config.cudagraph_mode", "ALL", "PIECEWISE, FULL"),
         ("dtype", "bf16", "not one of auto, bfloat16"),
         ("env.VLLM_USE_V2_MODEL_RUNNERS", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
         ("env.VLLM_USE_FLASHINFER_MOE_INT44", 1, "near names: VLLM_USE_FLASHINFER_MOE_INT4"),
@@ -124,6 +152,8 @@ DRAFTED: dict[str, Any] = {"engine_args": {"speculative_config": {"method": "mtp
         ("env.VLLM_USE_V2_MODEL_RUNER", 1, "near names: VLLM_USE_V2_MODEL_RUNNER"),
         ("env.NCCL_DEBUG_FILE", "x", "file or folder"),
         ("env.NCCL_DEBUG", "/etc/x", "file or folder"),
+        ("env.VLLM_USE_DEEP_GEMM", "yes", "'yes' is not a whole number"),
+        ("env.VLLM_KV_CACHE_LAYOUT", "HNDD", "is not one of"),
         ("dtype", "a b", "'a b' is not a name"),
         ("parameters.temprature", 1, "near names: temperature"),
     ],
@@ -169,6 +199,64 @@ def test_options_that_no_engine_reads_as_they_are_meant(
 ) -> None:
     found = faults({**document, "options": [entry]})
     assert found == {} if problem is None else problem in found["options.0"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"attention_backend": "flash_attn"},
+        {"attention_config": {"backend": "FLASH_ATTN"}},
+        {"compilation_config": {"mode": 3, "cudagraph_mode": "full_and_piecewise"}},
+        {"optimization_level": 0},
+        {"mamba_backend": "Triton"},
+        {"mamba_backend": "FlashInfer", "mamba_ssu_algorithm": "simple"},
+        {"enable_expert_parallel": True, "enable_eplb": True},
+        {"all2all_backend": "deepep_high_throughput", "moe_backend": "triton"},
+        {"kv_transfer_config": {"kv_connector": "NixlConnector", "kv_role": "kv_both"}},
+        {"enable_lora": True, "max_loras": 2, "max_cpu_loras": 4},
+    ],
+)
+def test_members_of_enumerations_are_accepted_as_vllm_reads_them(arguments: dict[str, Any]) -> None:
+    assert faults(VLLM | {"engine_args": arguments}) == {}
+
+
+def test_variables_are_numbers_where_the_engine_reads_numbers() -> None:
+    taken = {
+        "VLLM_USE_DEEP_GEMM": True,
+        "VLLM_KV_CACHE_LAYOUT": "HND",
+        "VLLM_FLOAT32_MATMUL_PRECISION": "HIGH",
+    }
+    assert faults(VLLM | {"env": taken}) == {}
+
+
+def test_vllm_chooses_the_longest_context_by_itself() -> None:
+    document = VLLM | {"max_model_len": "auto"}
+    assert faults(document) == {}
+    assert "--max-model-len=auto" in VllmCuda().settings(document, Address())
+    assert "max-model-len: auto" in text("vllm-config", document)
+    exported = export("localai", document)
+    assert "max_model_len auto is left out" in " ".join(map(render, exported.lost))
+    assert promise_of(document).context is None
+    assert "only vLLM" in faults(DOCUMENTS["mlx"] | {"max_model_len": "auto"})["max_model_len"]
+
+
+def test_a_kind_of_input_has_near_names_and_on_vllm_sizes() -> None:
+    sizes = {"image": {"count": 4, "width": 512, "height": 512}, "video": 0}
+    assert (
+        "near names: image"
+        in faults(VLLM | {"limit_mm_per_prompt": {"immage": 4}})["limit_mm_per_prompt.immage"]
+    )
+    assert faults(VLLM | {"limit_mm_per_prompt": sizes}) == {}
+    assert "limit_mm_per_prompt.image" in faults(DOCUMENTS["sglang"] | {"limit_mm_per_prompt": sizes})
+    written = yaml.safe_load(text("localai", VLLM | {"limit_mm_per_prompt": sizes}))
+    assert written["engine_args"]["limit_mm_per_prompt"] == sizes
+    assert "limit_mm_per_prompt" not in written
+
+
+def test_the_ngrams_of_speculation_have_an_order() -> None:
+    lookup = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_min": 5, "prompt_lookup_max": 2}
+    found = faults(VLLM | {"engine_args": {"speculative_config": lookup}})
+    assert "more than" in found["engine_args.speculative_config.prompt_lookup_min"]
 
 
 def test_a_drafter_at_a_commit_is_accepted() -> None:
