@@ -272,6 +272,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "stretchable": "the card tells how YaRN stretches it to {tokens}, at a cost to short prompts; "
         "it stays off",
         "tokenizer": "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
+        "after-padding": "of {rows} positions the first {first} belong to padding, so a text has the others",
     },
     "SisterReason": {"named": "the card names {names:and}"},
     "CardReason": {
