@@ -22,12 +22,13 @@ KINDS = {
     "encoder-decoder": "a model with an encoder and a decoder that vLLM lacks",
     "no-text": "a model without a head for text",
     "unnamed": "a model whose config.json names no model type and no architecture",
+    "adapter": "an adapter (LoRA) without the model that it changes",
     "base": "a base model",
     "guard": "a guard model",
     "ocr": "an OCR model",
     "translation": "a translation model",
 }
-NOT_CHAT = ("speech", "image", "draft", "mlx-task", "encoder-decoder", "no-text", "unnamed")
+NOT_CHAT = ("speech", "image", "draft", "mlx-task", "encoder-decoder", "no-text", "unnamed", "adapter")
 FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
 WAYS = {
     "decoder": "a decoder",
@@ -216,6 +217,10 @@ TEXTS: dict[str, dict[str, Text]] = {
     "NotChat": {kind: KINDS[kind] for kind in NOT_CHAT},
     "KindRemedy": {
         "drafted": "Import the model that it drafts for.",
+        "adapted": "Import {repo}, its base model, and serve both: vLLM takes --enable-lora and --lora-modules"
+        " NAME=PATH, with the path of this adapter.",
+        "adapted-unnamed": "Import its base model, and serve both: vLLM takes --enable-lora and --lora-modules"
+        " NAME=PATH, with the path of this adapter.",
         "image-engine": "Serve it with vLLM-Omni, or with diffusers, also behind LocalAI.",
         "speech-engine": "Serve it with vLLM-Omni, mlx-audio or transformers, also behind LocalAI.",
         "transformers": "Serve it with transformers, also behind LocalAI.",
@@ -233,6 +238,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "UnservedReason": {
         "encoder-decoder": "{name} has an encoder and a decoder, and {engine} wraps decoders alone",
         "no-head": "{name} has no head for text, and {engine} does not know it",
+        "adapts": "it has {file} and no weights of a model",
         "names-nothing": "{file} names no model type and no architecture",
     },
     "KindReason": {
