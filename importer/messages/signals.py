@@ -311,6 +311,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "deprecated": "{engine} refuses {method}, which it means to drop, unless it is told to allow it",
         "removed": "{engine} does not serve {architecture} any more; {last} was the last that did",
         "not-its-own": "{engine} has no {architecture} of its own; it would try transformers' code for it",
+        "no-code": "{engine} has neither {architecture} nor the model type {model_type}, and the repository has"
+        " no code for them; a newer version may",
         "no-model-type": "{engine} has no model type {model_type}",
         "mlx-weights": "{engine} does not read weights in MLX's own quantisation",
         "no-method": "{engine} has no quantisation method {method}",

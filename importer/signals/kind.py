@@ -32,6 +32,7 @@ from importer.signals.unserved import (
     is_ctranslate2,
     of_adapter,
     only_gguf,
+    reads_alone,
     template_place,
 )
 
@@ -97,7 +98,8 @@ _ARCHITECTURES = {
     "image": "stablediffusion flux unet transformer2d controlnet forsegmentation forobjectdetection"
     " forimageclassification fordepthestimation",
     "embedding": "embed(?!ded) ^col(?:pali|qwen|idefics|smol) bidirectional formaskedlm sentencetransformer"
-    " ^(?:modern|distil|nomic|xlm)?(?:bert|roberta|mpnet|electra) ^clip ^siglip ^t5encodermodel"
+    " ^(?:modern|distil|nomic|xlm)?(?:bert|roberta|mpnet|electra)(?!.*for(?!maskedlm|pretraining))"
+    " ^clip ^siglip ^t5encodermodel"
     " ^(?:qwen[23]|llama|mistral|gemma[23]?|gemma3text|gte(?:new)?|new)model$",
     "ocr": "ocr docling",
     "translation": "^m2m100 ^marian ^nllb",
@@ -247,6 +249,8 @@ def _unserved(snapshot: Snapshot, able: Abilities, strong: list[Evidence]) -> It
 
 def _remedy(snapshot: Snapshot, fact: Evidence) -> KindRemedy | None:
     """Return what serves the model by its files, where its kind alone does not say it."""
+    if fact.value in (NotChat.IMAGE, NotChat.SPEECH) and reads_alone(str(fact.quote)):
+        return KindRemedy.TRANSFORMERS
     return KindRemedy.CTRANSLATE2 if fact.value == NotChat.UNNAMED and is_ctranslate2(snapshot) else None
 
 

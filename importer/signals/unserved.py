@@ -94,6 +94,11 @@ def by_adapter(snapshot: Snapshot) -> Evidence | None:
     )
 
 
+def reads_alone(name: str) -> bool:
+    """Return whether a class of transformers reads pictures or sound, and makes neither."""
+    return "For" in name and not name.endswith(GENERATES)
+
+
 def of_adapter(snapshot: Snapshot) -> str | None:
     """Return the repository of the model that an adapter changes, by its settings."""
     named = snapshot.json(ADAPTER).get("base_model_name_or_path")
