@@ -18,6 +18,7 @@ from importer.signals import parser_markers, tables
 from importer.signals.collect import collect, for_engine
 from importer.signals.evidence import TASKS
 from importer.signals.kind import find_kind
+from importer.signals.unserved import holds_nothing
 
 
 def warm() -> None:
@@ -87,12 +88,8 @@ def bind(bound: EngineQuestion) -> Facts:
 
 
 def _check_something(snapshot: Snapshot) -> None:
-    """Raise RepositoryError("nothing-to-decide") for a repository without any useful file."""
-    if (
-        not snapshot.texts
-        and not snapshot.info.get("config")
-        and not any(f.path.endswith((".safetensors", ".bin", ".npz")) for f in snapshot.files)
-    ):
+    """Raise RepositoryError("nothing-to-decide") for a repository that shows no model."""
+    if holds_nothing(snapshot):
         raise RepositoryError(
             "nothing-to-decide",
             repo=snapshot.label,

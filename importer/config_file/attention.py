@@ -120,6 +120,7 @@ def _marked(decisions: Decisions) -> Iterator[Attention]:
             inner = reason.fields.get("reason")
             if is_warning(reason) and isinstance(inner, Reason):
                 kind = OF_WARNINGS.get(type(inner.kind), AttentionReason.OTHER)
+                kind = AttentionReason.OTHER if inner.kind is LoadReason.NOT_ITS_OWN else kind  # it may start
                 kind = AttentionReason.NO_TOOLS if inner.kind in TOOLS_HIDDEN else kind
                 yield Attention(kind, key, inner, _offers(decision) if inner.kind in TOOLS_HIDDEN else ())
 

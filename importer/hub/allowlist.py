@@ -29,6 +29,7 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"special_tokens_map\.json", 1 * MIB, False),
     (r"processor_config\.json", 1 * MIB, False),
     (r"preprocessor_config\.json", 1 * MIB, False),
+    (r"adapter_config\.json", 256 * KIB, False),
     (r"params\.json", 1 * MIB, False),
     (r"model\.safetensors\.index\.json", 1 * MIB, False),
     (r"README\.md", 1 * MIB, False),

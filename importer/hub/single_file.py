@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.reference import Reference, is_id
@@ -33,11 +35,14 @@ def check_file(reference: Reference, snapshot: Snapshot) -> None:
     raise RepositoryError("gguf-file", file=reference.file, repo=snapshot.label, next=remedy)
 
 
-def made_from(snapshot: Snapshot) -> str | None:
-    """Return the repository of the original weights, by the card or the Hub's tags; ``None`` without one."""
+def made_from(snapshot: Snapshot, header: Mapping[str, Any] | None = None) -> str | None:
+    """Return the repository of the original weights, by the card or the Hub's tags; ``None`` without one.
+
+    ``header`` is the card's header, as its file has it, for a folder that the Hub reports nothing of.
+    """
     tags = [tag for one in listed(snapshot.info.get("tags")) if (tag := text(one)) is not None]
     related = [tag.rpartition(":")[2] for tag in tags if tag.startswith(RELATION)]
-    card = mapping(snapshot.info.get("card")).get("base_model")
+    card = mapping(snapshot.info.get("card") or header).get("base_model")
     named = (*listed(snapshot.info.get("base_models")), *(listed(card) or [card]))
     names = [name for one in named if (name := text(one)) is not None]
     return next((name for name in (*names, *related) if is_id(name) and name != snapshot.model_id), None)

@@ -115,6 +115,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "window": "sliding window",
         "stretchable": "model card",
         "tokenizer": "{file}",
+        "after-padding": "positions after padding",
     },
     "CardReason": {
         "header": "card header",

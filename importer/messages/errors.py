@@ -163,7 +163,7 @@ STEPS: dict[str, Text] = {
     "server": "Try again in a few minutes.",
     "bad-answer": "Check that HF_ENDPOINT names a Hub; otherwise try again.",
     "refused-host": "Set HF_ENDPOINT if that host is your Hub.",
-    "nothing-to-decide": "Check that this is a model repository with a config or a chat template.",
+    "nothing-to-decide": "Name the repository or folder that has the config.json and the weights of the model.",
     "not-chat": "{next}",
     "gguf-only": "{next}",
     "gguf-file": "{next}",

@@ -22,12 +22,13 @@ KINDS = {
     "encoder-decoder": "a model with an encoder and a decoder that vLLM lacks",
     "no-text": "a model without a head for text",
     "unnamed": "a model whose config.json names no model type and no architecture",
+    "adapter": "an adapter (LoRA) without the model that it changes",
     "base": "a base model",
     "guard": "a guard model",
     "ocr": "an OCR model",
     "translation": "a translation model",
 }
-NOT_CHAT = ("speech", "image", "draft", "mlx-task", "encoder-decoder", "no-text", "unnamed")
+NOT_CHAT = ("speech", "image", "draft", "mlx-task", "encoder-decoder", "no-text", "unnamed", "adapter")
 FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
 WAYS = {
     "decoder": "a decoder",
@@ -222,6 +223,10 @@ TEXTS: dict[str, dict[str, Text]] = {
     "NotChat": {kind: KINDS[kind] for kind in NOT_CHAT},
     "KindRemedy": {
         "drafted": "Import the model that it drafts for.",
+        "adapted": "Import {repo}, its base model, and serve both: vLLM takes --enable-lora and --lora-modules"
+        " NAME=PATH, with the path of this adapter.",
+        "adapted-unnamed": "Import its base model, and serve both: vLLM takes --enable-lora and --lora-modules"
+        " NAME=PATH, with the path of this adapter.",
         "image-engine": "Serve it with vLLM-Omni, or with diffusers, also behind LocalAI.",
         "speech-engine": "Serve it with vLLM-Omni, mlx-audio or transformers, also behind LocalAI.",
         "transformers": "Serve it with transformers, also behind LocalAI.",
@@ -239,6 +244,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "UnservedReason": {
         "encoder-decoder": "{name} has an encoder and a decoder, and {engine} wraps decoders alone",
         "no-head": "{name} has no head for text, and {engine} does not know it",
+        "adapts": "it has {file} and no weights of a model",
         "names-nothing": "{file} names no model type and no architecture",
     },
     "KindReason": {
@@ -278,6 +284,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "stretchable": "the card tells how YaRN stretches it to {tokens}, at a cost to short prompts; "
         "it stays off",
         "tokenizer": "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
+        "after-padding": "of {rows} positions the first {first} belong to padding, so a text has the others",
     },
     "SisterReason": {
         "named": "the card names {names:and}",
@@ -315,6 +322,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "deprecated": "{engine} refuses {method}, which it means to drop, unless it is told to allow it",
         "removed": "{engine} does not serve {architecture} any more; {last} was the last that did",
         "not-its-own": "{engine} has no {architecture} of its own; it would try transformers' code for it",
+        "no-code": "{engine} has neither {architecture} nor the model type {model_type}, and the repository has"
+        " no code for them; a newer version may",
         "no-model-type": "{engine} has no model type {model_type}",
         "mlx-weights": "{engine} does not read weights in MLX's own quantisation",
         "no-method": "{engine} has no quantisation method {method}",

@@ -136,7 +136,7 @@ PLACES: dict[str, dict[str, Text]] = {
 
 SANDBOX: dict[str, dict[str, Text]] = {
     "AnalysisReason": {
-        "nothing": "it has no config, no tokenizer settings, no chat template and no weights",
+        "nothing": "it names no architecture and lists no weights",
     },
     "SandboxReason": {
         "time": "it takes more than {seconds:g} s of processor time",

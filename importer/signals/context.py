@@ -16,7 +16,7 @@ from typing import Any
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
 from importer.signals import tasks
-from importer.signals.architecture import FILE, config_of, text_config
+from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
 
@@ -34,6 +34,10 @@ TOKENIZER, CARD = "tokenizer_config.json", "README.md"
 YARN = re.compile(r"\byarn\b", re.IGNORECASE)
 FACTOR = re.compile(r"\bfactor\W{1,6}(\d{1,4}(?:\.\d{1,4})?)")
 STRETCHED = re.compile(r"\b" + ORIGINAL + r"\W{1,6}(\d{1,9})")
+ABSOLUTE = "absolute"  # of ``position_embedding_type``: each position has a row of a table
+# vLLM's classes (``models/roberta.py``) whose first position is the padding token's number, and one more.
+AFTER_PADDING = re.compile(r"roberta|bgem3", re.IGNORECASE)
+PADDING = 1  # of RoBERTa, for a config that names no padding token
 NEAR, MOST_EXAMPLES = 200, 50  # characters around the word, and its occurrences that are read
 
 
@@ -50,16 +54,18 @@ class LengthReason(StrEnum):
     WINDOW = "window"
     STRETCHABLE = "stretchable"
     TOKENIZER = "tokenizer"
+    AFTER_PADDING = "after-padding"
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A length in tokens, its reason, the quote of the config and further notes."""
+    """A length in tokens, its reason, the quote of the config and further notes; ``file`` names it."""
 
     tokens: int
     reason: Reason
     quote: str = ""
     notes: tuple[Reason, ...] = ()
+    file: str = FILE
 
     @property
     def named(self) -> bool:
@@ -74,7 +80,7 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
         return []
     rule = Rule.CONFIG if length.named else Rule.ENGINE
     reasons = [length.reason, *length.notes, *_window(snapshot), *_card(snapshot, length)]
-    facts = [Evidence(rule, "max_model_len", length.tokens, FILE, r, length.quote) for r in reasons]
+    facts = [Evidence(rule, "max_model_len", length.tokens, length.file, r, length.quote) for r in reasons]
     return [*facts, *_tokenizer(snapshot, length)]
 
 
@@ -84,7 +90,7 @@ def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
     if tokens is None:
         return None
     quote = f"max_seq_length: {tokens}"
-    return Length(tokens, Reason(LengthReason.NAMED, file=tasks.LENGTH, quote=quote), quote)
+    return Length(tokens, Reason(LengthReason.NAMED, file=tasks.LENGTH, quote=quote), quote, (), tasks.LENGTH)
 
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:
@@ -106,7 +112,40 @@ def longest(snapshot: Snapshot, able: Abilities) -> int | None:
 def _base(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length that the config names, or its class has."""
     config = config_of(snapshot)
-    return _named(text_config(config), able) or _named(config, able)
+    base = _named(text_config(config), able) or _named(config, able)
+    return None if base is None else _by_positions(snapshot, able, base)
+
+
+def _by_positions(snapshot: Snapshot, able: Abilities, base: Length) -> Length:
+    """Return the length of a model that pools and has a table of positions.
+
+    vLLM takes the tokenizer's length where that is less (``get_and_verify_max_len``). Its RoBERTa begins
+    behind the padding token, so the first rows of the table hold no position of a text.
+    """
+    config, named = config_of(snapshot), architectures(snapshot)
+    if able.engine != "vllm" or not any(a in able.pooling for a in named):
+        return base
+    tokens = _count(snapshot.json(TOKENIZER).get("model_max_length"))
+    if config.get("position_embedding_type") == ABSOLUTE and tokens is not None and tokens < base.tokens:
+        quote = f"model_max_length: {tokens}"
+        reason = Reason(LengthReason.NAMED, file=TOKENIZER, quote=quote)
+        base = Length(tokens, reason, quote, (base.reason,), TOKENIZER)
+    return _after_padding(config, named, able, base)
+
+
+def _after_padding(
+    config: Mapping[str, Any], named: tuple[str, ...], able: Abilities, base: Length
+) -> Length:
+    rows = _count(config.get("max_position_embeddings"))
+    table = config.get("position_embedding_type", ABSOLUTE) == ABSOLUTE
+    if rows is None or not table or not any(a in able.pooling and AFTER_PADDING.search(a) for a in named):
+        return base
+    padding = whole(config.get("pad_token_id"), 0, LARGEST)
+    held = rows - (PADDING if padding is None else padding) - 1
+    if not 0 < held < base.tokens:
+        return base
+    note = Reason(LengthReason.AFTER_PADDING, rows=rows, first=rows - held)
+    return replace(base, tokens=held, notes=(*base.notes, note))
 
 
 def _stretching(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -25,7 +25,16 @@ from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
 from importer.signals.tables import parser_table
 from importer.signals.tasks import labels
-from importer.signals.unserved import by_architecture, by_config, is_ctranslate2
+from importer.signals.unserved import (
+    by_adapter,
+    by_architecture,
+    by_config,
+    is_ctranslate2,
+    of_adapter,
+    only_gguf,
+    reads_alone,
+    template_place,
+)
 
 
 class NotChat(StrEnum):
@@ -38,6 +47,7 @@ class NotChat(StrEnum):
     ENCODER_DECODER = "encoder-decoder"
     NO_TEXT = "no-text"
     UNNAMED = "unnamed"
+    ADAPTER = "adapter"
 
 
 class KindRemedy(StrEnum):
@@ -52,6 +62,8 @@ class KindRemedy(StrEnum):
     OWN_LIBRARY = "own-library"
     NO_MLX = "no-mlx"
     MADE_FROM = "made-from"
+    ADAPTED = "adapted"
+    ADAPTED_UNNAMED = "adapted-unnamed"
     ORIGINAL = "original"
 
 
@@ -86,7 +98,8 @@ _ARCHITECTURES = {
     "image": "stablediffusion flux unet transformer2d controlnet forsegmentation forobjectdetection"
     " forimageclassification fordepthestimation",
     "embedding": "embed(?!ded) ^col(?:pali|qwen|idefics|smol) bidirectional formaskedlm sentencetransformer"
-    " ^(?:modern|distil|nomic|xlm)?(?:bert|roberta|mpnet|electra) ^clip ^siglip ^t5encodermodel"
+    " ^(?:modern|distil|nomic|xlm)?(?:bert|roberta|mpnet|electra)(?!.*for(?!maskedlm|pretraining))"
+    " ^clip ^siglip ^t5encodermodel"
     " ^(?:qwen[23]|llama|mistral|gemma[23]?|gemma3text|gte(?:new)?|new)model$",
     "ocr": "ocr docling",
     "translation": "^m2m100 ^marian ^nllb",
@@ -124,7 +137,6 @@ _TAGS = {
 
 _DRAFT_KEYS = ("speculators_model_type", "speculators_config", "dflash_config", "eagle_config")
 _CHAT_WORDS = re.compile(r"(?:^|-)(?:instruct|chat|it|think(?:ing)?|reasoning|assistant|sft|dpo|rlhf)(?:-|$)")
-_TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja")
 
 
 class KindReason(StrEnum):
@@ -151,8 +163,8 @@ class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
 
     ``kind`` is ``chat``, ``base``, ``guard``, ``ocr``, ``translation``, one of ``TASKS`` or of ``NOT_CHAT``,
-    or ``gguf-only``; then ``made_from`` names the repository with the original weights, if the card or
-    a tag of the Hub does.
+    or ``gguf-only``. For that and an adapter ``made_from`` names the repository with the original weights, if
+    the card, a tag of the Hub or the adapter's settings do.
     ``library`` is the model's library by the Hub, where it is made for one kind of model. ``remedy`` is what
     serves the model by its files, where that is another than is usual for the kind.
     """
@@ -179,6 +191,9 @@ class KindFinding:
         """Return what serves such a model: its own library, else engines for its kind."""
         if kind is NotChat.DRAFT:
             return Reason(KindRemedy.DRAFTED)
+        if kind is NotChat.ADAPTER:
+            named = self.made_from and Reason(KindRemedy.ADAPTED, repo=self.made_from)
+            return named or Reason(KindRemedy.ADAPTED_UNNAMED)
         if kind is NotChat.MLX_TASK:
             return Reason(KindRemedy.NO_MLX)
         if self.library is None:
@@ -191,6 +206,11 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
 
     ``able`` has the architectures of vLLM that pool or transcribe.
     """
+    adapter = by_adapter(snapshot)
+    if adapter is not None:
+        return KindFinding(
+            NotChat.ADAPTER, (adapter,), of_adapter(snapshot) or _original(snapshot, ignore_name)
+        )
     strong = [*_from_architecture(snapshot, able), *_from_files(snapshot)]
     strong = [*_unserved(snapshot, able, strong), *strong]
     weak: list[Evidence] = []
@@ -199,7 +219,7 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
         weak += _from_tags(snapshot)
     strong = [_doubted(snapshot, e, weak, able) for e in _ranking_first(strong, weak)]
     decided = next((e for e in strong if e.value in NOT_CHAT or e.value in TASKS), None)
-    if decided is None and _only_gguf(snapshot):
+    if decided is None and only_gguf(snapshot):
         return _gguf(snapshot, ignore_name)
     library = None if ignore_name else _library(snapshot)
     if decided is not None and decided.value in TASKS and _is_mlx(snapshot):
@@ -221,7 +241,7 @@ def _unserved(snapshot: Snapshot, able: Abilities, strong: list[Evidence]) -> It
     """Yield the fact that no engine here generates text with the model, unless files show what it is."""
     if any(e.value in NOT_CHAT or e.value in TASKS for e in strong):
         return
-    speaks = _template_place(snapshot) is not None
+    speaks = template_place(snapshot) is not None
     fact = by_architecture(snapshot, able, speaks=speaks) or (None if speaks else by_config(snapshot))
     if fact is not None:
         yield fact
@@ -229,6 +249,8 @@ def _unserved(snapshot: Snapshot, able: Abilities, strong: list[Evidence]) -> It
 
 def _remedy(snapshot: Snapshot, fact: Evidence) -> KindRemedy | None:
     """Return what serves the model by its files, where its kind alone does not say it."""
+    if fact.value in (NotChat.IMAGE, NotChat.SPEECH) and reads_alone(str(fact.quote)):
+        return KindRemedy.TRANSFORMERS
     return KindRemedy.CTRANSLATE2 if fact.value == NotChat.UNNAMED and is_ctranslate2(snapshot) else None
 
 
@@ -255,7 +277,7 @@ def _doubted(snapshot: Snapshot, fact: Evidence, weak: list[Evidence], able: Abi
     name = str(fact.quote)
     decoder = name.replace("ForSequenceClassification", "ForCausalLM")
     ranks = "sentence_transformers" in config_of(snapshot) or any(e.value == "reranker" for e in weak)
-    if decoder == name or decoder not in able.architectures or ranks or _template_place(snapshot) is None:
+    if decoder == name or decoder not in able.architectures or ranks or template_place(snapshot) is None:
         return fact
     return replace(fact, reason=warning(Reason(KindReason.ONE_SCORE, name=name)))
 
@@ -325,7 +347,7 @@ def _from_tags(snapshot: Snapshot) -> Iterator[Evidence]:
 
 def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:
     """Yield facts that a chat model has and a base model mostly lacks."""
-    where = _template_place(snapshot)
+    where = template_place(snapshot)
     if where:
         yield _fact(Rule.KIND_TEMPLATE, "chat", where, Reason(KindReason.TEMPLATE, where=where), where)
     for model_type in model_types(snapshot):
@@ -349,22 +371,6 @@ def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:
         yield _fact(Rule.KIND_NAME, "chat", "parser_defaults.json", reason, row_match.quote)
 
 
-def _template_place(snapshot: Snapshot) -> str | None:
-    listed = next((f for f in _TEMPLATE_FILES if snapshot.has(f) or f in snapshot.texts), None)
-    if listed:
-        return listed
-    folder = next((f.path for f in snapshot.files if f.path.startswith("additional_chat_templates/")), None)
-    if folder:
-        return folder
-    for path in ("tokenizer_config.json", "processor_config.json"):
-        if snapshot.json(path).get("chat_template"):
-            return path
-    config = snapshot.info.get("config")
-    inside = config.get("tokenizer_config") if isinstance(config, dict) else None
-    template = isinstance(inside, dict) and inside.get("chat_template")
-    return Source.HUB if template else None
-
-
 def _without_template(snapshot: Snapshot) -> tuple[str, tuple[Evidence, ...]]:
     """Return ``base`` where the tokenizer's settings have no template; ``chat`` where nothing is known."""
     file = "tokenizer_config.json"
@@ -375,16 +381,15 @@ def _without_template(snapshot: Snapshot) -> tuple[str, tuple[Evidence, ...]]:
     return "chat", (_fact(Rule.KIND_DEFAULT, "chat", Source.REPOSITORY, reason, ""),)
 
 
-def _only_gguf(snapshot: Snapshot) -> bool:
-    weights = {f.path.rpartition(".")[2].lower() for f in snapshot.files}
-    return "gguf" in weights and not weights & {"safetensors", "bin", "pt", "pth", "npz"}
-
-
 def _gguf(snapshot: Snapshot, ignore_name: bool) -> KindFinding:
-    named = None if ignore_name else made_from(snapshot)
+    named = _original(snapshot, ignore_name)
     quote = next(f.path for f in snapshot.files if f.path.lower().endswith(".gguf"))
     fact = _fact(Rule.KIND_FILES, "gguf-only", quote, Reason(KindReason.ONLY_GGUF), quote)
     return KindFinding("gguf-only", (fact,), named)
+
+
+def _original(snapshot: Snapshot, ignore_name: bool) -> str | None:
+    return None if ignore_name else made_from(snapshot, metadata(snapshot))
 
 
 def _fact(rule: Rule, kind: str, source: str, reason: Reason, quote: str) -> Evidence:

@@ -27,6 +27,13 @@ MODELOPT = {
     "mixed": "modelopt_mixed",
 }
 ALLOW = "engine_args.allow_deprecated_quantization"
+# Ends of class names that vLLM replaces by each other, to find one to convert (``_SUFFIX_TO_DEFAULTS``).
+ENDS = (
+    "ForCausalLM", "ForConditionalGeneration", "ChatModel", "LMHeadModel", "ForTextEncoding",
+    "EmbeddingModel", "ForSequenceClassification", "ForTokenClassification", "ForAudioClassification",
+    "ForImageClassification", "ForVideoClassification", "ClassificationModel", "ForRewardModeling",
+    "RewardModel", "Model",
+)  # fmt: skip
 NVFP4 = ("nvfp4", "nvfp4a16")
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
@@ -38,6 +45,7 @@ class LoadReason(StrEnum):
     DEPRECATED = "deprecated"
     REMOVED = "removed"
     NOT_ITS_OWN = "not-its-own"
+    NO_CODE = "no-code"
     NO_MODEL_TYPE = "no-model-type"
     MLX_WEIGHTS = "mlx-weights"
     NO_METHOD = "no-method"
@@ -78,7 +86,9 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     served = serves(snapshot, able)
     if served.reason is not None:
         facts.append(
-            Evidence(Rule.ENGINE, "backend", able.engine, able.label, _marked(served, served.reason))
+            Evidence(
+                Rule.ENGINE, "backend", able.engine, able.label, _served(snapshot, served, served.reason)
+            )
         )
     quantised = read(snapshot)
     if quantised is not None:
@@ -90,6 +100,12 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
             reason = Reason(LoadReason.DEPRECATED, engine=able.label, method=quantised.method)
             facts.append(Evidence(Rule.ENGINE, ALLOW, True, able.label, reason))
     return facts
+
+
+def _served(snapshot: Snapshot, verdict: LoadVerdict, reason: Reason) -> Reason:
+    """Return the reason; without the repository's own code a class outside the registry is a warning, too."""
+    foreign = reason.kind is LoadReason.NOT_ITS_OWN and not config_of(snapshot).get("auto_map")
+    return warning(reason) if foreign else _marked(verdict, reason)
 
 
 def _marked(verdict: LoadVerdict, reason: Reason) -> Reason:
@@ -119,7 +135,7 @@ def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     named = architectures(snapshot)
     if not able.architectures or not named:
         return LoadVerdict(None)
-    if any(a in able.architectures or a in able.pooling for a in named):
+    if any(a in able.architectures or a in able.pooling for one in named for a in _converted(one)):
         return LoadVerdict(True)
     removed = next((a for a in named if a in able.removed), None)
     if removed is not None:
@@ -127,7 +143,26 @@ def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
         return LoadVerdict(
             False, Reason(LoadReason.REMOVED, engine=able.label, architecture=removed, last=last)
         )
+    if able.model_types and (lacking := _unheard(snapshot, able)) is not None:
+        reason = Reason(LoadReason.NO_CODE, engine=able.label, architecture=named[0], model_type=lacking)
+        return LoadVerdict(False, reason)
     return LoadVerdict(None, Reason(LoadReason.NOT_ITS_OWN, engine=able.label, architecture=named[0]))
+
+
+def _converted(name: str) -> Iterator[str]:
+    """Yield the class, and those that vLLM converts to return what the class returns."""
+    yield name
+    end = next((e for e in ENDS if name.endswith(e)), None)
+    if end is not None:
+        yield from (name.removesuffix(end) + other for other in ENDS)
+
+
+def _unheard(snapshot: Snapshot, able: Abilities) -> str | None:
+    """Return the model type that neither the engine, its transformers nor the repository's code has."""
+    name = model_type(snapshot)
+    if name is None or name in able.model_types or config_of(snapshot).get("auto_map"):
+        return None
+    return name
 
 
 def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:

@@ -28,6 +28,8 @@ YES_OR_NO = {
     "Qwen3VLForConditionalGeneration": "Qwen3VLForSequenceClassification",
 }
 PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token of a text
+# Keys for the values of a token's vector, as vLLM reads them (``get_colbert_dim_from_config``).
+OF_TOKEN = ("colbert_dim", "dim", "projection_dim")
 WIDEST = 1 << 20  # values of a vector, tokens of a text
 
 
@@ -105,7 +107,9 @@ def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidenc
     elif kind in {"classifier", "reranker"}:
         shape["labels"] = 1 if kind == "reranker" else labels(config_of(snapshot))
     if any(able.pooling.get(name) in PER_TOKEN for name in architectures(snapshot)):
-        shape = {k: v for k, v in shape.items() if k == "labels"} | {"each": "token"}
+        of_token = next((n for k in OF_TOKEN if (n := whole(config_of(snapshot).get(k), 1, WIDEST))), None)
+        dimensions = {} if of_token is None or kind != "embedding" else {"dimensions": of_token}
+        shape = {k: v for k, v in shape.items() if k == "labels"} | dimensions | {"each": "token"}
     if shape:
         source = MODULES if modules else FILE
         reason = Reason(TaskReason.OUTPUTS, file=source)

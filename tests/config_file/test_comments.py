@@ -50,11 +50,11 @@ UNDECIDING = {
         "GenerationReason": "all-tokens new-tokens not-done unusable",
         "KindReason": "only-gguf",
         "KindRemedy": (
-            "ctranslate2 drafted image-engine library made-from no-mlx original own-library speech-engine "
-            "transformers"
+            "adapted adapted-unnamed ctranslate2 drafted image-engine library made-from no-mlx original "
+            "own-library speech-engine transformers"
         ),
         "LoadReason": (
-            "together does-not-read fp8-not-known mlx-weights needs-card no-method no-model-type "
+            "together does-not-read fp8-not-known mlx-weights needs-card no-code no-method no-model-type "
             "not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
             "too-old-a-card trial-failed"
         ),
@@ -66,7 +66,7 @@ UNDECIDING = {
         "SamplingReason": "both-ways-differ",
         "ShownReason": "switches",
         "StopReason": "unnamed",
-        "UnservedReason": "encoder-decoder names-nothing no-head",
+        "UnservedReason": "adapts encoder-decoder names-nothing no-head",
         "Unavailable": "not-installed not-run-here nothing-known nothing-rendered",
         "WeighReason": "heard-first lost stands-beside user-decides",
     }.items()

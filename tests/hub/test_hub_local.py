@@ -41,6 +41,7 @@ def test_everything_allowed_is_read_and_nothing_else(tmp_path: Path) -> None:
         "config.json", "chat_template.jinja", "tokenizer_config.json", "generation_config.json",
         "chat_template.json", "hf_quant_config.json", "added_tokens.json", "special_tokens_map.json",
         "processor_config.json", "preprocessor_config.json", "params.json", "model.safetensors.index.json",
+        "adapter_config.json",
     }  # fmt: skip
     for name in allowed | {"modeling_toy.py", "tokenizer.json", "notes.txt", "vocab.json"}:
         (tmp_path / name).write_text("{}")

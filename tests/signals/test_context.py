@@ -180,3 +180,37 @@ def test_prefixes_and_chunks(config: Any, old: Any, new: Any) -> None:
         told = {e.key: e.value for e in facts}
         assert told == ({} if found is None else {caching.PREFIX: found[0], caching.CHUNKS: found[1]})
         assert {e.rule for e in facts} <= {"engine"}
+
+
+ROBERTA = {"model_type": "xlm-roberta", "max_position_embeddings": 514, "pad_token_id": 1}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "more", "tokenizer", "tokens"),
+    [
+        ("XLMRobertaForSequenceClassification", {}, None, 512),
+        ("RobertaModel", {"max_position_embeddings": 8194}, None, 8192),
+        ("RobertaModel", {"pad_token_id": 0}, None, 513),
+        ("RobertaModel", {"pad_token_id": None}, None, 512),
+        ("RobertaModel", {"position_embedding_type": "absolute"}, 128, 128),
+        ("RobertaModel", {"position_embedding_type": "rotary"}, 128, 514),
+        ("BertModel", {"position_embedding_type": "absolute"}, 510, 510),
+        ("BertModel", {"position_embedding_type": "absolute"}, int(1e30), 514),
+        ("BertModel", {}, 510, 514),  # vLLM reads the tokenizer's length for absolute positions alone
+        ("LlamaForCausalLM", {"position_embedding_type": "absolute"}, 128, 514),
+    ],
+)
+def test_a_table_of_positions_limits_a_model_that_pools(
+    architecture: str, more: dict[str, Any], tokenizer: int | None, tokens: int
+) -> None:
+    texts = {"config.json": json.dumps({"architectures": [architecture], **ROBERTA, **more})}
+    texts |= (
+        {} if tokenizer is None else {"tokenizer_config.json": json.dumps({"model_max_length": tokenizer})}
+    )
+    told = Snapshot("r", "a/b", None, (), texts)
+    found = context.derive(told, NEW)
+    assert found is not None
+    assert (found.tokens, context.longest(told, NEW)) == (tokens, tokens)
+    assert context.evidence(told, NEW)[0].source == (
+        "tokenizer_config.json" if tokens in (128, 510) else "config.json"
+    )

@@ -12,6 +12,7 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.messages import render
 from importer.reasons import Reason
 from importer.signals.kind import NotChat, find_kind
+from importer.signals.unserved import holds_nothing
 
 TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
 SETTINGS = {"tokenizer_config.json": '{"eos_token": "</s>"}'}
@@ -186,3 +187,60 @@ def test_a_refusal_says_what_it_is(kind: str) -> None:
 @pytest.mark.parametrize("name", ["x/Llama-Guard-9", "x/Y-OCR", "x/Y-Translate"])
 def test_some_kinds_chat_without_tools(name: str) -> None:
     assert find_kind(snapshot(name)).error("x") is None
+
+
+def listing(*files: str, **texts: Any) -> Snapshot:
+    """Return a folder with these files listed, and with the texts, whose names have no dots, as JSON."""
+    written = {name.replace("__", "."): json.dumps(data) for name, data in texts.items()}
+    return Snapshot("r", None, None, tuple(RepoFile(f) for f in (*files, *written)), written)
+
+
+ADAPTER = {"base_model_name_or_path": "acme/Base-7B", "peft_type": "LORA"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "adapter"),
+    [
+        (listing("adapter_model.safetensors", adapter_config__json=ADAPTER), True),
+        (listing(adapter_config__json=ADAPTER), True),
+        (
+            listing("adapter_model.bin", adapter_config__json=ADAPTER, config__json={"model_type": "llama"}),
+            True,
+        ),
+        (listing("model.safetensors", "adapter_model.safetensors", adapter_config__json=ADAPTER), False),
+        (listing(adapter_config__json=ADAPTER, config__json={"model_type": "llama"}), False),
+        (listing("speech-lora/adapter_model.safetensors", "speech-lora/adapter_config.json"), False),
+    ],
+)
+def test_an_adapter_without_its_model(folder: Snapshot, adapter: bool) -> None:
+    found = find_kind(folder)
+    assert (found.kind == "adapter") is adapter
+    error = found.error("r")
+    assert (error is not None) is adapter
+    if error is not None:
+        assert "acme/Base-7B" in hint(error)
+
+
+@pytest.mark.parametrize(
+    ("folder", "nothing"),
+    [
+        (listing("README.md"), True),
+        (listing(config__json={}), True),
+        (listing("tokenizer.json", tokenizer_config__json={"chat_template": "x"}), True),
+        (listing("tokenizer.model", "chat_template.jinja"), True),
+        (listing("chat_template.jinja"), False),
+        (listing(tokenizer_config__json={"eos_token": "x"}), False),
+        (listing(config__json={"model_type": "llama"}), False),
+        (listing("tokenizer.json", "model-00001-of-00002.safetensors"), False),
+        (listing("params.json", "tekken.json"), False),
+        (Snapshot("r", "a/b", None, (), {}, {"config": {"model_type": "llama"}}), False),
+    ],
+)
+def test_a_repository_that_shows_no_model(folder: Snapshot, nothing: bool) -> None:
+    assert holds_nothing(folder) is nothing
+
+
+def test_gguf_files_of_a_folder_name_the_original_of_its_card() -> None:
+    card = "---\nbase_model: acme/Base-7B\n---\n"
+    folder = Snapshot("r", None, None, (RepoFile("a.gguf"), RepoFile("README.md")), {"README.md": card})
+    assert find_kind(folder).made_from == "acme/Base-7B"

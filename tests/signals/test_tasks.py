@@ -11,8 +11,9 @@ import pytest
 from importer.cli.messages import hint
 from importer.engines import capabilities
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.signals import context, tasks
+from importer.signals import context, loading, tasks
 from importer.signals.collect import collect
+from importer.signals.engine_capabilities import Machine
 from importer.signals.evidence import is_warning
 from importer.signals.kind import find_kind
 
@@ -140,6 +141,8 @@ def test_the_modules_name_width_and_length_of_a_vector() -> None:
 def test_some_architectures_return_a_result_for_each_token() -> None:
     late = snapshot({"architectures": ["HF_ColBERT"], "hidden_size": 64})
     assert values(late, "embedding")["outputs"] == {"each": "token"}
+    projected = snapshot({"architectures": ["HF_ColBERT"], "hidden_size": 64, "dim": 16})
+    assert values(projected, "embedding")["outputs"] == {"dimensions": 16, "each": "token"}
 
 
 @pytest.mark.parametrize("text", ["{", "7", "[7, null]", '[{"type": 7, "path": 7}]', "[" * 100_000])
@@ -205,3 +208,58 @@ def test_a_refusal_names_what_serves_the_model(
     error = find_kind(snapshot({}, files, **info), able=ABLE).error("x/Y")
     assert error is not None
     assert words in hint(error)
+
+
+@pytest.mark.parametrize(
+    ("config", "can", "warned"),
+    [
+        ({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"}, True, False),
+        ({"architectures": ["BertModel"], "model_type": "bert"}, True, False),
+        ({"architectures": ["DebertaV2ForSequenceClassification"], "model_type": "deberta-v2"}, None, True),
+        ({"architectures": ["NewestForCausalLM"], "model_type": "llama"}, None, True),
+        ({"architectures": ["NewestForCausalLM"], "model_type": "newest"}, False, True),
+        ({"architectures": ["NewestForCausalLM"]}, None, True),
+        (
+            {
+                "architectures": ["NewestForCausalLM"],
+                "model_type": "newest",
+                "auto_map": {"AutoModel": "a.B"},
+            },
+            None,
+            False,
+        ),
+    ],
+)
+def test_an_architecture_outside_the_registry_has_a_warning(
+    config: dict[str, Any], can: bool | None, warned: bool
+) -> None:
+    told = snapshot(config)
+    assert loading.serves(told, ABLE).can is can
+    facts = loading.evidence(told, ABLE, Machine("cuda"))
+    assert any(e.key == "backend" and is_warning(e.reason) for e in facts) is warned
+
+
+def test_a_head_that_vllm_lacks_is_not_dropped_in_silence() -> None:
+    def kind(name: str, texts: dict[str, Any]) -> str:
+        return find_kind(snapshot({"architectures": [name]}, texts), able=ABLE).kind
+
+    assert kind("BertForQuestionAnswering", {}) == "no-text"
+    assert kind("BertForQuestionAnswering", {"modules.json": MODULES}) == "embedding"
+    assert kind("BertForPreTraining", {}) == kind("BertForMaskedLM", {}) == "embedding"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "remedy"),
+    [
+        ("ViTForImageClassification", "transformers"),
+        ("Wav2Vec2ForCTC", "transformers"),
+        ("FluxTransformer2DModel", "diffusers"),
+        ("ParlerTTSForConditionalGeneration", "mlx-audio"),
+    ],
+)
+def test_the_remedy_serves_what_the_class_returns(architecture: str, remedy: str) -> None:
+    error = find_kind(snapshot({"architectures": [architecture]}), able=ABLE).error("r")
+    assert error is not None
+    assert hint(error).startswith("Serve it with")
+    assert remedy in hint(error)
+    assert ("vLLM-Omni" in hint(error)) is (remedy != "transformers")
