@@ -86,6 +86,17 @@ class TemplateProbe:
                 self._known |= zip(group, self._ask(text, list(group.values())), strict=True)
         return [self._known[k] for k in keys]
 
+    def served(self, jobs: Sequence[RenderJob]) -> Sequence[Result]:
+        """Return the results as transformers has them: its sandbox refuses changes of lists."""
+        if self.unsafe is None:
+            return self.render(jobs)
+        plain = self.template.plain or self.template.text
+        results: list[Result] = []
+        for job in jobs:  # one by one: a request without tools may have a template of its own
+            text = plain if job.tools is None else self.template.text
+            results += self._renderer.render(text, [job], self._vocabulary.variables).results
+        return results
+
     def _ask(self, text: str, jobs: Sequence[RenderJob]) -> Sequence[Result]:
         if self._hopeless is not None:
             return [self._hopeless] * len(jobs)

@@ -26,6 +26,7 @@ from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
 TOOLS = "tool_parser"
+REASONING = "reasoning_parser"
 BY_RENDERING = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
 # Findings on all tools at once: their effect is on the tool parser, and its warning has them.
 ON_TOOLS = frozenset(
@@ -63,6 +64,9 @@ def apply(
     if fact is None or KEY not in decisions:
         return dict(decisions)
     changed = {**decisions, TOOLS: _tool_parser(decisions[TOOLS], fact.value, facts, target)}
+    thinks = changed.get(REASONING)
+    if fact.value["tools"] == "broken" and isinstance(thinks, Chosen) and thinks.status == "proved":
+        changed[REASONING] = replace(thinks, status="declared")  # the warning on the way in has the cause
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     if kind != "base":
         losses = tuple(map(warning, _losses(fact.value, changed[TOOLS])))
@@ -94,6 +98,8 @@ def _tool_parser(
         return replace(decision, status=status_of(claim.rule), why=(claim.reason, *rest, note, *offers))
     if way_in["tools"] == "sometimes":
         return replace(decision, status="table", why=(*decision.why, note, *offers))
+    if way_in["tools"] == "broken":
+        return replace(decision, status="declared", why=(*decision.why, note))
     off = Reason(WayInEffect.OFF, parser=decision.value)
     lost = RejectedCandidate(decision.value, Source.PROOF, off)
     return Undecided((off, *offers), (*decision.overruled, lost))
@@ -111,6 +117,8 @@ def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence |
 
 def _offers(way_in: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
     """Return the templates with which the tools reach the prompt: the repository's, the engine's, ours."""
+    if way_in["tools"] == "broken":
+        return ()  # a template that wraps a broken one is broken too
     ours = tuple(way_in.get("offers", ()))
     shipped = tuple(way_in.get("shipped", ()))
     if not ours and not shipped:

@@ -44,6 +44,7 @@ FIELDS: Mapping[str, tuple[str, str]] = {
 HIDDEN = {
     "lost": "the chat template never shows the tools to the model",
     "refused": "the chat template refuses requests with tools",
+    "broken": "no request can be rendered with the chat template",
     "none": "the chat template has no place for tools",
 }
 
@@ -114,6 +115,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "everything-lost": "no text of a conversation reaches the prompt",
         "fails": _refused("makes the rendering fail"),
         "needs-field": "{words} is needed, a field that no server sends",
+        "syntax": "the Jinja is not valid, so each request fails: {words}",
+        "too-costly": "a rendering exceeds the limits of time, memory or length",
         "tools-lost": "calls are shown, but the tools on offer are not",
         "tools-refused": "requests with tools are refused: {words}",
         "tools-only-without-system": "the tools are shown only without a system turn",

@@ -154,7 +154,10 @@ class _Judge:
         """Return the outcome of one form of contents."""
         findings = tuple(f for case, a in answers.items() if (f := self._finding(case, a)) is not None)
         format_ = next((a.format for a in answers.values() if not isinstance(a, EngineRefused)), None)
-        return FormatOutcome(len(answers), findings, format_)
+        # A conversation that both refuse has no prompt to compare.
+        known = self._references({})
+        neither = sum(isinstance(a, EngineRefused) and known[case].refused for case, a in answers.items())
+        return FormatOutcome(len(answers) - neither, findings, format_)
 
     def _finding(self, case: PromptCase, answer: Answer) -> Reason | None:
         reference = self._references({})[case]

@@ -112,10 +112,36 @@ def test_reasoning_of_past_turns_may_go(renderer: Renderer) -> None:
     assert way_in(past, renderer).findings == ()
 
 
-def test_a_broken_template_has_no_findings(renderer: Renderer) -> None:
-    assert way_in("{% if %}", renderer) == WayIn(
-        "none", (WayInFinding(WayInKind.NO_TOOLS, conversation="tools"),)
-    )
+APPENDS = "{%- set l = [] %}{%- for m in messages %}{%- set _ = l.append(m) %}{%- endfor %}"
+NEEDS_TOOLS = "{%- if tools | length == 0 %}{{ raise_exception('needs tools') }}{%- endif %}"
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% set x = i * j %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("text", "tools", "kind", "words"),
+    [
+        ("{% if %}", "broken", WayInKind.SYNTAX, "Expected an expression"),
+        (APPENDS + SOUND, "broken", WayInKind.FAILS, "access to attribute 'append'"),
+        ("{{ ''.__class__.__mro__ }}" + SOUND, "broken", WayInKind.FAILS, "access to attribute '__class__'"),
+        (NEEDS_TOOLS + SOUND, "shown", WayInKind.FAILS, "object of type 'NoneType' has no len()"),
+        (ENDLESS + SOUND, "broken", WayInKind.TOO_COSTLY, ""),
+    ],
+)
+def test_a_template_that_no_server_renders_has_one_error(
+    renderer: Renderer, text: str, tools: str, kind: WayInKind, words: str
+) -> None:
+    found = way_in(text, renderer)
+    assert found.tools == tools
+    [finding] = found.findings
+    assert (finding.kind, finding.severity, finding.conversation) == (kind, WayInSeverity.ERROR, "bare")
+    assert finding.words.startswith(words)
+
+
+def test_a_template_that_changes_a_list_for_tools_alone_fails_for_tools(renderer: Renderer) -> None:
+    found = way_in("{%- if tools %}" + APPENDS + "{%- endif %}" + SOUND, renderer)
+    assert found.tools == "refused"
+    assert all("append" in f.words for f in found.findings if f.severity is WayInSeverity.ERROR)
+    assert WayInSeverity.ERROR in {f.severity for f in found.findings}
 
 
 # Each text comes back from a prompt that holds it raw or as JSON; whatever else is done to it is named.

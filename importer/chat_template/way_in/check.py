@@ -63,6 +63,7 @@ class _Check:
     probe: TemplateProbe
     results: dict[str, Result] = field(default_factory=dict)
     known: dict[str, Conversation] = field(default_factory=dict)
+    failing: dict[str, RenderRefused] = field(default_factory=dict)  # at a server, with transformers
 
     def render(self, group: Iterable[Conversation]) -> None:
         """Render conversations in one exchange, all with the generation prompt."""
@@ -72,6 +73,10 @@ class _Check:
         ]
         self.results.update(zip([c.name for c in group], self.probe.render(jobs), strict=True))
         self.known.update({c.name: c for c in group})
+        requests = [replace(job, tools=c.tools) for job, c in zip(jobs, group, strict=True)]
+        for one, result in zip(group, self.probe.served(requests), strict=True):
+            if isinstance(result, RenderRefused):
+                self.failing[one.name] = result
 
     def tools(self, conversation: Conversation) -> Sequence[Mapping[str, object]] | None:
         """Return the tools of a conversation; a template for tool use may need some in any request."""
@@ -93,13 +98,18 @@ class _Check:
             prompt = self.prompt(name)
             if prompt is not None:
                 yield from (f for f in compare(self.known[name], prompt) if f.field not in dropped)
-            else:
-                yield from self.refused(name)
+            bare = self.failing.get("bare")
+            if prompt is None or bare is None or name == "bare" or self.failing.get(name) != bare:
+                yield from self.refused(name)  # what fails in every conversation is one finding
 
     def refused(self, name: str) -> Iterator[WayInFinding]:
         """Yield the refusal of a conversation: deliberate, for want of a field, or an accident."""
-        result = self.results[name]
-        if not isinstance(result, RenderRefused) or result.kind in HOPELESS:
+        result = self.failing.get(name)
+        if result is None:
+            return
+        if result.kind in HOPELESS:
+            if name == "bare":
+                yield WayInFinding(_hopeless(result), conversation=name, words=result.words)
             return
         place, number = ADDED.get(name, WayInField.USER), (2,) if name in SECOND else (1,)
         unsent = UNSENT.search(result.words)
@@ -112,6 +122,10 @@ class _Check:
             yield WayInFinding(WayInKind.FAILS, place, number, name, result.words)
 
 
+def _hopeless(refusal: RenderRefused) -> WayInKind:
+    return WayInKind.SYNTAX if refusal.kind == "syntax" else WayInKind.TOO_COSTLY
+
+
 def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     """Return the way in of the probe's template, with the form of messages that the probe has found."""
     tried = _Check(probe)
@@ -121,7 +135,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     tools = _tools(tried)
     findings = [*_plain(tried, [c.name for c in plain])]
     whole = any(f.kind is WayInKind.EVERYTHING_LOST for f in findings)
-    if tools != "none" and not whole:
+    if tools not in ("none", "broken") and not whole:
         findings += _offered(tried, tools)
         if tools != "refused" or tried.prompt("call") is not None:
             findings += _called(tried, [c.name for c in calling])
@@ -148,7 +162,9 @@ def _gravest_first(findings: Iterable[WayInFinding]) -> list[WayInFinding]:
 
 
 def _tools(tried: _Check) -> ToolsShown:
-    alone, beside = tried.shows_tools("tools"), tried.shows_tools("tools-and-system")
+    alone, beside = (
+        None if name in tried.failing else tried.shows_tools(name) for name in ("tools", "tools-and-system")
+    )
     if alone and beside:
         return "shown"
     if alone or beside:
@@ -156,9 +172,8 @@ def _tools(tried: _Check) -> ToolsShown:
         return "shown" if None in (alone, beside) else "sometimes"
     call = tried.prompt("call")
     calls = call is not None and shows(call, [conversations.CALLS[0][0].name])
-    refused = tried.results["tools"]
-    if isinstance(refused, RenderRefused) and tried.prompt("bare") is not None:
-        return "refused"
+    if "tools" in tried.failing:
+        return "broken" if "bare" in tried.failing else "refused"
     return "lost" if calls else "none"
 
 
@@ -169,8 +184,12 @@ def _tool_findings(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
     elif tools == "lost":
         yield WayInFinding(WayInKind.TOOLS_LOST, conversation="tools")
     elif tools == "refused":
-        result = tried.results["tools"]
-        if isinstance(result, RenderRefused):
+        result = tried.failing["tools"]
+        if result.kind in HOPELESS:
+            yield WayInFinding(
+                _hopeless(result), WayInField.TOOL_NAME, conversation="tools", words=result.words
+            )
+        else:
             kind = WayInKind.FAILS if result.broke else WayInKind.TOOLS_REFUSED
             place = WayInField.TOOL_NAME if result.broke else None
             yield WayInFinding(kind, place, conversation="tools", words=result.words)
@@ -214,7 +233,7 @@ def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
         return
     # What fails in every conversation is one finding, not one of each.
     accident = (WayInKind.FAILS, WayInKind.NEEDS_FIELD)
-    rendered = tried.prompt("bare") is not None
+    rendered = "bare" not in tried.failing
     yield from (f for f in findings if rendered or f.kind not in accident or f.conversation == "bare")
 
 

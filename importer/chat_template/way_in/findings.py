@@ -10,7 +10,7 @@ from typing import Any, Literal
 from importer.reasons import Reason
 
 KEY = "way_in"  # of the evidence and of the decision
-ToolsShown = Literal["shown", "sometimes", "lost", "refused", "none"]
+ToolsShown = Literal["shown", "sometimes", "lost", "refused", "broken", "none"]
 
 
 class WayInKind(StrEnum):
@@ -19,6 +19,8 @@ class WayInKind(StrEnum):
     EVERYTHING_LOST = "everything-lost"
     FAILS = "fails"
     NEEDS_FIELD = "needs-field"
+    SYNTAX = "syntax"
+    TOO_COSTLY = "too-costly"
     TOOLS_LOST = "tools-lost"
     TOOLS_REFUSED = "tools-refused"
     TOOLS_WITHOUT_SYSTEM = "tools-only-without-system"
@@ -88,7 +90,7 @@ ORDER: tuple[WayInSeverity, ...] = tuple(WayInSeverity)
 _ERRORS = frozenset(
     {
         WayInKind.EVERYTHING_LOST, WayInKind.FAILS, WayInKind.NEEDS_FIELD, WayInKind.TOOLS_LOST,
-        WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM,
+        WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM, WayInKind.SYNTAX, WayInKind.TOO_COSTLY,
     }
 )  # fmt: skip
 _NOTICES = frozenset({WayInKind.NO_TOOLS, WayInKind.TRIMMED, WayInKind.REFUSED})
@@ -176,8 +178,8 @@ class WayIn:
     """The way in of a template.
 
     ``tools``     whether offered tools reach the prompt: in every conversation, in some of them, in none
-                  although calls do (``lost``), not at all because the template raises (``refused``), or in
-                  none of a template without calls (``none``).
+                  although calls do (``lost``), not at all because the template raises (``refused``), unknown
+                  because no request renders (``broken``), or in none of a template without calls (``none``).
     ``findings``  the gravest first.
     ``checked``   the number of nonces that were looked for.
     ``offers``    values of the option for another template with which the tools reach the prompt.
