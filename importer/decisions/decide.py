@@ -44,7 +44,7 @@ def decide(
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     for key in PARSERS:
         facts = [e for e in evidence if e.key == key]
-        decisions[key] = decide_parser(key, facts, preferences, target, str(kind))
+        decisions[key] = decide_parser(key, facts, preferences, target, str(kind), thinking)
     together = derived.settle({key: decisions[key] for key in PARSERS}, evidence, target)
     decisions |= frontends.settle(together, target)
     decisions = way_in.apply(decisions, evidence, target)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
+from importer.chat_template.samples import Thinking
 from importer.decisions.decision import (
     Chosen,
     Decision,
@@ -102,6 +104,9 @@ class ParserReason(StrEnum):
     FORBIDDEN = "forbidden"
     TAKEN_BY_ITSELF = "taken-by-itself"
     TAKES_ANOTHER = "takes-another"
+    THINKS_OPENED = "thinks-opened"
+    THINKS_SWITCHED = "thinks-switched"
+    LOSES_PLAIN = "loses-plain"
 
 
 class Unavailable(StrEnum):
@@ -125,9 +130,17 @@ LATER = Reason(ParserReason.LOWER_PRECEDENCE)
 
 
 def decide_parser(
-    key: str, facts: Sequence[Evidence], preferences: Preferences, target: Target, kind: str
+    key: str,
+    facts: Sequence[Evidence],
+    preferences: Preferences,
+    target: Target,
+    kind: str,
+    thinking: Thinking | None = None,
 ) -> Decision:
-    """Return the parser for ``key`` (``tool_parser`` or ``reasoning_parser``) on ``target``."""
+    """Return the parser for ``key`` (``tool_parser`` or ``reasoning_parser``) on ``target``.
+
+    ``thinking`` is the reasoning that the template shows; ``None`` for a template that was not rendered.
+    """
     proof = next((e for e in facts if e.rule is Rule.PROOF), None)
     claims = ranked(e for e in facts if e.rule.names_parsers)
     if key in preferences.values:
@@ -138,8 +151,30 @@ def decide_parser(
         return under_override(
             key, preferences.template, claims, lambda c: _by_evidence(key, facts, c, proof, target)
         )
+    shown = None if key == "tool_parser" or thinking is None else _shown_reasoning(thinking)
+    contradicted = [e for e in claims if shown is not None and _names_none(e)]
+    claims = [e for e in claims if e not in contradicted]
     decision = _by_evidence(key, facts, claims, proof, target)
+    if shown is not None and contradicted:
+        lost = tuple(RejectedCandidate(None, e.source, shown) for e in contradicted)
+        decision = replace(decision, overruled=decision.overruled + lost)
     return decision if key != "tool_parser" else with_offer(decision, target)
+
+
+def _names_none(claim: Evidence) -> bool:
+    """Return whether a name or a model type is known to have no parser."""
+    return claim.value is None and claim.rule in (*NAMED_BY_FAMILY, Rule.MODEL_TYPE)
+
+
+def _shown_reasoning(thinking: Thinking) -> Reason | None:
+    """Return what of the template proves that the model thinks: an opened block, a switch, or ``None``."""
+    if thinking.markers is None:
+        return None
+    if thinking.opened:
+        return Reason(ParserReason.THINKS_OPENED, marker=thinking.markers[0])
+    if thinking.switch is not None:
+        return Reason(ParserReason.THINKS_SWITCHED, switch=thinking.switch)
+    return None
 
 
 def _by_evidence(
@@ -147,6 +182,11 @@ def _by_evidence(
 ) -> Decision:
     """Return the decision by declared names and proof, without a value of the user."""
     usable, lacking = _loadable(key, claims, target)
+    lossy = _losing_plain(usable, proof)
+    usable = [e for e in usable if e.value not in lossy]
+    lost_plain = tuple(
+        RejectedCandidate(e.value, e.source, lossy[e.value]) for e in claims if e.value in lossy
+    )
     none = next((e for e in claims if e.value is None and e.rule in NAMED_BY_FAMILY), None)
     if none is not None and not any(_stronger(e, none) for e in usable):
         return _known_none(none, claims, proof)
@@ -156,12 +196,26 @@ def _by_evidence(
     usable = [e for e in usable if not _ambiguous(key, e, usable, target)]
     if usable:
         first = usable[0]
-        lost = _others(first.value, claims, LATER) + lacking
+        lost = _others(first.value, claims, LATER, lossy) + lacking + lost_plain
         return Chosen(first.value, status_of(first.rule), (*_agreeing(first, usable), note), lost)
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
-        return _known_none(silent, claims, None)
-    return Undecided((_nothing_known(key, facts), note), lacking)
+        rest = [e for e in claims if e.value not in lossy]
+        known = _known_none(silent, rest, None)
+        return replace(known, overruled=known.overruled + lost_plain)
+    return Undecided((_nothing_known(key, facts), note), lacking + lost_plain)
+
+
+def _losing_plain(usable: Sequence[Evidence], proof: Evidence | None) -> dict[Any, Reason]:
+    """Return the declared parsers that lose the plain answer of a template that shows no reasoning."""
+    if proof is None or proof.value["asked"]:
+        return {}
+    refuted = proof.value["refuted"]
+    return {
+        e.value: Reason(ParserReason.LOSES_PLAIN, problem=refuted[e.value])
+        for e in usable
+        if e.value in refuted
+    }
 
 
 def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> Decision:

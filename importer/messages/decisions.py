@@ -88,6 +88,9 @@ DECIDE: dict[str, dict[str, Text]] = {
         "unsettled": "the template writes no reasoning of its own, and a guessed block does not refute "
         "{parser}: {problem}",
         "forbidden": _forbidden,
+        "thinks-opened": "the generation prompt opens a reasoning block with {marker}, so the model thinks",
+        "thinks-switched": "the template switches reasoning by {switch}, so the model thinks",
+        "loses-plain": "the template shows no reasoning, and its plain answer is lost: {problem}",
         "taken-by-itself": "{engine} takes it by itself",
         "takes-another": _takes_another,
     },

@@ -13,13 +13,13 @@ from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import ranked
 from importer.proof.derived import judged_as_data, parser_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.proof.unsettled import unsettled
-from importer.proof.verdicts import Question, ask_parsers
+from importer.proof.verdicts import Question, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, model_types
 from importer.signals.evidence import Evidence, Rule
@@ -46,6 +46,7 @@ NEEDED = {
 # A model with reasoning off by default mostly answers without reasoning. Where a parser reads such an answer
 # only if the request switches reasoning off, the document must set the template's variable.
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
+PLAIN = "plain"  # the answer of a template without a switch
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
 CONFIGURED = ("vllm", "vllm-mlx", "sglang")  # engines that are started with the names of their parsers
 
@@ -121,13 +122,16 @@ def prove(
     }
     preferred = _preferred(analysis, worker.engine)
     ways = [tokens] if declared else [_assumed(analysis.samples, tokens), tokens]
-    off = (OFF_BY_REQUEST, "plain") if analysis.thinking.default is False else ()
+    off = (OFF_BY_REQUEST, PLAIN) if analysis.thinking.default is False else ()
     verdicts: dict[str, tuple[ParserVerdict, ...]] = {}
     questions_of: dict[str, list[Question]] = {}
     unasked = {}
+    plain: dict[str, Reason] = {}
     for key, samples in by_field.items():
         if not any(s.case in NEEDED[key] for s in samples):
             unasked[key] = NO_CALLS if key == "tool_parser" else NO_THINKING
+            if key == "reasoning_parser":
+                plain = _losing_plain(analysis, ways, parsers, worker)
             continue
         question = Question(key, samples, NEEDED[key] + (off if key == "reasoning_parser" else ()))
         questions = [question, *(replace(question, samples=s, setting=k) for k, s in settings[key])]
@@ -153,7 +157,25 @@ def prove(
         tools_rendered=analysis.tools_rendered,
         frontend=worker.frontend,
         derived=data,
+        plain=plain,
     )
+
+
+def _losing_plain(
+    analysis: TemplateAnalysis,
+    ways: Sequence[Tokens],
+    parsers: Sequence[EngineParser],
+    worker: ParserWorker,
+) -> dict[str, Reason]:
+    """Return the reasoning parsers that lose the plain answer of a template that shows no reasoning."""
+    thinking = analysis.thinking
+    plain = tuple(s for s in analysis.samples if s.case == PLAIN)
+    if thinking.markers is not None or thinking.switch is not None or not plain:
+        return {}
+    question = Question("reasoning_parser", plain, (PLAIN,))
+    of_kind = [p for p in parsers if p.kind == KINDS["reasoning_parser"]]
+    found = ask_whole(question, ways, of_kind, worker)
+    return {name: v.reason for name, v in found.items() if v.reason is not None}
 
 
 def _preferred(analysis: TemplateAnalysis, engine: str) -> dict[str, dict[str, tuple[int, ...]]]:

@@ -203,6 +203,7 @@ class Proof:
     ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
     ``derived``   the template with which ``hf`` was judged; ``None`` where another parser reads the calls.
     ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
+    ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
     """
 
     engine: str
@@ -217,6 +218,7 @@ class Proof:
     frontend: str | None = None
     derived: DerivedTemplate | None = None
     prompts: tuple[FrontendPrompts, ...] = ()
+    plain: Mapping[str, Reason] = field(default_factory=dict)
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -246,7 +248,8 @@ class Proof:
             registered = self._registered(key)
             value = {
                 "reads": reads,
-                "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None},
+                "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None}
+                | (dict(self.plain) if key == "reasoning_parser" else {}),
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
@@ -309,6 +312,7 @@ class Proof:
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
             "prompts": [one.to_json() for one in self.prompts],
+            "plain": {name: reason.to_json() for name, reason in self.plain.items()},
         }
 
     @classmethod
@@ -331,6 +335,7 @@ class Proof:
             data.get("frontend"),
             derived=None if data.get("derived") is None else DerivedTemplate.from_json(data["derived"]),
             prompts=tuple(map(FrontendPrompts.from_json, data.get("prompts", ()))),
+            plain={name: recorded("", twin) for name, twin in data.get("plain", {}).items()},
         )
 
     def explain(self) -> Iterator[str]:
@@ -351,6 +356,8 @@ class Proof:
                     yield f"    under the document's {dict(v.setting)}"
         for key, reason in self.unasked.items():
             yield f"  {key}: not asked: {render(reason)}"
+        for name, reason in self.plain.items():
+            yield f"  reasoning_parser {name} reads no plain answer: {render(reason)}"
         for one in self.prompts:
             yield from one.explain()
 

@@ -80,6 +80,18 @@ def ask_parsers(
     return _streamed(_liberal(found, ways, worker), worker)
 
 
+def ask_whole(
+    question: Question, ways: Sequence[Tokens], parsers: Sequence[EngineParser], worker: ParserWorker
+) -> dict[str, ParserVerdict]:
+    """Return each parser's verdict on the samples as whole texts; one way of tokens is enough to pass."""
+    found: dict[str, ParserVerdict] = {}
+    for tokens in ways:
+        left = [p for p in parsers if p.name not in found or not found[p.name].reads]
+        if left:
+            found |= {name: read.verdict for name, read in _read(question, tokens, left, worker).items()}
+    return found
+
+
 def _lacks(verdict: ParserVerdict, attained: frozenset[str]) -> bool:
     return not verdict.reads or bool(shortfall(verdict, attained))
 

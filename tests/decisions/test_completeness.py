@@ -152,6 +152,40 @@ def test_names_alike_of_several_classes_wait_for_a_proof() -> None:
     assert decided("tool_parser", found, *likes)["tool_parser"].value == "granite4"
 
 
+KEY = "reasoning_parser"
+OPENED = Thinking(markers=("<think>", "</think>"), opened=True)
+SWITCHED = Thinking(markers=("<think>", "</think>"), switch="enable_thinking")
+
+
+def test_a_template_that_thinks_has_precedence_over_a_name_without_a_parser() -> None:
+    """As any model that reasons under the name of one that does not."""
+    facts = [claim(Rule.FAMILY_TABLE, KEY, None), *proof(KEY, QWEN).evidence()]
+    for thinking, kind in ((OPENED, ParserReason.THINKS_OPENED), (SWITCHED, ParserReason.THINKS_SWITCHED)):
+        chosen = decide(facts, Preferences(), TARGET, thinking)[KEY]
+        assert (chosen.value, chosen.status) == ("qwen3", "proved")
+        assert [(lost.value, lost.why.kind) for lost in chosen.overruled] == [(None, kind)]
+    for quiet in (None, Thinking(), Thinking(markers=("<think>", "</think>"), source="stripped")):
+        assert isinstance(decide(facts, Preferences(), TARGET, quiet)[KEY], KnownNone)
+
+
+def test_a_declared_parser_that_loses_the_plain_answer_of_a_silent_template_is_left_out() -> None:
+    """As a further training of an instruct model under the name of the family that thinks."""
+    lost = {"qwen3": as_reason("left no content")}
+    found = Proof("vllm", "9.9", "d", {}, {}, plain=lost)
+    named = claim(Rule.FAMILY_TABLE, KEY, "qwen3")
+    shown = claim(Rule.TEMPLATE_FORMAT, KEY, None)
+    silent = decided(KEY, found, named, shown)[KEY]
+    assert isinstance(silent, KnownNone)
+    assert [(o.value, o.why.kind) for o in silent.overruled] == [("qwen3", ParserReason.LOSES_PLAIN)]
+    assert isinstance(decided(KEY, found, named)[KEY], Undecided)
+    other = claim(Rule.NAME_LIKE, KEY, "glm45")  # it leaves the plain answer as it is
+    assert decided(KEY, found, named, shown, other)[KEY].value == "glm45"
+    own = decided(KEY, found, named, reasoning_parser="qwen3")[KEY]
+    assert own.value == "qwen3"
+    assert any(is_warning(reason) for reason in own.why)
+    assert Proof.from_json(found.to_json()).evidence() == found.evidence()
+
+
 verdicts = st.builds(
     lambda name, plain, off, steps, liberal: verdict(
         "reasoning_parser", name,

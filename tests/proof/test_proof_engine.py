@@ -97,6 +97,15 @@ def ask(worker: ParserWorker, renderer: Renderer, text: str, words: tuple[str, .
     return prove(study_of(renderer, text, words), tokens_of(words), bool(words), worker)
 
 
+def test_a_template_without_reasoning_finds_the_parsers_that_lose_its_plain_answer(
+    vllm: ParserWorker, renderer: Renderer
+) -> None:
+    proof = ask(vllm, renderer, texts.CHATML_JSON, CHATML)
+    assert "reasoning_parser" in proof.unasked
+    assert {"qwen3", "deepseek_r1"} <= set(proof.plain)
+    assert "deepseek_v3" not in proof.plain  # it reads reasoning where the request switches it on
+
+
 @pytest.mark.parametrize(
     ("text", "words", "right", "wrong"),
     [
