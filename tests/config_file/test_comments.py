@@ -59,9 +59,9 @@ UNDECIDING = {
             "too-old-a-card trial-failed"
         ),
         "ParserReason": (
-            "beaten forbidden heard-later known-to-have-none none-reads not-registered only-liberal "
-            "proof-agrees read-not-trained refuted same-effect taken-by-itself takes-another tools-unseen "
-            "unsettled user-refuted"
+            "beaten forbidden heard-later known-to-have-none loses-plain none-reads not-registered "
+            "only-liberal proof-agrees read-not-trained refuted same-effect taken-by-itself takes-another "
+            "thinks-opened thinks-switched tools-unseen unsettled user-refuted"
         ),
         "SamplingReason": "both-ways-differ",
         "ShownReason": "switches",
