@@ -71,7 +71,7 @@ _REASONS = {
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
         engines.start_check engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client hub.outgoing
+        engines.deaths engines.mlx config_file.model_conflicts service.api.response_models engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client hub.outgoing
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
@@ -82,7 +82,7 @@ _REASONS = {
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving
         engines.parser_worker.tokens engines.parser_worker.vllm_rust_worker engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """
-        gen_defaults.accuracy gen_defaults.arguments gen_defaults.arguments_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
+        gen_defaults.accuracy gen_defaults.arguments gen_defaults.arguments_worker gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
         gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth

@@ -16,7 +16,8 @@ from importer.config_file.field_paths import OPTIONS, PARAMETERS, SAMPLING, TOP_
 from importer.decisions.decision import Preferences, Target
 from importer.errors import UsageError
 
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+LEAVES = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False)
 GIVEN = ("x", "1", "true", '["chat"]', "{}", "chat", "mlx")  # a value of each type
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")))
 JSON = st.recursive(
@@ -101,9 +102,14 @@ def test_sampling_has_short_names(name: str) -> None:
 
 def test_the_last_word_counts() -> None:
     assert parse(["temperature=1", "parameters.temperature=0"]).values == {"parameters.temperature": 0}
-    assert parse(["backend=mlx"], "vllm").values == {"backend": "mlx"}
-    assert parse(["backend=auto"], "vllm").values == {}
     assert parse([]).values == {}
+
+
+@pytest.mark.parametrize("other", ["mlx", "auto"])
+def test_one_request_has_one_backend(other: str) -> None:
+    assert parse(["backend=vllm"], "vllm").values == {"backend": "vllm"}
+    with pytest.raises(UsageError, match="backend is set by the same request"):
+        parse([f"backend={other}"], "vllm")
 
 
 @pytest.mark.parametrize("kind", KINDS)
