@@ -75,24 +75,33 @@ def _addresses(data: Mapping[str, Any]) -> Iterator[Grant]:
 
 
 def _pathed(data: Mapping[str, Any], head: str) -> Iterator[tuple[str, Any]]:
-    """Yield every value with the path of its key."""
+    """Yield every value with the path of its key, those of maps in lists, too."""
     for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _pathed(value, f"{head}{key}.")
-        else:
-            yield f"{head}{key}", value
+        for inner in _inside(value):
+            yield from _pathed(inner, f"{head}{key}.")
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, Mapping | list):
+                yield f"{head}{key}", item
+
+
+def _inside(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield the map that a value is, or the maps of its lists."""
+    if isinstance(value, Mapping):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _inside(item)
 
 
 def _drafters(data: Mapping[str, Any]) -> Iterator[Grant]:
     """Yield second models that draft, with their commits: under ``speculative_config`` at any place."""
     for key, value in data.items():
         last = str(key).rpartition(".")[2]
-        if isinstance(value, Mapping):
-            if last == SPECULATION and value.get("model") is not None:
-                named = (str(value[k]) for k in ("model", "revision") if value.get(k) is not None)
-                yield Grant(_kind_of(str(value["model"])), ", ".join(named))
-            yield from _drafters(value)
-        elif str(key).endswith(f"{SPECULATION}.model") and value is not None:
+        if last == SPECULATION and isinstance(value, Mapping) and value.get("model") is not None:
+            named = (str(value[k]) for k in ("model", "revision") if value.get(k) is not None)
+            yield Grant(_kind_of(str(value["model"])), ", ".join(named))
+        yield from (grant for inner in _inside(value) for grant in _drafters(inner))
+        if str(key).endswith(f"{SPECULATION}.model") and value is not None:
             yield Grant(_kind_of(str(value)), str(value))
 
 
@@ -110,9 +119,8 @@ def _subject(data: Mapping[str, Any]) -> str:
 def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield every value by the last step of its key, at any place: no engine has these two elsewhere."""
     for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _values(value)
-        elif value is not None:
+        yield from (pair for inner in _inside(value) for pair in _values(inner))
+        if value is not None and not isinstance(value, Mapping):
             yield key.rpartition(".")[2].replace("-", "_"), value
 
 

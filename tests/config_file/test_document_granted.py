@@ -38,6 +38,9 @@ HUB = {"parameters": {"model": "a/b"}, "importer": {"reference": "a/b", "model_i
         ({"engine_args": {"master_addr": "10.0.0.1"}}, {"address"}),
         ({"env": {"VLLM_HOST_IP": "0.0.0.0"}}, {"address"}),
         ({"options": ["--data-parallel-address:0.0.0.0"]}, {"address"}),
+        ({"engine_args": {"kv_transfer_config": {"connectors": [{"proxy_ip": "10.0.0.1"}]}}}, {"address"}),
+        ({"engine_args": {"x": {"peer_addresses": ["10.0.0.1"]}}}, {"address"}),
+        ({"engine_args": {"x": [[{"trust_remote_code": True}]]}}, {"code"}),
         ({"env": {"NCCL_SOCKET_IFNAME": "eth0"}, "engine_args": {"nnodes": 2}}, set()),
         ({"parameters": {"model": "/srv/model"}}, {"folder"}),
         ({"parameters": {"model": " ./model"}}, {"folder"}),
@@ -83,4 +86,6 @@ def test_a_name_alone_is_one_of_the_engines_arguments() -> None:
     assert {g.kind for g in set_values(inner)} == {GrantReason.ADDRESS}
     assert {g.kind for g in set_values({"env.VLLM_NIXL_SIDE_CHANNEL_HOST": "a"})} == {GrantReason.ADDRESS}
     assert not set_values({"parameters": {"host": "a"}, "importer": {"ip": "a"}})
+    nested = {"kv_transfer_config": {"kv_connector_extra_config": {"proxy_ip": "10.0.0.1"}}}
+    assert {g.kind for g in set_values(nested)} == {GrantReason.ADDRESS}
     assert not set_values({"description": "x", "chat_template_kwargs.ip": "10.0.0.1"})
