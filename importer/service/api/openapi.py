@@ -109,8 +109,14 @@ def _examples(operation: dict[str, Any]) -> None:
 
 
 def _bodies(operation: dict[str, Any]) -> None:
-    """Describe the response to a body that is not JSON."""
-    if JSON in operation.get("requestBody", {}).get("content", {}) and "localai" not in operation["tags"]:
+    """Describe the responses to a body that is not JSON, which no route reads, LocalAI's neither."""
+    if JSON not in operation.get("requestBody", {}).get("content", {}):
+        return
+    if "localai" in operation["tags"]:
+        examples = problems("bad-json")[400]["content"][MEDIA_TYPE]
+        response = operation["responses"].setdefault("400", {"description": "Bad json", "content": {}})
+        response["content"] = {**response["content"], MEDIA_TYPE: {"schema": PROBLEM, **examples}}
+    else:
         examples = problems("wrong-type")[415]["content"][MEDIA_TYPE]
         response = {"description": "Wrong type", "content": {MEDIA_TYPE: {"schema": PROBLEM, **examples}}}
         operation["responses"].setdefault("415", response)
