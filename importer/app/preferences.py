@@ -177,7 +177,7 @@ def _key(key: str, setting: Setting) -> str:
     if key in OPTIONS or key in FACTS or known:
         return key
     arguments = _arguments()
-    if head in arguments or head in _refused_arguments():  # the reason of a refusal follows
+    if head in arguments or _is_engines(head):  # the reason of a refusal follows
         return f"engine_args.{key}"
     known_names = [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL, *arguments]
     names = get_close_matches(rest[-1] if rest else head, known_names, 3)
@@ -194,10 +194,9 @@ def _arguments() -> frozenset[str]:
     return frozenset(name for engine in config.NAMES for name in arguments_of(engine))
 
 
-def _refused_arguments() -> frozenset[str]:
-    """Return the arguments that engines have and no document sets."""
-    registries = filter(None, map(load, config.NAMES))
-    return frozenset(name for registry in registries for name in registry.arguments) - _arguments()
+def _is_engines(name: str) -> bool:
+    """Return whether an engine has the argument, one that no document sets among them."""
+    return any(name in registry.arguments for registry in map(load, config.NAMES) if registry is not None)
 
 
 def _value(key: str, text: str) -> Any:
