@@ -8,22 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
+from importer.app.beside_weights import files_of, offline_parsers, proof_of, template_rendering
 from importer.app.run_settings import for_run
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
-from importer.errors import EngineError, ImporterError, RepositoryError
+from importer.errors import EngineError, ImporterError
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
 from importer.progress import Progress, Step, silent
 from importer.reasons import Reason
 
 if TYPE_CHECKING:
-    from importer.config_file.template_file import ChatTemplate
     from importer.engines.base import Engine
     from importer.engines.doctor import DoctorCase, DoctorFinding
     from importer.engines.install import Installed
     from importer.engines.process import EngineServer
-    from importer.proof.result import ParserVerdict, Proof
+    from importer.proof.result import Proof
     from importer.validation.probes import Probe
     from importer.validation.rendering import PromptRendering
 
@@ -162,7 +162,8 @@ def run_on(
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
     with (
         _instead(document, proof),
-        _template(weights, document, template_file) as render,
+        template_rendering(weights, document, template_file) as render,
+        offline_parsers(backend, installed.python, weights, template_file, frontend) as offline,
         serve(
             engine,
             installed.python,
@@ -189,6 +190,7 @@ def run_on(
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
             files=files_of(stored, weights),
+            offline=offline,
         ).to_json()
     recorded = {} if run is None else {"run": run.to_json()}
     return report | {"fit": _fit_error(fit, document, served.log), **recorded}
@@ -278,32 +280,6 @@ def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]
         raise error.but(problem=problem) from None
 
 
-def rendering(
-    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None = None
-) -> PromptRendering:
-    """Return the rendering of the weights' template, or of ``override``, with the engine's variables.
-
-    Raises RepositoryError for a template that is not valid JSON or too large.
-    """
-    from importer.chat_template.find import Template
-    from importer.hub import local
-    from importer.validation.rendering import PromptRendering
-
-    template = None if override is None else Template(override.text, override.path.name)
-    snapshot = local.resolve(str(weights), weights)
-    return PromptRendering(snapshot, document.get("chat_template_kwargs"), template)
-
-
-def _template(
-    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None
-) -> AbstractContextManager[PromptRendering | None]:
-    """Return the rendering of prompts; nothing where the template's file is broken: the engine rejects it."""
-    try:
-        return rendering(weights, document, override)
-    except RepositoryError:
-        return nullcontext()
-
-
 def _template_at_hand(
     stored: StoredDocument, places: AllowedFolders
 ) -> AbstractContextManager[PromptRendering | None]:
@@ -311,47 +287,9 @@ def _template_at_hand(
     try:
         snapshot = _snapshot(stored, places, offline=True)
         weights = weights_of(stored, snapshot, places, fetch=False, progress=silent)
-        return _template(weights, stored.data, stored.chat_template())
+        return template_rendering(weights, stored.data, stored.chat_template())
     except ImporterError:
         return nullcontext()
-
-
-def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
-    """Return hashes of the files that the document was made of; of a Hub's model those that were fetched."""
-    receipt = stored.receipt
-    if receipt is None:
-        return {}
-    present = {name: was for name, was in receipt.files.items() if (weights / name).exists()}
-    return dict(receipt.files) if receipt.model_id is None else present
-
-
-def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
-    """Return the receipt's proof for this engine, the verdict on the chosen parser first.
-
-    ``None`` where the receipt has none that can be read.
-    """
-    from importer.config_file.validation_status import builds
-    from importer.proof.result import Proof
-
-    recorded = stored.receipt.proof if stored.receipt is not None else None
-    try:
-        proof = Proof.from_json(recorded or {})
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    if engine_name not in builds(proof.engine):
-        return None
-    return replace(
-        proof, verdicts={key: _first(stored, key, verdicts) for key, verdicts in proof.verdicts.items()}
-    )
-
-
-def _first(
-    stored: StoredDocument, key: str, verdicts: tuple[ParserVerdict, ...]
-) -> tuple[ParserVerdict, ...]:
-    """Return the verdict on the parser that was chosen, then the others in their order."""
-    decided = stored.receipt.decisions.get(key) if stored.receipt is not None else None
-    chosen = decided.get("value") if isinstance(decided, Mapping) else None
-    return tuple(sorted(verdicts, key=lambda verdict: verdict.parser != chosen))
 
 
 def _fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: Path) -> dict[str, Any]:

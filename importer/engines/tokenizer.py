@@ -32,12 +32,14 @@ class Tokenized:
     ``back``     each text after tokens and back.
     ``sampled``  words of the vocabulary; ``reached`` of them are one token in a text.
     ``exact``    tokens are bytes: every space comes back, and no other.
+    ``counts``   the tokens of each text.
     """
 
     back: tuple[str, ...]
     sampled: int
     reached: int
     exact: bool = False
+    counts: tuple[int, ...] = ()
 
 
 Ask = Callable[[tuple[str, ...]], Tokenized | None]
@@ -57,6 +59,7 @@ def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
     try:
         done = launcher.run(argv, Purpose.TOKENIZER, seconds=SECONDS, text=json.dumps(texts))
         answer = json.loads(done.output)
-        return Tokenized(tuple(answer["back"]), answer["sampled"], answer["reached"], answer["exact"])
+        counts = tuple(answer["counts"])
+        return Tokenized(tuple(answer["back"]), answer["sampled"], answer["reached"], answer["exact"], counts)
     except (OSError, ValueError, KeyError):
         return None

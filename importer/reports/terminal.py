@@ -121,7 +121,10 @@ def _listed(outcomes: Sequence[ProbeOutcome]) -> RenderableType:
 
 
 def _reason(outcome: ProbeOutcome) -> str:
-    return outcome.reason + (f"\n→ {outcome.remedy_message}" if outcome.remedy_message else "")
+    """Return the reason, the first broken rung of its exchange, and the remedy."""
+    broken = [] if outcome.broken is None else [": ".join(outcome.broken)]
+    remedy = [f"→ {outcome.remedy_message}"] if outcome.remedy_message else []
+    return "\n".join([outcome.reason, *broken, *remedy])
 
 
 def counted(run: Run) -> str:

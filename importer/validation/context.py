@@ -19,6 +19,7 @@ from importer.validation.journal import Journal
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.reply import Reply
+from importer.validation.rungs.offline import OfflineParsers
 
 Way = Literal["whole", "streamed", "with-tokens", "raw"]
 TOKENS = {"logprobs": True, "top_logprobs": 1}
@@ -94,6 +95,16 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """A judge's verdict on the answers to a prompt; the judge may be asked again about other readings."""
+
+    prompt: Prompt
+    judge: Callable[[Reply], Outcome]
+    stream: bool
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """The context of one probe.
 
@@ -105,6 +116,8 @@ class Context:
     ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
     ``files``     the hashes of ``render.files`` at the import; empty where the receipt has none.
+    ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
+    ``judged_wrong``  the verdicts of this probe that are no pass.
     """
 
     promise: Expectations
@@ -120,10 +133,13 @@ class Context:
     argv: tuple[str, ...] = ()
     tokens: Ask | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    offline: OfflineParsers | None = None
+    judged_wrong: list[Judgement] = field(default_factory=list)
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""
-        return replace(self, log=[], journal=self.journal.from_here() if self.journal else None)
+        journal = self.journal.from_here() if self.journal else None
+        return replace(self, log=[], judged_wrong=[], journal=journal)
 
     def ask(self, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
         """Send a prompt and return the reply, with only those sampling values that the engine cannot be
@@ -235,12 +251,21 @@ class Context:
                 self.first(prompt, stream=stream) if trial == 1 else self.ask(prompt, stream=stream)
             )
             if not isinstance(outcome, Inconclusive):
-                return replace(outcome, trials=trial, agreed=1)
+                return self.noted(prompt, judge, replace(outcome, trials=trial, agreed=1), stream=stream)
         seen = self.look(prompt)
         closer = outcome if seen is None else judge(seen)
         if seen is not None and seen.tool_calls and not isinstance(closer, Fail):
             closer = judge(replace(seen, logprobs=(), behind=self._alone(prompt, seen)))
-        return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
+        verdict = replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
+        return self.noted(prompt, judge, verdict, stream=stream)
+
+    def noted(
+        self, prompt: Prompt, judge: Callable[[Reply], Outcome], outcome: Outcome, *, stream: bool = False
+    ) -> Outcome:
+        """Return the verdict; one that is no pass is kept with its judge, for the rungs of the exchange."""
+        if isinstance(outcome, Fail | Inconclusive):
+            self.judged_wrong.append(Judgement(prompt, judge, stream, outcome))
+        return outcome
 
     def running(self) -> EffectiveSettings:
         """Return the settings that the engine reports in its log and at ``/health``."""

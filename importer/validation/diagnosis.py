@@ -294,20 +294,20 @@ def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
         case = MISSED.get(remedy)
         if case is None and outcome.attribution == "configuration" and proof_check.wrong(key, ctx, ctx.proof):
             if key == "reasoning_parser" and (prompt := last_prompt(ctx)) and markup.endless(ctx, prompt):
-                return _its_own(outcome, BlameReason.THOUGHT_UNENDED, ctx)
+                return of_the_model(outcome, ctx, Reason(BlameReason.THOUGHT_UNENDED))
             return replace(outcome, attribution="engine", remedy=proof_check.remedy(key, ctx, ctx.proof))
         if key == "tool_parser" and proof_check.same_template(ctx, ctx.proof):
             if proof_check.encodes_twice(ctx):
                 return replace(outcome, attribution="model", remedy=Reason(Remedy.DECODE_ONCE_MORE))
             if (prompt := last_prompt(ctx)) and proof_check.misspells(ctx, prompt):
-                return _its_own(outcome, BlameReason.NO_WHOLE_CALL, ctx)
+                return of_the_model(outcome, ctx, Reason(BlameReason.NO_WHOLE_CALL))
         return replace(outcome, remedy=parser_remedy(key, ctx, ctx.proof, case) or outcome.remedy)
     return replace(outcome, remedy=_end_remedy(ctx)) if remedy is Remedy.END_TURN else outcome
 
 
-def _its_own(outcome: Fail, seen: BlameReason, ctx: Context) -> Outcome:
-    """Return a fault of the model, as ``seen`` in its text without a parser."""
-    return _attribute_prompt(failing(outcome, "model", Reason(Remedy.WHOLE_WEIGHTS), Reason(seen)), ctx)
+def of_the_model(outcome: Fail | Inconclusive, ctx: Context, *seen: Reason) -> Outcome:
+    """Return a fault of the model, as ``seen`` in its text; of the document where its prompt is changed."""
+    return _attribute_prompt(failing(outcome, "model", Reason(Remedy.WHOLE_WEIGHTS), *seen), ctx)
 
 
 def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:

@@ -6,12 +6,16 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from importer.engines.deaths import Attribution
 from importer.messages import render
 from importer.reasons import Reason
+from importer.validation.rungs.fact import Facts
 
+# A failure whose judge is contradicted by the rungs of its exchange, and that nothing else explains.
+UNEXPLAINED: Final = "unexplained"
+Blame = Attribution | Literal["unexplained"]
 Evidence = tuple[Mapping[str, Any], ...]  # raw exchanges, in the form of ``client.Exchange.to_json``
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
 
@@ -36,6 +40,7 @@ class _OutcomeBase:
     ``within``   names of the parts of the probe, the outermost first: a way, a prompt, a turn.
     ``notes``    further reasons, after the first.
     ``follows``  the probes that show the cause.
+    ``facts``    the rungs of the exchange that the verdict rests on.
     """
 
     __slots__ = ()
@@ -45,6 +50,7 @@ class _OutcomeBase:
     within: tuple[str, ...]
     notes: tuple[Reason, ...]
     follows: tuple[str, ...]
+    facts: Facts
 
     @property
     def agreeing(self) -> int:
@@ -90,6 +96,7 @@ class Pass(_OutcomeBase):
     within: tuple[str, ...] = ()
     notes: tuple[Reason, ...] = ()
     follows: tuple[str, ...] = ()
+    facts: Facts = ()
     outcome: Literal["pass"] = "pass"
 
 
@@ -98,7 +105,7 @@ class Fail(_OutcomeBase):
     """The served model does not; ``attribution`` is the part at fault, ``remedy`` the change that helps."""
 
     reason: Reason
-    attribution: Attribution
+    attribution: Blame
     remedy: Reason | None = None
     trials: int = 1
     evidence: Evidence = ()
@@ -106,6 +113,7 @@ class Fail(_OutcomeBase):
     within: tuple[str, ...] = ()
     notes: tuple[Reason, ...] = ()
     follows: tuple[str, ...] = ()
+    facts: Facts = ()
     outcome: Literal["fail"] = "fail"
 
 
@@ -122,6 +130,7 @@ class NotApplicable(_OutcomeBase):
     within: tuple[str, ...] = ()
     notes: tuple[Reason, ...] = ()
     follows: tuple[str, ...] = ()
+    facts: Facts = ()
     outcome: Literal["not-applicable"] = "not-applicable"
 
 
@@ -130,7 +139,7 @@ class Inconclusive(_OutcomeBase):
     """The probe has no verdict; ``attribution`` names the part that prevents one."""
 
     reason: Reason
-    attribution: Attribution
+    attribution: Blame
     remedy: Reason | None = None
     trials: int = 1
     evidence: Evidence = ()
@@ -138,6 +147,7 @@ class Inconclusive(_OutcomeBase):
     within: tuple[str, ...] = ()
     notes: tuple[Reason, ...] = ()
     follows: tuple[str, ...] = ()
+    facts: Facts = ()
     outcome: Literal["inconclusive"] = "inconclusive"
 
 
@@ -160,7 +170,7 @@ def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
     return replace(outcome, within=(name, *outcome.within))
 
 
-def failing(outcome: Outcome, attribution: Attribution, remedy: Reason | None = None, *notes: Reason) -> Fail:
+def failing(outcome: Outcome, attribution: Blame, remedy: Reason | None = None, *notes: Reason) -> Fail:
     """Return a failure with the reason of another outcome, and further notes."""
     return Fail(
         outcome.reason,
@@ -172,6 +182,7 @@ def failing(outcome: Outcome, attribution: Attribution, remedy: Reason | None = 
         outcome.within,
         (*outcome.notes, *notes),
         outcome.follows,
+        outcome.facts,
     )
 
 
@@ -202,6 +213,7 @@ class ProbeRow:
                 "within": list(self.outcome.within),
                 "notes": [_typed(note) for note in self.outcome.notes],
                 "follows": list(self.outcome.follows),
+                "facts": [{**one.to_json(), "text": render(one.reason)} for one in self.outcome.facts],
             },
             "remedy": None if self.outcome.remedy is None else _typed(self.outcome.remedy),
             "trials": self.outcome.trials,

@@ -34,6 +34,7 @@ from importer.validation.probes import (
 )
 from importer.validation.prompts import TALK
 from importer.validation.remedy import PARSER_OF, Remedy
+from importer.validation.rungs.fact import Rung, first_broken
 
 Explains = Callable[[ProbeRow], bool]
 ANSWERS = simple_answers.NAME
@@ -114,6 +115,9 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
             traced_rows = [
                 _following(row, first, failed[first]) if cause.explains(row) else row for row in traced_rows
             ]
+    seen = next((name for _, name in OBSERVERS if name in failed), None)
+    if seen is not None:
+        traced_rows = [_following(row, seen, failed[seen]) if _weak(row) else row for row in traced_rows]
     lacking = next((name for name, failure in failed.items() if _lacking(failure)), None)
     if lacking is not None:
         traced_rows = [
@@ -196,13 +200,12 @@ def _rests(row: ProbeRow) -> bool:
     return _answered(row) or _broken(row) or (row.outcome.attribution == "model" and row.probe not in APART)
 
 
-def _otherwise(row: ProbeRow) -> bool:
-    """Return whether the failure is attributed to a template that the model does not follow."""
-    return isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
-
-
-def _rests_or_otherwise(row: ProbeRow) -> bool:
-    return _rests(row) or _otherwise(row)
+def _weak(row: ProbeRow) -> bool:
+    """Return whether a verdict on answers rests on no comparison of its own behind the prompt."""
+    broken = first_broken(row.outcome.facts)
+    seen = broken is not None and broken.rung in (Rung.PARSED, Rung.WHOLE, Rung.STREAM)
+    otherwise = isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
+    return (_rests(row) or otherwise) and not seen
 
 
 def _thinks(row: ProbeRow) -> bool:
@@ -249,13 +252,17 @@ CAUSES = (
     RootCause(None, PENALTIES, _answered),
     RootCause(THOUGHTS, (), _thinks),
     RootCause(prompt_rendered.NAME, (Remedy.IMPORT_AGAIN,), _rests),
-    RootCause(tokenizer_whole.NAME, (), _rests),
     RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
-    RootCause(turns_rendered.NAME, TURNS, _rests),
     RootCause(None, (Remedy.ONE_TEMPLATE,), _answered),
     RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
     RootCause(None, (Remedy.OWN_TOKENIZER,), _rests),
-    RootCause(files_as_imported.NAME, (), _rests_or_otherwise),
+)
+# Probes that compare two rungs before the answer; whatever rests on answers, and is not itself seen to break
+# between two later rungs, follows from the first that fails.
+OBSERVERS: tuple[tuple[Rung, str], ...] = (
+    (Rung.FILES, files_as_imported.NAME),
+    (Rung.TEMPLATE, turns_rendered.NAME),
+    (Rung.TOKENS, tokenizer_whole.NAME),
 )
 
 

@@ -40,6 +40,8 @@ from importer.validation.outcome import (
 )
 from importer.validation.probes import PROBES, Probe, health, sampling_arrives, stops_cleanly
 from importer.validation.remedy import Remedy
+from importer.validation.rungs import cause
+from importer.validation.rungs.offline import OfflineParsers
 
 
 class SilenceReason(StrEnum):
@@ -163,6 +165,7 @@ def validate(
     argv: tuple[str, ...] = (),
     tokens: Ask | None = None,
     files: Mapping[str, str] | None = None,
+    offline: OfflineParsers | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -171,6 +174,7 @@ def validate(
     ``journal``     the log of the engine, ``argv`` its command line.
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
     ``tokens``      runs the tokenizer beside the weights, ``files`` has the hashes of the import.
+    ``offline``     the engine's own parsers, run without it.
     ``time_limit``  seconds for one exchange.
     ``progress``    is called with each step, from several threads.
 
@@ -185,7 +189,7 @@ def validate(
     bench = Context(
         promise, served.model, client,
         render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
-        files=files or {},
+        files=files or {}, offline=offline,
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
@@ -275,7 +279,7 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
         outcome: Outcome = one.run(ctx)
     except ExchangeError as error:
         outcome = diagnosis.failed(error, ctx)
-    return diagnosis.with_remedy(outcome, ctx)
+    return cause.placed(outcome, ctx)
 
 
 def _engine(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from importer.app.validate import rendering
+from importer.app.beside_weights import rendering
 from importer.chat_template.conventions import PYTHONIC
 from importer.chat_template.find import Template
 from importer.config_file import template_file

@@ -9,6 +9,7 @@ from tests.faults import (
     parsers,
     relays,
     remade,
+    reported,
     resaved,
     rewritten,
     samplings,
@@ -39,6 +40,7 @@ FAULTS: tuple[Fault, ...] = (
     *converted.FAULTS,
     *remade.FAULTS,
     *relays.FAULTS,
+    *reported.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.app.validate import rendering
+from importer.app.beside_weights import rendering
 from importer.engines.deaths import Death, Died
 from importer.messages import render
 from importer.proof.result import NO_CALLS, ParserVerdict, Proof

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.app.validate import files_of, rendering
+from importer.app.beside_weights import files_of, rendering
 from importer.config_file.store import Store
 from importer.demo import MODEL
 from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve

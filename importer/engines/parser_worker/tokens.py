@@ -1,6 +1,7 @@
 """A tokenizer.json run over texts: its path and a JSON list of texts in, one JSON object out.
 
 ``back``     each text after tokenization and back, special tokens kept.
+``counts``   the tokens of each text, none added.
 ``exact``    whether its tokens are bytes, so that every text comes back to the last space.
 ``sampled``  words and parts of words in the vocabulary, of which a text can yield ``reached``.
 """
@@ -20,13 +21,15 @@ SAMPLE = 400
 def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
     """Return the object for the texts; raises the errors of the library."""
     tokenizer = Tokenizer.from_file(path)
-    back = [tokenizer.decode(_ids(tokenizer, text), skip_special_tokens=False) for text in texts]
+    numbered = [_ids(tokenizer, text) for text in texts]
+    back = [tokenizer.decode(ids, skip_special_tokens=False) for ids in numbered]
     numbers = sorted(tokenizer.get_vocab(with_added_tokens=False).values())
     some = numbers[:: max(1, len(numbers) // SAMPLE)]
     words = [word for word in (tokenizer.decode([n]) for n in some) if _is_word(word)]
     reached = sum(len(_ids(tokenizer, word)) == 1 for word in words)
     exact = type(tokenizer.decoder).__name__ == "ByteLevel"
-    return {"back": back, "exact": exact, "sampled": len(words), "reached": reached}
+    counts = [len(ids) for ids in numbered]
+    return {"back": back, "counts": counts, "exact": exact, "sampled": len(words), "reached": reached}
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

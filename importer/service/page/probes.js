@@ -37,7 +37,13 @@ function troubles(runs) {
   const found = runs.filter((r) => r.state !== "stale").flatMap((r) => r.outcomes.filter((o) => !passed(o)).map((o) => [r, o]));
   if (!found.length) return null;
   return section("What did not pass", found.map(([r, o]) => el("article", { class: `trouble ${o.outcome === "inconclusive" ? "inconclusive" : ""}` },
-    el("h3", {}, o.probe, " ", outcome(o), " ", soft(`${o.attribution ? `attribution: ${o.attribution}; ` : ""}on ${label(r)}`)), el("p", { class: "break" }, o.reason), remedy(o))));
+    el("h3", {}, o.probe, " ", outcome(o), " ", soft(`${o.attribution ? `attribution: ${o.attribution}; ` : ""}on ${label(r)}`)), el("p", { class: "break" }, o.reason), rungs(o), remedy(o))));
+}
+
+// The exchange rung by rung: where it broke first.
+function rungs(o) {
+  const facts = o.cause?.facts ?? [];
+  return facts.length ? el("ol", { class: "rungs small" }, facts.map((f) => el("li", { class: "break" }, `${f.rung} ${f.state}: ${f.text}`))) : null;
 }
 
 const remedy = (o) => (o.remedy_message ? el("p", { class: "remedy break" }, o.remedy_message) : null);

@@ -30,7 +30,7 @@ needs = no_tools
 
 def run(ctx: Context) -> Outcome:
     """Send a question that no tool on offer answers."""
-    return judge(ctx.look(NOT_OFFERED) or ctx.first(NOT_OFFERED))
+    return ctx.noted(NOT_OFFERED, judge, judge(ctx.look(NOT_OFFERED) or ctx.first(NOT_OFFERED)))
 
 
 def judge(reply: Reply) -> Outcome:

@@ -34,7 +34,7 @@ def run(ctx: Context) -> Outcome:
     if not isinstance(outcome, NotApplicable):
         return outcome
     seen = ctx.look(TWO_CITIES)
-    return outcome if seen is None else judge(seen)
+    return outcome if seen is None else ctx.noted(TWO_CITIES, judge, judge(seen))
 
 
 def judge(reply: Reply) -> Outcome:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from importer.reasons import Reason
@@ -103,11 +104,8 @@ def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
     seen = ctx.look(WEATHER)
     if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
         return NotApplicable(Reason(SettingsReason.PARSERS_NOT_TOLD))
-    return Fail(
-        Reason(SettingsReason.NOT_RUN, promised=promised),
-        "configuration",
-        OTHER_TOOL_PARSER,
-    )
+    unread_call = Fail(Reason(SettingsReason.NOT_RUN, promised=promised), "configuration", OTHER_TOOL_PARSER)
+    return ctx.noted(WEATHER, partial(judge_call, prompt=WEATHER), unread_call)
 
 
 def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool, reads: bool) -> Outcome:

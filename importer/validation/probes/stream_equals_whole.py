@@ -62,7 +62,11 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
     if not repeats_itself and {shape(w) for w in wholes} & {shape(s) for s in streams}:
         return Pass(Reason(StreamReason.SAME_PARTS), trials=1 + REPEATS)
     failure = Fail(difference(whole, streamed), "engine", trials=1 + REPEATS)
-    return streaming_fault(ctx, prompt, failure)
+
+    def like_the_whole(reply: Reply) -> Outcome:
+        return Pass(Reason(StreamReason.ALIKE)) if form(reply) == form(whole) else failure
+
+    return ctx.noted(prompt, like_the_whole, streaming_fault(ctx, prompt, failure), stream=True)
 
 
 def form(reply: Reply) -> Form:

@@ -1,0 +1,97 @@
+"""The part at fault: that of the first broken rung of the exchange that was judged wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from importer.reasons import Reason
+from importer.validation import diagnosis, proof_check
+from importer.validation.context import Context, Judgement
+from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, asks_for, failing
+from importer.validation.remedy import PARSER_OF, Remedy
+from importer.validation.rungs.fact import Rung, by_rung, first_broken
+from importer.validation.rungs.trace import Better, Trace, trace
+
+ANSWER = (Rung.DRAWN, Rung.PARSED, Rung.WHOLE, Rung.STREAM)
+
+
+def placed(outcome: Outcome, ctx: Context) -> Outcome:
+    """Return the outcome with the facts that it rests on, and the part and the change that they show.
+
+    Where they show none, the judge's own attribution stays, made specific by the proof and the log.
+    """
+    wrong = _judged(outcome, ctx)
+    traced = None if wrong is None else trace(ctx, wrong)
+    if wrong is None or traced is None or not isinstance(outcome, Fail | Inconclusive):
+        return diagnosis.with_remedy(outcome, ctx)
+    shown = replace(outcome, facts=traced.facts)
+    placed_at = _placed(shown, wrong, traced, ctx)
+    if placed_at is None:
+        return diagnosis.with_remedy(shown, ctx)
+    return diagnosis.altered(placed_at, ctx.promise)
+
+
+def _judged(outcome: Outcome, ctx: Context) -> Judgement | None:
+    """Return the judgement that the outcome comes from."""
+    return next((one for one in reversed(ctx.judged_wrong) if one.outcome.gives(outcome.reason.kind)), None)
+
+
+def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: Context) -> Outcome | None:
+    """Return the outcome with the part of the first rung that is broken between the prompt and the answer."""
+    broken = first_broken(fact for fact in traced.facts if fact.rung in ANSWER)
+    if broken is None:
+        return failing(outcome, UNEXPLAINED) if _contradicted(outcome, traced) else None
+    if broken.rung is Rung.DRAWN:
+        return diagnosis.of_the_model(outcome, ctx) if _blames_reading(outcome) else None
+    if broken.rung is Rung.PARSED:
+        return (
+            None if traced.better is None else failing(outcome, "configuration", _change(traced.better, ctx))
+        )
+    if broken.rung is Rung.WHOLE and not wrong.stream:
+        return failing(outcome, "engine", _reads(traced) or outcome.remedy)
+    return None
+
+
+def _contradicted(outcome: Fail | Inconclusive, traced: Trace) -> bool:
+    """Return whether a parser is blamed, and an answer was read and served right when looked at."""
+    known = by_rung(traced.facts)
+    right = all(known[rung].state == "holds" for rung in (Rung.PARSED, Rung.WHOLE))
+    return right and Rung.STREAM not in known and asks_for(outcome, *PARSER_OF)
+
+
+def _blames_reading(outcome: Fail | Inconclusive) -> bool:
+    """Return whether a judge blames a parser, or the engine that runs it."""
+    return isinstance(outcome, Fail) and (outcome.attribution == "engine" or asks_for(outcome, *PARSER_OF))
+
+
+def _change(better: Better, ctx: Context) -> Reason:
+    """Return the change of a document, or of the model's files, to a parser that reads its text."""
+    proof = ctx.proof
+    if better.parser is None:
+        return Reason(Remedy.LEAVE_OUT_PARSER, key=better.key)
+    if proof is not None and proof.engine in proof_check.INFERRING:
+        return Reason(
+            Remedy.SET_PARSER_TYPE,
+            key=better.key,
+            parser=better.parser,
+            claimed=proof_check.claimed(better.key, ctx),
+            named=better.named,
+            engine=proof.engine,
+            version=proof.version,
+        )
+    verdicts = () if proof is None else proof.verdicts[better.key]
+    why = next((v.reason for v in verdicts if v.parser == better.named), None)
+    return Reason(
+        Remedy.SET_PARSER,
+        key=better.key,
+        parser=better.parser,
+        named=better.named if why is not None else None,
+        why=why,
+    )
+
+
+def _reads(traced: Trace) -> Reason | None:
+    """Return the remedy for an engine that does not use its own parser."""
+    fields = by_rung(traced.facts)[Rung.PARSED].reason.fields
+    parser = fields.get("tool_parser") or fields.get("reasoning_parser")
+    return None if parser is None else Reason(Remedy.OTHER_VERSION_READS, parser=parser)

@@ -1,0 +1,89 @@
+"""The engine's own parsers on a text that its model has written, without the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from importer.chat_template.samples import Sample
+from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay, Tokens
+from importer.errors import EngineError
+from importer.sandbox.closing import Closing
+from importer.validation.prompts import Prompt, call_id
+from importer.validation.reply import Reply, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A text of the model with what stood before it.
+
+    ``prompt``  the rendered prompt. ``text`` without the tokens that end a turn.
+    """
+
+    prompt: str
+    text: str
+    of: Prompt
+
+    @property
+    def sample(self) -> Sample:
+        """Return it in the form of the parsers' worker."""
+        return Sample(self.of.name, self.prompt, self.text, tools=self.of.tools, kwargs=self.of.switches)
+
+
+class OfflineParsers(Closing):
+    """The parsers of an engine's environment; each text is read once by each pair. Safe for threads."""
+
+    def __init__(self, worker: ParserWorker, tokens: Tokens, *, infers: bool) -> None:
+        """``infers``: the server takes no names, and finds its parsers in the model's files."""
+        self._worker, self._tokens, self._infers = worker, tokens, infers
+        self._lock = Lock()
+        self._inferred: ParserQuestion | None = None
+        self._readings: dict[tuple[str, str, ParserQuestion], Reading] = {}
+
+    def close(self) -> None:
+        """End the worker."""
+        self._worker.close()
+
+    def in_use(self, named: ParserQuestion) -> ParserQuestion:
+        """Return the parsers that the server runs: those that are named, or that it infers."""
+        if not self._infers:
+            return named
+        with self._lock:
+            if self._inferred is None:
+                try:
+                    self._inferred = self._worker.infer(self._tokens)
+                except EngineError:
+                    return named
+            return self._inferred
+
+    def read(self, drawn: Drawn, pair: ParserQuestion) -> Reading | None:
+        """Return the reading of a whole answer; ``None`` where the worker has failed."""
+        key = (drawn.prompt, drawn.text, pair)
+        with self._lock:
+            if key not in self._readings:
+                try:
+                    self._readings[key] = self._worker.read(self._tokens, [drawn.sample], [pair])[pair][0]
+                except EngineError:
+                    return None
+            return self._readings[key]
+
+    def replay(self, drawn: Drawn, pair: ParserQuestion) -> Replay | None:
+        """Return the readings of the answer in pieces; ``None`` where the worker has failed."""
+        with self._lock:
+            try:
+                return self._worker.stream(self._tokens, [drawn.sample], [pair])[pair][0]
+            except EngineError:
+                return None
+
+
+def as_reply(reading: Reading, like: Reply) -> Reply:
+    """Return a reading as the answer of a faultless server: it ends as ``like`` does, calls aside."""
+    calls = tuple(ToolCall(n, call_id(n), call.name, call.arguments) for n, call in enumerate(reading.calls))
+    ends = "tool_calls" if calls else "stop"
+    return replace(
+        like,
+        content=reading.content or "",
+        reasoning=reading.reasoning or "",
+        tool_calls=calls,
+        finish_reason="length" if like.finish_reason == "length" else ends,
+    )

@@ -1,0 +1,88 @@
+"""The rungs of an exchange: the first broken one has the part at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.app.beside_weights import offline_parsers
+from importer.engines import get, install
+from importer.engines.parsers import ParserQuestion
+from importer.reasons import Reason
+from importer.validation.prompts import GREETING, WEATHER
+from importer.validation.reply import Reply, ToolCall
+from importer.validation.rungs.fact import ORDER, Fact, FactReason, Rung, State, by_rung, first_broken
+from importer.validation.rungs.offline import Drawn, OfflineParsers, as_reply
+from importer.validation.rungs.trace import parts
+from tests.faults.bench import run
+from tests.faults.registry import FAULTS
+from tests.judging import MODEL
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>'
+
+
+def fact(rung: Rung, state: State) -> Fact:
+    return Fact(rung, state, "sum", Reason(FactReason.RENDERED))
+
+
+def test_the_first_broken_rung_is_found_whatever_the_order_of_the_facts() -> None:
+    facts = [fact(Rung.WHOLE, "broken"), fact(Rung.PARSED, "broken"), fact(Rung.TEMPLATE, "holds")]
+    found = first_broken(facts)
+    assert found is not None
+    assert found.rung is Rung.PARSED
+    assert list(by_rung(facts)) == [Rung.TEMPLATE, Rung.PARSED, Rung.WHOLE]
+    assert first_broken([fact(rung, "unseen") for rung in ORDER]) is None
+
+
+def test_a_reading_and_an_answer_are_compared_by_what_a_client_gets() -> None:
+    one = Reply(
+        " Hello ", tool_calls=(ToolCall(0, "a", "f", '{"x": 1, "y": 2}'),), finish_reason="tool_calls"
+    )
+    other = Reply("Hello", tool_calls=(ToolCall(0, "b", "f", '{"y":2,"x":1}'),), finish_reason="stop")
+    assert parts(one) == parts(other)
+    assert parts(one) != parts(Reply("Hello"))
+    assert parts(one) != parts(Reply("Hello", "Hm.", one.tool_calls))
+
+
+@pytest.fixture(scope="module")
+def offline() -> Iterator[OfflineParsers]:
+    engine = install.need(get("mlx"))
+    with offline_parsers("mlx", engine.python, Path(MODEL), None, None) as parsers:
+        assert parsers is not None
+        yield parsers
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("mlx")
+def test_the_engines_own_parsers_read_a_text_without_the_engine(offline: OfflineParsers) -> None:
+    pair = offline.in_use(ParserQuestion("hermes", None))
+    assert pair.tool == "json_tools"  # mlx-lm infers it, whatever the document names
+    whole = offline.read(Drawn("", CALL, WEATHER), pair)
+    assert whole is not None
+    reply = as_reply(whole, Reply(finish_reason="stop"))
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [
+        ("get_weather", '{"location": "Paris"}')
+    ]
+    assert reply.finish_reason == "tool_calls"
+    plain = offline.read(Drawn("", "Hello!", GREETING), pair)
+    assert plain is not None
+    assert (plain.content, plain.calls) == ("Hello!", ())
+    replay = offline.replay(Drawn("", CALL, WEATHER), pair)
+    assert replay is not None
+    assert replay.different == 0
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("mlx")
+def test_a_text_that_no_proved_parser_reads_is_the_models() -> None:
+    fault = next(fault for fault in FAULTS if fault.name == "end-of-a-call-never-drawn")
+    rows: dict[str, Any] = {row["probe"]: row for row in run(fault, "mlx")["outcomes"]}
+    failed = rows["tool-call"]
+    states = {one["rung"]: one["state"] for one in failed["cause"]["facts"]}
+    assert failed["attribution"] == "model"
+    assert states == {"template": "holds", "tokens": "holds", "drawn": "broken", "parsed": "broken",
+                      "whole": "holds"}  # fmt: skip
+    assert all(one["text"] and one["prompt"] == WEATHER.name for one in failed["cause"]["facts"])
