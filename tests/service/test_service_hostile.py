@@ -19,7 +19,7 @@ from importer.service.settings import Settings
 from tests.commandline import BASE, CHAT, Desk, desk
 from tests.hubserver import Repo
 from tests.serving import PATIENCE, Service, problem, running
-from tests.waiting import crowd
+from tests.waiting import crowd, gone, wait_until
 
 __all__ = ["desk"]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
@@ -130,8 +130,7 @@ def ended_in(service: Service) -> float:
     began = time.monotonic()
     assert service.stop() == 0, service.log()
     took = time.monotonic() - began
-    _, alive = psutil.wait_procs(family, timeout=PATIENCE)
-    assert alive == []
+    assert wait_until(lambda: all(gone(one.pid) for one in family))
     print(f"ended in {took:.2f} s")
     return took
 
