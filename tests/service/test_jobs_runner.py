@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo
 from tests.killer.check import story
 from tests.postgres import Postgres, postgres
+from tests.publishing import gallery_of
 from tests.serving import PATIENCE, Service, running
 
 __all__ = ["postgres"]
@@ -56,14 +57,8 @@ def ended(database: Database, ident: str) -> Job:
         time.sleep(0.05)
 
 
-@contextmanager
-def gallery_of(service: Service) -> Iterator[Database]:
-    with closing(Database(service.env["IMPORTER_SERVE_DATABASE"])) as database:
-        yield database
-
-
 def row(service: Service, ident: str) -> Job:
-    with gallery_of(service) as database, database.reading() as connection:
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
         return jobs.get(connection, ident)
 
 

@@ -49,7 +49,7 @@ def deliveries(service: Service, ident: str) -> list[dict[str, Any]]:
 
 def due_now(service: Service) -> None:
     """What waits for its next try waits no longer."""
-    with gallery_of(service).database.writing() as connection:
+    with gallery_of(service) as gallery, gallery.database.writing() as connection:
         table = webhooks.tables.deliveries
         connection.execute(table.update().where(table.c.state == "waiting").values(due=0.0))
         connection.execute(webhooks.tables.webhooks.update().values(retry_at=0.0))
@@ -106,7 +106,7 @@ def test_events_arrive_signed_and_are_logged(service: Service, receiver: Receive
     assert "secret" not in shown
     assert made["secret"] not in service.client.get("/v1/webhooks").text
     name = fresh(service, "announced")
-    published(gallery_of(service), name)
+    published(service, name)
     service.wait(lambda: len(receiver.received) >= 2)
     assert sorted(receiver.types()) == ["job.succeeded", "release.promoted"]
     assert all(one["signed"] for one in receiver.received)

@@ -60,12 +60,12 @@ def killed(service: Service, at: str, ask: Any = None) -> None:
 
 
 def _scheduled(service: Service) -> bool:
-    with gallery_of(service).database.reading() as connection:
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
         return connection.execute(select(tables.schedules)).first() is not None
 
 
 def _set(service: Service, table: Any, *where: Any, **values: Any) -> None:
-    with gallery_of(service).database.writing() as connection:
+    with gallery_of(service) as gallery, gallery.database.writing() as connection:
         connection.execute(update(table).where(*where).values(**values))
 
 
