@@ -18,8 +18,10 @@ from importer.storage import executors, jobs, queue
 from importer.storage.database import Database
 from importer.storage.jobs import Job
 from importer.storage.migrations import open_database
+from tests import impatient
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo
+from tests.impatient import ENDS, waits
 from tests.killer.check import story
 from tests.postgres import Postgres, postgres
 from tests.publishing import gallery_of
@@ -86,7 +88,7 @@ def test_a_job_that_nobody_may_claim_any_more_is_given_up(
 
 
 def test_a_process_that_ends_in_order_gives_its_jobs_back(tmp_path: Path) -> None:
-    with running(tmp_path, "--no-validate", "--imports", "1") as service:
+    with running(tmp_path, "--no-validate", "--imports", "1", env=waits(ENDS), by=impatient.NAME) as service:
         service.hub.latency = 3
         body = {"reference": "acme/base", "backend": "vllm"}
         ident = service.client.post("/v1/imports", json=body).json()["id"]

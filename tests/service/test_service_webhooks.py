@@ -12,6 +12,8 @@ from importer.hub import outgoing
 from importer.service.webhooks import key_of, new_secret, signed
 from importer.storage import webhooks
 from importer.storage.webhooks import TRIES
+from tests import impatient
+from tests.impatient import DELIVERS, waits
 from tests.publishing import gallery_of, published
 from tests.receiving import Receiver, receiving
 from tests.serving import Service, fresh, problem, running
@@ -22,9 +24,9 @@ slow = pytest.mark.slow
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A server that may send to this machine."""
-    with running(
-        tmp_path_factory.mktemp("webhooks"), "--no-validate", "--webhook-private", "--rate", "0"
-    ) as one:
+    words = ("--no-validate", "--webhook-private", "--rate", "0")
+    folder = tmp_path_factory.mktemp("webhooks")
+    with running(folder, *words, env=waits(DELIVERS), by=impatient.NAME) as one:
         yield one
 
 
