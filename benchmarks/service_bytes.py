@@ -42,7 +42,7 @@ def _measured(service: Service) -> Iterable[Row]:
         "an import": (lambda name: service.imported(f"org/{name}", name=name), IMPORT_BUDGET),
         "an import without a change": (lambda name: service.imported(f"org/{name}", name=name), None),
         "an approval": (lambda name: service.approve(name).raise_for_status(), APPROVAL_BUDGET),
-        "a validation": (lambda name: validated(gallery, name), None),
+        "a validation": (lambda name: validated(service, name), None),
         "a release": (lambda name: _released(service, name), APPROVAL_BUDGET),
     }
     for what, (work, budget) in works.items():

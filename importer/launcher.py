@@ -182,16 +182,46 @@ def run(
 
 
 def attend(argv: Sequence[str]) -> int:
-    """Run the user's editor in the user's terminal and folder, and return its exit status.
+    """Run the user's editor in the user's terminal, folder and group, and return its exit status.
 
-    Raises OSError.
+    The editor and its descendants have ended on every exception. For the main thread. Raises OSError.
     """
-    with subprocess.Popen(list(argv), env=environment(Purpose.EDITOR)) as process:
-        try:
-            return process.wait()
-        except BaseException:
-            process.kill()
-            raise
+    process = None
+    try:
+        with _deferred(signal.SIGTERM):  # between the fork and the assignment nobody could end the editor
+            process = subprocess.Popen(list(argv), env=environment(Purpose.EDITOR))
+        return process.wait()
+    except BaseException:
+        if process is not None:
+            _end_family(process)
+        raise
+
+
+@contextlib.contextmanager
+def _deferred(number: int) -> Iterator[None]:
+    """Deliver a signal that arrives within the block after it."""
+    arrived: list[int] = []
+    handler = signal.signal(number, lambda received, _frame: arrived.append(received))
+    try:
+        yield
+    finally:
+        signal.signal(number, handler)
+        if arrived:
+            signal.raise_signal(number)
+
+
+def _end_family(process: Process) -> None:
+    """Kill a process of this process's own group with its descendants, and collect its exit status."""
+    import psutil
+
+    family = []
+    with contextlib.suppress(psutil.Error):
+        family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    for one in family:
+        with contextlib.suppress(psutil.Error):
+            one.kill()
+    process.wait()  # Popen's own exit leaves a corpse after KeyboardInterrupt
 
 
 def ended(process: Process, seconds: float) -> int | None:

@@ -11,12 +11,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from importer.engines.install import Installed
-from importer.service.gallery import Gallery
 from importer.storage.audit import AuditContext
-from importer.storage.database import Database
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.pages import Seen, browser
+from tests.publishing import gallery_of
 from tests.reports.test_reports_browser import BREAKING_OUT
 from tests.serving import PATIENCE, Service, running
 
@@ -95,9 +94,7 @@ def imported(service: Service, name: str = "demo") -> str:
 def copied(service: Service, *names: str) -> None:
     """Documents as the demonstration's, without receipts."""
     text = service.client.get(f"/v1/configs/{imported(service)}").json()["text"]
-    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    with Gallery(database).change(AuditContext("many", "import")) as change:
+    with gallery_of(service) as gallery, gallery.change(AuditContext("many", "import")) as change:
         for name in names:
             change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
             change.save(name)
-    database.close()

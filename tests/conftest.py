@@ -18,6 +18,9 @@ from importer.engines import get, install
 from importer.engines.install import Installed
 from tests.package_index import PackageIndex, serving
 from tests.sandboxing import SPARES
+from tests.warm_workers import WARM_WORKERS, fresh_workers
+
+__all__ = ["fresh_workers"]
 
 # No test is timed: a busy machine must not fail one.
 settings.register_profile("project", max_examples=25, deadline=None)
@@ -25,6 +28,7 @@ settings.register_profile("nightly", max_examples=1000, deadline=None)
 settings.load_profile("project")
 LONGEST_ID = 80  # characters
 SPARES.install()
+WARM_WORKERS.install()
 
 # A shell's background job ignores these, and what it starts inherits that: tests that interrupt would hang.
 for number in (signal.SIGINT, signal.SIGHUP):

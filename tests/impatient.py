@@ -1,12 +1,33 @@
-"""``importer``, whose sandbox may stand still for a second only."""
+"""``importer`` with shorter waits: ``WAITS`` has constants, as ``importer.sandbox.pool.WALL_SECONDS=1``."""
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib import import_module
 
 from importer.__main__ import main
-from importer.sandbox import pool
+
+NAME = "tests.impatient"
+ENDS = "importer.service.jobs.runner.PATIENCE=1"  # jobs have five seconds when their process ends
+DELIVERS = "importer.service.upkeep_duties.POLL=0.1"  # deliveries are looked for every two seconds
+
+
+def waits(*settings: str) -> dict[str, str]:
+    """The variables of a process with these waits, run by ``NAME``."""
+    return {"WAITS": " ".join(settings)}
+
+
+def shorten() -> None:
+    """Set the constants that ``WAITS`` names; a name that is none is an error."""
+    for setting in os.environ.get("WAITS", "").split():
+        place, _, seconds = setting.partition("=")
+        module, _, name = place.rpartition(".")
+        owner = import_module(module)
+        assert isinstance(getattr(owner, name), int | float), place
+        setattr(owner, name, float(seconds))
+
 
 if __name__ == "__main__":
-    pool.WALL_SECONDS = 1.0
+    shorten()
     sys.exit(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 from importer.config_file.receipt import ReviewEntry
@@ -10,30 +12,29 @@ from importer.service.gallery import Gallery
 from importer.service.releases import promote
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.migrations import migrate
 from tests.serving import Service
 
 
-def gallery_of(service: Service) -> Gallery:
-    """The service's own database."""
-    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    migrate(database)
-    return Gallery(database)
+@contextmanager
+def gallery_of(service: Service) -> Iterator[Gallery]:
+    """The service's own database, without a connection that stays open."""
+    with closing(Database(service.env["IMPORTER_SERVE_DATABASE"])) as database:
+        yield Gallery(database)
 
 
-def validated(gallery: Gallery, name: str) -> None:
+def validated(service: Service, name: str) -> None:
     """As a worker would write it after a run in which everything passed."""
-    with gallery.change(AuditContext("worker", "validate")) as change:
+    with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
         stored = change.checkout.load(name)
         engine = {"name": stored.backend, "version": _version(stored)}
         report = {"engine": engine, "passed": True, "outcomes": [], "seconds": {}}
         change.checkout.amend(name, lambda receipt: receipt.with_validation(report, stored.digest))
 
 
-def published(gallery: Gallery, name: str) -> None:
+def published(service: Service, name: str) -> None:
     """Approved by somebody, validated and released."""
-    validated(gallery, name)
-    with gallery.change(AuditContext("ann", "approve")) as change:
+    validated(service, name)
+    with gallery_of(service) as gallery, gallery.change(AuditContext("ann", "approve")) as change:
         stored = change.checkout.load(name)
         word = ReviewEntry("approved", "ann", "2026-01-01T00:00:00+00:00", None)
         change.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from importer.engines.process_group import ENDED
+
 PYTHON = Path(sys.executable)
+PR_SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 PATIENCE = 120.0  # seconds for anything; a busy machine must not fail a test
 
 
@@ -18,6 +26,25 @@ def wait_until(happens: Any, seconds: float = PATIENCE) -> bool:
     while not happens() and time.monotonic() < deadline:
         time.sleep(0.05)
     return bool(happens())
+
+
+def gone(pid: int) -> bool:
+    """Whether nothing of a process is left, or only its exit status, which may have nobody to collect it."""
+    try:
+        return psutil.Process(pid).status() in ENDED
+    except psutil.NoSuchProcess:
+        return True
+
+
+@contextmanager
+def adopting() -> Iterator[None]:
+    """As in a container whose first process collects nobody: an orphan's exit status stays (Linux)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, os.strerror(ctypes.get_errno())
+    try:
+        yield
+    finally:
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 0)
 
 
 def processor_seconds() -> float:

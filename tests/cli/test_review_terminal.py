@@ -6,8 +6,10 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from importer.cli.importing import user
@@ -15,6 +17,7 @@ from importer.config import now
 from tests.commandline import BASE, Desk, desk, document, receipt, state
 from tests.hubserver import Repo
 from tests.terminal import Terminal
+from tests.waiting import adopting, gone, wait_until
 
 __all__ = ["desk"]
 ASKED = "[a/e/v/r/q] "
@@ -327,22 +330,36 @@ def stop(at: Terminal) -> None:
     at.type("\x03")
 
 
+EDITS = """
+import subprocess
+signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal that goes with its command would end both
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path(PIDS).write_text(f"{os.getpid()} {child.pid}")
+print("editing", flush=True)
+time.sleep(600)
+"""
+
+
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted as Linux does")
 def test_a_service_manager_stops_it_while_the_editor_runs(desk: Desk) -> None:
+    """Where nobody collects orphans, too: the editor is collected, and what it had started has ended."""
     desk("acme/base")
     before = desk.files()
-    pid = desk.folder / "pid"
-    waiting = f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))"
-    waiting += "; print('editing', flush=True); time.sleep(60)"
-    with Terminal(desk, "review", "base", **editor(desk, waiting)) as at:
+    pids = desk.folder / "pids"
+    waiting = EDITS.replace("PIDS", repr(str(pids)))
+    with adopting(), Terminal(desk, "review", "base", **editor(desk, waiting)) as at:
         at.expect(ASKED)
         at.type("e\n")
         at.expect("editing")
         at.signal(signal.SIGTERM)
         assert at.end() == 130
     assert (desk.files(), left(desk)) == (before, [])
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    leader, child = map(int, pids.read_text().split())
+    assert not psutil.pid_exists(leader)
+    assert wait_until(lambda: gone(child))
+    with suppress(ChildProcessError):
+        os.waitpid(child, 0)
 
 
 @pytest.mark.slow

@@ -57,6 +57,14 @@ def growth(
     return None if twice <= RATIO * once < math.inf else Growth(size, once, twice)
 
 
+def noticed(read: Callable[[Any], Any], build: Callable[[int], Any]) -> int:
+    """The first size, by doubling, that takes clearly more than ``FLOOR`` on this machine, however fast it is."""
+    size = 1000
+    while clocked(read, build(size), LIMIT) < 2 * FLOOR:
+        size *= 2
+    return size
+
+
 def clocked(read: Callable[[Any], Any], given: Any, limit: float) -> float:
     """Seconds of CPU; infinite where the run had to be ended. What a reader raises is its answer.
 

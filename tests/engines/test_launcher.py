@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -161,6 +164,30 @@ def test_ctrl_c_ends_the_whole_group(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         launcher.run(isolated("-c", code), Purpose.QUESTION, seconds=60)
     assert wait_until(lambda: not process_group.alive(int(place.read_text())))
+
+
+def test_a_signal_during_the_start_of_the_editor_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            started.append(self.pid)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            launcher.attend([sys.executable, "-c", "import time; time.sleep(600)"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert [psutil.pid_exists(pid) for pid in started] == [False]
 
 
 HOLDS = """

@@ -12,6 +12,8 @@ from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Tok
 from importer.errors import EngineError
 from importer.messages import render
 
+pytestmark = pytest.mark.usefixtures("fresh_workers")
+
 LIMIT = 1.0  # seconds for a sample; a busy machine is done with a fine one by then
 SAMPLES = [Sample("one", "prompt", "first"), Sample("two", "prompt", "second")]
 

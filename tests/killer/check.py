@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import select
 
 from importer.storage import jobs, tables
-from importer.storage.database import Database
+from tests.publishing import gallery_of
 from tests.serving import Service
 
 STEPS = {"import": ["resolve", "decide", "prove", "store"], "validation": ["weights", "run", "store"]}
@@ -52,12 +52,8 @@ def _wrong(service: Service, job: dict[str, Any], kills: int, state: str, attemp
 
 def story(service: Service, job: str) -> list[dict[str, Any]]:
     """All events of a job until now, as they lie in the database."""
-    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    try:
-        with database.reading() as connection:
-            return jobs.events(connection, jobs.get(connection, job), 0, 100_000)
-    finally:
-        database.close()
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
+        return jobs.events(connection, jobs.get(connection, job), 0, 100_000)
 
 
 def released(service: Service, job: dict[str, Any]) -> int:
@@ -93,14 +89,10 @@ def _document(service: Service, job: dict[str, Any]) -> Iterator[str]:
 
 def _queue(service: Service, job: dict[str, Any]) -> Iterator[str]:
     """Nobody holds it, and no result of a step is left: nothing will begin it again."""
-    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
     steps = tables.steps.c
-    try:
-        with database.reading() as connection:
-            row = jobs.get(connection, job["id"])
-            names = [*connection.execute(select(steps.name).where(steps.job == job["id"])).scalars()]
-    finally:
-        database.close()
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
+        row = jobs.get(connection, job["id"])
+        names = [*connection.execute(select(steps.name).where(steps.job == job["id"])).scalars()]
     if row.executor is not None or names:
         yield f"held by {row.executor}, with results of {names}"
 

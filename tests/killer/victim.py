@@ -1,6 +1,6 @@
 """``importer``, which ends itself with ``kill -9`` at the point that ``KILL_AT`` names: ``"run begun"``.
 
-``WORKFLOWS`` makes it one whose steps have another version.
+``WORKFLOWS`` makes it one whose steps have another version, ``WAITS`` one with other waits (``impatient``).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from importer.service.jobs.runner import Runner
 from importer.service.jobs.steps import JobRun
 from importer.storage import findings, jobs, queue, releases, schedules, webhooks
 from importer.storage.audit import AuditContext
+from tests.impatient import shorten
 
 AT = os.environ.get("KILL_AT", "")
 Point = Callable[..., str]
@@ -92,5 +93,6 @@ def plant() -> None:
 
 if __name__ == "__main__":
     plant()
+    shorten()
     runner.VERSION = os.environ.get("WORKFLOWS", runner.VERSION)
     sys.exit(main())

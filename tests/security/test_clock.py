@@ -12,7 +12,7 @@ import pytest
 
 from tests.clock import measure, repositories
 from tests.clock.readers import ELSEWHERE, READERS, Reader
-from tests.clock.shapes import shapes
+from tests.clock.shapes import repeated, shapes
 
 ROOT = Path(__file__).resolve().parents[2]
 PARSES = ("re", "yaml", "json.loads", "json.load", "ast.literal_eval", "urllib.parse")
@@ -58,12 +58,19 @@ def test_what_is_read_outside_the_sandbox_is_soon_read(key: str) -> None:
 
 @pytest.mark.slow
 def test_the_clock_sees_what_grows_too_fast() -> None:
-    quadratic = Reader("quadratic", re.compile(r"<[^>]*x").search, (), 80_000)
-    assert "'<think'" in slow(quadratic, few=True, limit=0.5)
+    build = repeated("<think")
+    quadratic = re.compile(r"<[^>]*x").search
+    assert measure.growth(quadratic, build, measure.noticed(quadratic, build), limit=1.0) is not None
+    assert measure.growth(code_points, build, measure.noticed(code_points, build)) is None
     endless = Reader("endless", re.compile(r"(?:a|a)+b").search, (), 160)
     assert slow(endless, few=True, limit=0.5)["'a'"].endswith(f"{math.inf:.2f} s")
     greedy = Reader("greedy", lambda text: text * len(text), (), 120_000)
     assert "more memory than the cap" in slow(greedy, few=True).values()
+
+
+def code_points(text: str) -> int:
+    """In step with the length."""
+    return sum(map(ord, text))
 
 
 def test_near_misses_come_of_a_pattern_itself() -> None:

@@ -20,7 +20,7 @@ from importer.storage import published as rows
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
 from tests.localai_client import GALLERY_MODEL, MODEL_CONFIG, LocalAI, decoded
-from tests.publishing import gallery_of, published, validated
+from tests.publishing import published, validated
 from tests.serving import Service, service
 
 __all__ = ["service"]
@@ -44,7 +44,7 @@ def names(service: Service) -> list[str]:
 def out(service: Service, name: str) -> None:
     job = service.imported("acme/base", name=name)
     assert job["state"] == "succeeded", job
-    published(gallery_of(service), name)
+    published(service, name)
 
 
 def reasons(service: Service) -> dict[str, str | None]:
@@ -62,9 +62,8 @@ def test_an_entry_stays_as_it_was_released(service: Service) -> None:
     assert index(service) == []
     for name in ("edited", "rejected", "kept", "draft", "gone", "withdrawn"):
         assert service.imported("acme/base", name=name)["state"] == "succeeded"
-    gallery = gallery_of(service)
     for name in ("edited", "rejected", "kept", "gone", "withdrawn"):
-        published(gallery, name)
+        published(service, name)
     before = index(service)
     assert [item["name"] for item in before] == ["edited", "gone", "kept", "rejected", "withdrawn"]
     patch = {"parameters": {"temperature": 0.1}}
@@ -87,7 +86,7 @@ def test_an_entry_stays_as_it_was_released(service: Service) -> None:
     assert (left["total"], left["published"]) == (2, 3)
     service.approve("edited").raise_for_status()
     assert "validation does not hold" in str(reasons(service)["edited"])
-    validated(gallery, "edited")
+    validated(service, "edited")
     assert reasons(service)["edited"] == "it is ready to be released"
     assert index(service)[0] == before[0]
 

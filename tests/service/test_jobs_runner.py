@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from importer.storage import executors, jobs, queue
 from importer.storage.database import Database
 from importer.storage.jobs import Job
 from importer.storage.migrations import open_database
+from tests import impatient
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo
+from tests.impatient import ENDS, waits
 from tests.killer.check import story
 from tests.postgres import Postgres, postgres
+from tests.publishing import gallery_of
 from tests.serving import PATIENCE, Service, running
 
 __all__ = ["postgres"]
@@ -56,14 +59,8 @@ def ended(database: Database, ident: str) -> Job:
         time.sleep(0.05)
 
 
-@contextmanager
-def gallery_of(service: Service) -> Iterator[Database]:
-    with closing(Database(service.env["IMPORTER_SERVE_DATABASE"])) as database:
-        yield database
-
-
 def row(service: Service, ident: str) -> Job:
-    with gallery_of(service) as database, database.reading() as connection:
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
         return jobs.get(connection, ident)
 
 
@@ -91,7 +88,7 @@ def test_a_job_that_nobody_may_claim_any_more_is_given_up(
 
 
 def test_a_process_that_ends_in_order_gives_its_jobs_back(tmp_path: Path) -> None:
-    with running(tmp_path, "--no-validate", "--imports", "1") as service:
+    with running(tmp_path, "--no-validate", "--imports", "1", env=waits(ENDS), by=impatient.NAME) as service:
         service.hub.latency = 3
         body = {"reference": "acme/base", "backend": "vllm"}
         ident = service.client.post("/v1/imports", json=body).json()["id"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +45,7 @@ def test_each_line_is_imported_once(tmp_path: Path, request: pytest.FixtureReque
             service.start(*WORDS)
         ended = service.ended(job["id"])
         assert (ended["state"], ended["counts"]) == ("succeeded", {"succeeded": SIZE})
-        gallery = gallery_of(service)
-        with closing(gallery.database), gallery.database.reading() as connection:
+        with gallery_of(service) as gallery, gallery.database.reading() as connection:
             versions = select(tables.versions.c.name, func.count()).group_by(tables.versions.c.name)
             assert dict(connection.execute(versions).all()) == {f"m{number}": 1 for number in range(SIZE)}  # type: ignore[arg-type]
             assert connection.execute(select(func.count()).select_from(tables.steps)).scalar_one() == 0

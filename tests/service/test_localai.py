@@ -30,7 +30,7 @@ from tests.localai_client import (  # fmt: skip
     LocalAI,
     decoded,
 )
-from tests.publishing import gallery_of, published
+from tests.publishing import published
 from tests.serving import Service, running, service
 
 __all__ = ["service"]
@@ -225,7 +225,7 @@ def test_what_there_is(local: LocalAI, service: Service) -> None:
     assert local.succeeded(
         local.finished(local.import_uri("acme/base", {"backend": "vllm", "name": "a"}).json())
     )
-    published(gallery_of(service), "a")
+    published(service, "a")
     (found,) = local.get("/models/available").json()
     assert decoded(found, METADATA)["gallery"] == gallery
     assert (found["name"], found["backend"]) == ("a", "vllm")
@@ -338,7 +338,7 @@ def test_addresses_are_those_behind_the_proxy(guarded: Any) -> None:
     assert begun["status"] == f"https://models.example/importer/models/jobs/{begun['uuid']}"
     done = local.finished({"status": f"/models/jobs/{begun['uuid']}"})
     assert local.succeeded(done)
-    published(gallery_of(service), "far")
+    published(service, "far")
     path = "/gallery/index.yaml"
     assert LocalAI(service.url).get(path).status_code == 401
     as_user = f"http://:{keys['read']}@127.0.0.1:{service.port}{path}"  # all that GALLERIES has room for

@@ -39,7 +39,7 @@ def with_two_releases(service: Service, name: str) -> str:
     for value in (0.1, 0.2, 0.3):
         patch = {"parameters": {"temperature": value}}
         service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
-        validated(gallery_of(service), name)
+        validated(service, name)
         service.approve(name, publish=value < 0.3).raise_for_status()
     return str(service.client.get(f"/v1/configs/{name}").json()["digest"])
 
@@ -59,7 +59,7 @@ def served(service: Service, name: str) -> tuple[int | None, float | None]:
 
 def noted(service: Service, name: str, action: str) -> int:
     """How many entries the audit log has of it."""
-    with gallery_of(service).database.reading() as connection:
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
         log = tables.audit.c
         query = select(log.id).where(
             log.subject == name, log.action == action, log.details.contains("release")

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from importer.service.gallery import Gallery
 from importer.storage.audit import AuditContext
-from importer.storage.database import Database
 from tests.browsing import HARM, HOSTILE, ROOT, chrome, copied, folder, imported, seen, service, state
 from tests.pages import PHONE, Seen, picture
+from tests.publishing import gallery_of
 from tests.reports.test_reports_browser import LARGEST
 from tests.serving import Service
 
@@ -198,12 +197,10 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
         "engine": {"name": HARM, "version": HARM}, "started": HARM, "seconds": {HARM: 1.0},
         "outcomes": [outcome, {**outcome, "probe": "tool-call", "outcome": HARM}], "passed": False, "fit": {},
     }  # fmt: skip
-    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    with Gallery(database).change(AuditContext(HARM, HARM, HOSTILE)) as change:
+    with gallery_of(service) as gallery, gallery.change(AuditContext(HARM, HARM, HOSTILE)) as change:
         stored = change.expect("model", None)
         receipt = stored.need_receipt()
         change.checkout.write_receipt("model", receipt.with_validation(report, stored.digest))
-    database.close()
     patch = {"description": HOSTILE, "importer": {"family": HARM}}
     edited = service.client.patch(
         "/v1/configs/model", json=patch, headers={"If-Match": service.etag("model")}, params={"why": HARM}

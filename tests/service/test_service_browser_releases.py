@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browsing import chrome, folder, imported, seen, service, state
 from tests.pages import Seen
-from tests.publishing import gallery_of, published, validated
+from tests.publishing import published, validated
 from tests.serving import Service
 
 __all__ = ["chrome", "folder", "seen", "service"]
@@ -16,11 +16,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("ser
 
 def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Service) -> None:
     name = imported(service, "released")
-    gallery = gallery_of(service)
-    published(gallery, name)
+    published(service, name)
     patch = {"parameters": {"temperature": 0.31}}
     service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
-    validated(gallery, name)
+    validated(service, name)
     page = seen.go(f"documents/{name}")
     state(page, "stale")
     expect(page.get_by_text("Release 1 is published; the working copy is not")).to_be_visible()

@@ -16,10 +16,12 @@ import psutil
 import pytest
 
 from importer.service.settings import Settings
+from tests import impatient
 from tests.commandline import BASE, CHAT, Desk, desk
 from tests.hubserver import Repo
+from tests.impatient import ENDS, waits
 from tests.serving import PATIENCE, Service, problem, running
-from tests.waiting import crowd
+from tests.waiting import crowd, gone, wait_until
 
 __all__ = ["desk"]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
@@ -130,8 +132,7 @@ def ended_in(service: Service) -> float:
     began = time.monotonic()
     assert service.stop() == 0, service.log()
     took = time.monotonic() - began
-    _, alive = psutil.wait_procs(family, timeout=PATIENCE)
-    assert alive == []
+    assert wait_until(lambda: all(gone(one.pid) for one in family))
     print(f"ended in {took:.2f} s")
     return took
 
@@ -156,7 +157,7 @@ def test_hostile_repositories_end_as_jobs_and_other_routes_answer(tmp_path: Path
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["busy", "standing still"])
 def test_a_signal_ends_the_server_whatever_its_sandbox_does(tmp_path: Path, stopped: bool) -> None:
-    with running(tmp_path, **HOSTILE) as service:
+    with running(tmp_path, env=waits(ENDS), by=impatient.NAME, **HOSTILE) as service:
         job = asked(service, "acme/spins")
         service.wait(lambda: _busy(service))
         for child in children(service) if stopped else ():
@@ -189,14 +190,15 @@ def test_fifty_imports_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_job_whose_sandbox_starves_fails_and_can_be_tried_again(tmp_path: Path) -> None:
-    with running(tmp_path, by="tests.impatient") as service:
+    shorter = waits("importer.sandbox.pool.WALL_SECONDS=1", ENDS)
+    with running(tmp_path, env=shorter, by=impatient.NAME) as service:
         with stopping(service) as met:
             job = service.imported("acme/chat")
         assert (job["state"], job["error"]["kind"], job["error"]["status"]) == ("failed", "starved", 503)
         assert len(met) == 2
         assert service.client.get("/v1/configs").json()["total"] == 0
         service.stop()
-        service.start(by="tests.impatient")
+        service.start(by=impatient.NAME)
         assert service.client.get(f"/v1/jobs/{job['id']}").json() == job
         again = service.client.post(f"/v1/jobs/{job['id']}/retry")
         assert again.status_code == 202, again.text

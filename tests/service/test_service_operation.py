@@ -28,11 +28,14 @@ from importer.cli.arguments import parse
 from importer.service.api import dependencies
 from importer.service.api.dependencies import Pulse
 from importer.service.app import create
+from importer.service.jobs import runner
 from importer.service.settings import Settings
 from importer.storage import idempotency_store, tables
 from importer.storage.database import Database
 from importer.storage.idempotency_store import StoredResponse
 from importer.storage.migrations import open_database
+from tests import impatient
+from tests.impatient import ENDS, waits
 from tests.serving import PATIENCE, Service, events, problem, running, service
 
 __all__ = ["service"]
@@ -127,6 +130,7 @@ def test_a_database_that_hangs_holds_one_thread(tmp_path: Path, monkeypatch: pyt
 @slow
 def test_answers_are_kept_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
+    monkeypatch.setattr(runner, "RETENTION", 0.1)
     settings, given = Settings(validate=False, imports=0), StoredResponse(200, {}, "{}")
     with closing(open_database(settings.url)) as database:
         for key, days in (("old", 8), ("young", 6)):
@@ -148,7 +152,7 @@ def test_answers_are_kept_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @slow
 def test_a_server_that_is_stopped_hands_its_jobs_back(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
+    with running(tmp_path, env=waits(ENDS), by=impatient.NAME) as service:
         service.hub.latency = 2
         body = {"references": ["acme/base", "other/base", "acme/chat"], "backend": "vllm"}
         job = service.client.post("/v1/imports", json=body).json()

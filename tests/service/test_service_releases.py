@@ -76,7 +76,7 @@ def imported(service: Service, name: str) -> str:
 def approved(service: Service, name: str, value: float) -> str:
     """An edit that was validated and approved, and not released; its digest."""
     edited(service, name, value)
-    validated(gallery_of(service), name)
+    validated(service, name)
     service.approve(name, publish=False).raise_for_status()
     found = config(service, name)
     assert (found["state"], found["reason"]) == ("ready", "it is ready to be released")
@@ -140,7 +140,7 @@ def test_the_last_release_is_served_until_another_one_is(service: Service) -> No
 
 def test_a_release_keeps_what_was_reviewed(service: Service) -> None:
     name = imported(service, "whole")
-    published(gallery_of(service), name)
+    published(service, name)
     receipt = ask(service, "read", "GET", f"{name}/receipt").json()
     before = config(service, name)
     edited(service, name, 0.9)
@@ -184,7 +184,7 @@ def test_only_what_was_seen_is_released(service: Service) -> None:
 
 def test_a_key_that_may_not_publish_changes_nothing_that_is_served(service: Service) -> None:
     name = imported(service, "kept")
-    published(gallery_of(service), name)
+    published(service, name)
     before = entry(service, name)
     for scopes in ("read", *MOST):
         for path in ("releases", "releases/1/withdraw", "releases/1/rollback"):
@@ -201,7 +201,7 @@ def test_a_key_that_may_not_publish_changes_nothing_that_is_served(service: Serv
         )
         assert pending.status_code == 200
         assert entry(service, name) == before
-    validated(gallery_of(service), name)
+    validated(service, name)
     digest = config(service, name)["digest"]
     said = {"digest": digest, "publish": True}
     problem(ask(service, "import+approve", "POST", f"{name}/approve", json=said), 403, "wrong-scope")
@@ -226,7 +226,7 @@ def test_an_approval_by_a_key_that_may_publish_releases(service: Service) -> Non
     digest = config(service, name)["digest"]
     must = {"digest": digest, "publish": True}
     problem(ask(service, ALL, "POST", f"{name}/approve", json=must), 409, "not-ready-to-release")
-    validated(gallery_of(service), name)
+    validated(service, name)
     assert config(service, name)["state"] == "ready"  # a validation alone releases nothing
     done = service.approve(name, note="fine").json()
     assert (done["state"], done["release"]) == ("published", 1)
@@ -241,7 +241,7 @@ def gallery_log(service: Service, name: str) -> list[dict[str, Any]]:
     """The entries of the audit log, the newest first."""
     from importer.storage import audit
 
-    with gallery_of(service).database.reading() as connection:
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
         return [e for e in audit.page(connection, 1000) if e["subject"] == name]
 
 
@@ -253,7 +253,7 @@ def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
     data.pop("artifacts", None)
     put = service.client.put(f"/v1/configs/{name}", json=data, headers=ANY)
     assert put.status_code == 200, put.text
-    validated(gallery_of(service), name)
+    validated(service, name)
     service.approve(name).raise_for_status()
     found = config(service, name)
     assert (found["state"], found["release"]) == ("validated", None)
@@ -266,7 +266,7 @@ def test_a_commit_of_another_model_is_none(service: Service) -> None:
     name = imported(service, "elsewhere")
     patch = {"parameters": {"model": "other/base"}}
     ask(service, "import", "PATCH", name, json=patch, headers=ANY).raise_for_status()
-    validated(gallery_of(service), name)
+    validated(service, name)
     service.approve(name).raise_for_status()
     found = config(service, name)
     assert (found["state"], found["release"]) == ("validated", None)

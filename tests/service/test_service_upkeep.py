@@ -10,7 +10,6 @@ import yaml
 
 from importer.service.upkeep_duties import begin_due
 from importer.storage import deleted, schedules
-from importer.storage.database import Database
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.publishing import gallery_of, published, validated
@@ -67,7 +66,7 @@ def temperature(service: Service, name: str) -> float:
 def test_what_moved_waits_in_the_queue_and_is_accepted(service: Service) -> None:
     name = "moved"
     repo = imported(service, name)
-    published(gallery_of(service), name)
+    published(service, name)
     before, old = config(service, name), repo.sha
     assert rechecked(service, name)[name]["outcome"] == "unchanged"
     assert findings(service, name=name) == []
@@ -195,7 +194,7 @@ def test_an_earlier_version_is_restored_and_a_rejection_of_it_stays(service: Ser
     name = "restored"
     imported(service, name)
     first = config(service, name)
-    published(gallery_of(service), name)
+    published(service, name)
     service.client.patch(f"/v1/configs/{name}", json={"parameters": {"temperature": 0.1}}, headers=ANY)
     url = f"/v1/configs/{name}/versions/1/restore"
     problem(service.client.post(url), 428, "precondition-required")
@@ -218,7 +217,7 @@ def test_an_earlier_version_is_restored_and_a_rejection_of_it_stays(service: Ser
 def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service) -> None:
     name = "undeleted"
     imported(service, name)
-    published(gallery_of(service), name)
+    published(service, name)
     problem(service.client.post(f"/v1/configs/{name}/undelete"), 409, "not-deleted")
     before = config(service, name)
     service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
@@ -231,7 +230,7 @@ def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service)
     problem(service.client.post("/v1/configs/nothing/undelete"), 404, "no-such-document")
 
     service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
-    with gallery_of(service).database.writing() as connection:
+    with gallery_of(service) as gallery, gallery.database.writing() as connection:
         assert deleted.purge(connection, "2020-01-01T00:00:00+00:00", 9) == (0, set())
         assert deleted.purge(connection, "2999-01-01T00:00:00+00:00", 9)[0] == 1
     problem(service.client.post(f"/v1/configs/{name}/undelete"), 404, "no-such-document")
@@ -254,7 +253,7 @@ def test_bulk_has_a_result_for_each_and_a_dry_run_changes_nothing(service: Servi
     names = ["bulk-a", "bulk-b"]
     for name in names:
         imported(service, name)
-        validated(gallery_of(service), name)
+        validated(service, name)
     filters = {"q": "bulk-", "state": ["draft"]}
     body: dict[str, Any] = {"action": "approve", "filter": filters}
     wrong = problem(service.client.post("/v1/bulk", json=body), 422, "bad-request")
@@ -315,24 +314,24 @@ def test_findings_are_accepted_and_dismissed_in_bulk(service: Service) -> None:
 
 def test_one_of_all_processes_begins_what_is_due(service: Service) -> None:
     imported(service, "scheduled")
-    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    every = 24 * 3600
-    with database.reading() as connection:
-        planned = schedules.last(connection, "recheck")
-    assert planned is not None  # the server has planned the first one, and begun none
-    assert planned["job"] is None
-    with database.writing() as connection:
-        connection.execute(schedules.schedules.update().values(due=0.0))
-    service.wait(lambda: begin_due(database, every) or _scheduled(service))
-    job = _scheduled(service)
-    assert job is not None
-    assert not begin_due(database, every)
-    assert service.ended(job["id"])["state"] == "succeeded"
-    assert len([one for one in _all(service) if one["by"] == "schedule"]) == 1
-    shown = service.client.get("/v1/upkeep").json()["schedule"]
-    assert (shown["job"], shown["every"]) == (job["id"], every)
-    assert shown["next_at"] > shown["began_at"]
-    database.close()
+    with gallery_of(service) as gallery:
+        database = gallery.database
+        every = 24 * 3600
+        with database.reading() as connection:
+            planned = schedules.last(connection, "recheck")
+        assert planned is not None  # the server has planned the first one, and begun none
+        assert planned["job"] is None
+        with database.writing() as connection:
+            connection.execute(schedules.schedules.update().values(due=0.0))
+        service.wait(lambda: begin_due(database, every) or _scheduled(service))
+        job = _scheduled(service)
+        assert job is not None
+        assert not begin_due(database, every)
+        assert service.ended(job["id"])["state"] == "succeeded"
+        assert len([one for one in _all(service) if one["by"] == "schedule"]) == 1
+        shown = service.client.get("/v1/upkeep").json()["schedule"]
+        assert (shown["job"], shown["every"]) == (job["id"], every)
+        assert shown["next_at"] > shown["began_at"]
 
 
 def _all(service: Service) -> list[dict[str, Any]]:

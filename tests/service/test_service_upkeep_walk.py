@@ -16,7 +16,7 @@ from importer.storage.database import Database
 from importer.storage.migrations import migrate
 from tests.failing import WEIGHTS
 from tests.hubserver import Repo
-from tests.publishing import gallery_of, validated
+from tests.publishing import validated
 from tests.serving import Service, problem, running
 
 IMPORTER, MAINTAINER = "import", "import+approve+publish"
@@ -84,7 +84,7 @@ def value(service: Service, name: str, key: str = "parameters.temperature") -> d
 def test_a_gallerys_upkeep(service: Service) -> None:
     # Publish for MLX.
     assert imported(service, "mlx")["name"] == "toy"
-    validated(gallery_of(service), "toy")
+    validated(service, "toy")
     assert index(service) == {}
     assert approved(service, "toy").json()["release"] == 1
     mlx = {"toy": ("mlx", 0.6, [])}
@@ -101,7 +101,7 @@ def test_a_gallerys_upkeep(service: Service) -> None:
     # Import for vLLM: another document, and an entry once it is released.
     assert imported(service, "vllm")["name"] == "toy-vllm"
     assert index(service) == mlx
-    validated(gallery_of(service), "toy-vllm")
+    validated(service, "toy-vllm")
     assert approved(service, "toy-vllm").json()["release"] == 1
     both = {"toy": ("mlx", 0.6, ["toy-vllm"]), "toy-vllm": ("vllm", 0.6, [])}
     assert index(service) == both
@@ -139,7 +139,7 @@ def test_a_gallerys_upkeep(service: Service) -> None:
     assert index(service) == both
 
     # Promote: the release keeps what its entry lacks, as the reviewer was shown it.
-    validated(gallery_of(service), "toy-vllm")
+    validated(service, "toy-vllm")
     losses = ask(service, MAINTAINER, "GET", "configs/toy-vllm/decisions").json()["losses"]
     assert approved(service, "toy-vllm").json()["release"] == 2
     assert index(service) == both | {"toy-vllm": ("vllm", 0.9, [])}

@@ -15,7 +15,7 @@ from importer.service.variants import Served, variants_of
 from tests.failing import WEIGHTS
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, decoded
-from tests.publishing import gallery_of, published, validated
+from tests.publishing import published, validated
 from tests.serving import Service, problem, running
 
 slow = pytest.mark.slow
@@ -54,7 +54,7 @@ def index(service: Service) -> dict[str, dict[str, Any]]:
 @slow
 def test_another_backend_is_another_document(service: Service) -> None:
     assert done(service, "acme/both", "vllm")["name"] == "both"
-    published(gallery_of(service), "both")
+    published(service, "both")
     first, entry = config(service, "both"), index(service)["both"]
     shown = service.client.post("/v1/imports/preview", json={"reference": "acme/both", "backend": "mlx"})
     assert (shown.json()["name"], shown.json()["new"]) == ("both-mlx", True)
@@ -63,7 +63,7 @@ def test_another_backend_is_another_document(service: Service) -> None:
     assert (config(service, "both"), index(service)["both"]) == (first, entry)
 
     assert "variants" not in entry
-    published(gallery_of(service), "both-mlx")
+    published(service, "both-mlx")
     items = index(service)
     assert items["both"]["variants"] == [{"model": "both-mlx"}]
     assert "variants" not in items["both-mlx"]
@@ -98,7 +98,7 @@ def test_a_name_of_another_backend_is_refused(service: Service) -> None:
 @slow
 def test_a_new_commit_with_equal_files_keeps_the_validation(service: Service) -> None:
     name = done(service, "acme/moving", "vllm")["name"]
-    published(gallery_of(service), name)
+    published(service, name)
     first = config(service, name)
     assert (first["state"], first["carried"]) == ("published", None)
 
@@ -128,7 +128,7 @@ def test_a_new_commit_with_equal_files_keeps_the_validation(service: Service) ->
 @slow
 def test_other_values_are_validated_anew(service: Service) -> None:
     name = done(service, "acme/moving", "vllm", name="edited")["name"]
-    validated(gallery_of(service), name)
+    validated(service, name)
     service.hub.repos["acme/moving"].commit({**FILES, "README.md": "fourth"})
     done(service, "acme/moving", "vllm", name="edited", set={"temperature": 0.11})
     assert (config(service, name)["validation"], config(service, name)["carried"]) == ("stale", None)
@@ -162,7 +162,7 @@ def test_the_digest_covers_what_an_engine_reads() -> None:
 def test_a_device_is_another_document_where_that_is_asked(service: Service) -> None:
     asked = {"reference": "acme/cards", "backend": "vllm", "device": "8xH100", "per_device": True}
     assert done(service, "acme/cards", "vllm", device="rtx4090")["name"] == "cards"
-    published(gallery_of(service), "cards")
+    published(service, "cards")
     first = config(service, "cards")
     shown = service.client.post("/v1/imports/preview", json=asked).json()
     assert (shown["name"], shown["new"]) == ("cards-8xh100", True)
@@ -171,7 +171,7 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     whole = config(service, "cards-8xh100")
     assert (whole["device"], whole["per_device"], first["per_device"]) == ("8xh100-80g", True, False)
     assert "other-device" not in [warning["kind"] for warning in made["warnings"]]
-    published(gallery_of(service), "cards-8xh100")
+    published(service, "cards-8xh100")
     assert config(service, "cards") == first
     items = index(service)
     assert items["cards"]["variants"] == [{"model": "cards-8xh100"}]

@@ -12,6 +12,8 @@ from importer.hub import outgoing
 from importer.service.webhooks import key_of, new_secret, signed
 from importer.storage import webhooks
 from importer.storage.webhooks import TRIES
+from tests import impatient
+from tests.impatient import DELIVERS, waits
 from tests.publishing import gallery_of, published
 from tests.receiving import Receiver, receiving
 from tests.serving import Service, fresh, problem, running
@@ -22,9 +24,9 @@ slow = pytest.mark.slow
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A server that may send to this machine."""
-    with running(
-        tmp_path_factory.mktemp("webhooks"), "--no-validate", "--webhook-private", "--rate", "0"
-    ) as one:
+    words = ("--no-validate", "--webhook-private", "--rate", "0")
+    folder = tmp_path_factory.mktemp("webhooks")
+    with running(folder, *words, env=waits(DELIVERS), by=impatient.NAME) as one:
         yield one
 
 
@@ -49,7 +51,7 @@ def deliveries(service: Service, ident: str) -> list[dict[str, Any]]:
 
 def due_now(service: Service) -> None:
     """What waits for its next try waits no longer."""
-    with gallery_of(service).database.writing() as connection:
+    with gallery_of(service) as gallery, gallery.database.writing() as connection:
         table = webhooks.tables.deliveries
         connection.execute(table.update().where(table.c.state == "waiting").values(due=0.0))
         connection.execute(webhooks.tables.webhooks.update().values(retry_at=0.0))
@@ -106,7 +108,7 @@ def test_events_arrive_signed_and_are_logged(service: Service, receiver: Receive
     assert "secret" not in shown
     assert made["secret"] not in service.client.get("/v1/webhooks").text
     name = fresh(service, "announced")
-    published(gallery_of(service), name)
+    published(service, name)
     service.wait(lambda: len(receiver.received) >= 2)
     assert sorted(receiver.types()) == ["job.succeeded", "release.promoted"]
     assert all(one["signed"] for one in receiver.received)

@@ -10,8 +10,10 @@ import pytest
 from sqlalchemy import select, update
 
 from importer.storage import tables
+from tests import impatient
 from tests.commandline import BASE
 from tests.hubserver import Repo
+from tests.impatient import DELIVERS, ENDS, waits
 from tests.publishing import gallery_of
 from tests.receiving import Receiver, receiving
 from tests.rechecking import WARM
@@ -23,7 +25,8 @@ WORDS = ("--no-validate", "--webhook-private")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("upkeep-killed"), *WORDS) as one:
+    folder = tmp_path_factory.mktemp("upkeep-killed")
+    with running(folder, *WORDS, env=waits(DELIVERS, ENDS), by=impatient.NAME) as one:
         yield one
 
 
@@ -54,18 +57,18 @@ def killed(service: Service, at: str, ask: Any = None) -> None:
             ask()
     victim = service.processes[-1]
     assert service.wait(victim.poll) == -9
-    service.start(*WORDS)
+    service.start(*WORDS, by=impatient.NAME)
     waiting = tables.deliveries.c.state == "waiting"
     _set(service, tables.deliveries, waiting, due=0.0)  # the lease of the process that died
 
 
 def _scheduled(service: Service) -> bool:
-    with gallery_of(service).database.reading() as connection:
+    with gallery_of(service) as gallery, gallery.database.reading() as connection:
         return connection.execute(select(tables.schedules)).first() is not None
 
 
 def _set(service: Service, table: Any, *where: Any, **values: Any) -> None:
-    with gallery_of(service).database.writing() as connection:
+    with gallery_of(service) as gallery, gallery.database.writing() as connection:
         connection.execute(update(table).where(*where).values(**values))
 
 

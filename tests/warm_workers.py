@@ -1,0 +1,85 @@
+"""Parser workers that outlive a test: importing vLLM takes 8 s of processor, a question 0.1."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Hashable
+from pathlib import Path
+
+import pytest
+
+from importer import launcher
+from importer.engines import parsers
+from importer.engines.jsonl_worker import JsonLinesWorker
+from importer.engines.parsers import SETTINGS, ParserWorker
+from importer.launcher import Purpose
+
+MOST = 2  # idle workers of a process: each holds 0.3 to 0.7 GB
+
+
+class WarmWorkers:
+    """Idle processes of parser workers that were left in order, handed to the next of the same kind.
+
+    They are real processes, asked over their real pipes, as the second import of a session asks them.
+    One that was lost is never kept. ``fresh_workers`` is for tests of the start and the end of a process.
+    """
+
+    def __init__(self) -> None:
+        self.enabled = True
+        self._idle: dict[Hashable, JsonLinesWorker] = {}
+
+    def install(self) -> None:
+        """Stand between every parser worker of this process and its process."""
+        start = ParserWorker._start
+
+        def take(worker: ParserWorker) -> None:
+            kept = self._idle.pop(_kind(worker), None) if self.enabled else None
+            if kept is not None and kept._process.poll() is None:
+                worker._conversation = kept
+                return
+            if kept is not None:
+                kept.close()
+            start(worker)
+
+        def leave(worker: ParserWorker, *_: object) -> None:
+            kept = worker._conversation
+            if self.enabled and kept is not None and kept._process.poll() is None:
+                worker._conversation = None
+                self._keep(_kind(worker), kept)
+            worker.close()
+
+        setattr(ParserWorker, "_start", take)  # noqa: B010 - mypy lets no method be assigned
+        setattr(ParserWorker, "__exit__", leave)  # noqa: B010
+        atexit.register(self.end)
+
+    def _keep(self, kind: Hashable, process: JsonLinesWorker) -> None:
+        before = self._idle.pop(kind, None)
+        self._idle[kind] = process
+        oldest = next(iter(self._idle)) if len(self._idle) > MOST else None
+        for one in (before, None if oldest is None else self._idle.pop(oldest)):
+            if one is not None:
+                one.close()
+
+    def end(self) -> None:
+        """End them all."""
+        while self._idle:
+            self._idle.popitem()[1].close()
+
+
+def _kind(worker: ParserWorker) -> Hashable:
+    """What a process was started with: its Python, its words, the files among them, its environment."""
+    files = [Path(word) for word in worker._arguments if Path(word).is_file()]
+    variables = launcher.environment(Purpose.PARSERS, SETTINGS)
+    return (
+        str(worker._python), str(parsers.SCRIPT), *worker._arguments, *(file.read_bytes() for file in files),
+        *sorted(variables.items()),
+    )  # fmt: skip
+
+
+WARM_WORKERS = WarmWorkers()
+
+
+@pytest.fixture
+def fresh_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every parser worker starts a process of its own and ends it."""
+    monkeypatch.setattr(WARM_WORKERS, "enabled", False)
