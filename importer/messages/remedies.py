@@ -101,6 +101,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "render-everything": (
             "Use a chat template that renders every turn, call and result whole and in order."
         ),
+        "render-unaltered": "Use a chat template that writes every field of a request as it was sent.",
         "own-tokenizer": "Use the tokenizer that belongs to the weights.",
         "own-template": (
             "{parser} reads what the template writes, and the model writes otherwise: use its own template."
@@ -161,6 +162,12 @@ TEXTS: dict[str, dict[str, Text]] = {
         "see-port": "See which process listens there.",
         "other-version-order": (
             "Use another version of the engine: it gives the template results in another order."
+        ),
+        "requests-unaltered": (
+            "Use another version of the engine, or correct what stands before it: it alters requests."
+        ),
+        "raise-body-limit": (
+            "Let the server, and what stands before it, take bodies of {size} bytes and more."
         ),
         "another-engine": (
             "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Literal, Protocol
 
+from importer.chat_template.samples import TemplateAnalysis
 from importer.engines import reported
 from importer.engines.reported import EffectiveSettings
 from importer.engines.tokenizer import Ask
@@ -48,6 +49,10 @@ class Render(Protocol):
     @property
     def digest(self) -> str:
         """Return the digest of the template, as a proof names it."""
+
+    @property
+    def analysis(self) -> TemplateAnalysis | None:
+        """Return the analysis of the template, as a proof has it; ``None`` without a template."""
 
     @property
     def claimed(self) -> str | None:

@@ -27,6 +27,7 @@ from importer.validation.probes import (
     stops_cleanly,
     stream_equals_whole,
     system_role,
+    template_whole,
     tokenize_round_trip,
     tokenizer_whole,
     tools_in_prompt,
@@ -42,7 +43,8 @@ THOUGHTS = reasoning_apart.NAME
 APART = {
     probe.NAME
     for probe in (
-        health, model_listed, context_length, settings_read_back, prompt_rendered, turns_rendered,
+        health, model_listed, context_length, settings_read_back, prompt_rendered, template_whole,
+        turns_rendered,
         system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
         long_prompt, stops_cleanly,
     )
@@ -55,6 +57,7 @@ NAMES_PARSER = (
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
            Remedy.START_WITH_PARSER)  # fmt: skip
 TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
+BARE = "bare"  # the conversation of the way in that is one question
 PENALTIES = (
     Remedy.TAKE_OUT_REPEAT_PENALTY, Remedy.TAKE_OUT_PRESENCE_PENALTY, Remedy.TAKE_OUT_FREQUENCY_PENALTY,
 )  # fmt: skip
@@ -154,7 +157,7 @@ def _never_came(outcome: Outcome) -> bool:
 
 def _talks_not(lost: Fail) -> bool:
     """Return whether the template fails on an ordinary conversation."""
-    return lost.within[:1] == (TALK.name,)
+    return lost.within[:1] in ((TALK.name,), (BARE,))
 
 
 def _begins_turns(failure: Fail) -> bool:
@@ -223,6 +226,7 @@ def _read(row: ProbeRow) -> bool:
 
 # Causes of wrong simple answers of an intact model.
 NOISE = (
+    RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(files_as_imported.NAME, (), _rests_on_answers),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
@@ -251,6 +255,7 @@ CAUSES = (
     RootCause(prompt_rendered.NAME, (Remedy.IMPORT_AGAIN,), _rests),
     RootCause(tokenizer_whole.NAME, (), _rests),
     RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
+    RootCause(template_whole.NAME, TURNS, _rests),
     RootCause(turns_rendered.NAME, TURNS, _rests),
     RootCause(None, (Remedy.ONE_TEMPLATE,), _answered),
     RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
