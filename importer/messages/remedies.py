@@ -169,6 +169,14 @@ TEXTS: dict[str, dict[str, Text]] = {
         "raise-body-limit": (
             "Let the server, and what stands before it, take bodies of {size} bytes and more."
         ),
+        "heed-options": (
+            "Use an engine that heeds this option, or correct what stands before it: it changes requests."
+        ),
+        "own-answers": (
+            "Correct the server, or what stands before it: an answer does not belong to its request."
+        ),
+        "no-cap": "Raise the limit of tokens that the server, or what stands before it, sets by itself.",
+        "stream-at-once": "Switch off the buffering of answers in the server, or in what stands before it.",
         "another-engine": (
             "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."
         ),

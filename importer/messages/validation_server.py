@@ -46,6 +46,22 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "other-tokens": "the engine makes other tokens of the same text in {conversations} conversations",
         "arrived": "{conversations} conversations have the tokens of the template's text",
     },
+    "OptionReason": {
+        "not-forced": "the server heeds no logit_bias, so no answer can be forced",
+        "ignored": "{option} {sent!r} has no effect",
+        "other-length": (
+            "{option} is {asked}, and the answer has {came} tokens and the finish_reason {finish_reason!r}"
+        ),
+        "capped": "{option} is {asked}, and the answer has {came} tokens: something caps answers",
+        "letters-broken": "streamed, {asked!r} over and over comes as {came!r}",
+        "buffered": (
+            "a stream of {tokens} tokens came at once: its first byte after {first:.2f} of {seconds:.2f} s"
+        ),
+        "crossed": "a request for {asked!r} was given the answer {came!r}",
+        "not-alike": "{option} {sent}: {different} of {trials} answers differ",
+        "all-alike": "{option} {sent}: all of {trials} answers are one",
+        "heeded": "{option} takes effect",
+    },
     "TurnsReason": {
         "left-out": "see what is left out",
         "not-ended": "nothing ends an earlier answer in the prompt: {behind!r} stands behind it",

@@ -40,7 +40,7 @@ LETTERS = (
 )
 TAGS = "Is <b>this</b> a <i>tag</i>,<br/> and 5 < 6 & 7 > 2, or &lt;that&gt;?"
 SPACES = "one  two   three\n\n\n\nfour\t\tfive \n    six\n\nseven"
-SIZES = {Part.LONG_USER: (9_000, 5_000, 2_500), Part.LONG_SYSTEM: (5_000, 2_500, 1_000)}  # letters
+SIZES = {Part.LONG_USER: (8_600, 4_400, 2_200), Part.LONG_SYSTEM: (2_200, 1_000)}  # letters
 ONE_TOKEN: Mapping[str, Any] = {"max_tokens": 1}
 WORD = "again"
 
@@ -57,15 +57,15 @@ def _system(text: str) -> Message:
 
 
 def _tool(place: str, about: str) -> Any:
-    parameter = {"type": "string", "description": f"{nonce(place + ' parameter')} {about}"}
-    return function(name(place), f"{nonce(place + ' about')} {about}", {name(place + " key"): parameter})
+    parameter = {"type": "string", "description": about}
+    return function(name(place), nonce(f"{place} about"), {"key": parameter})
 
 
 def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
     """Return the short conversations; ``switches`` are variables that change the template's text."""
-    tools = (_tool("first tool", LETTERS), _tool("second tool", TAGS))
+    tools = (_tool("first tool", "Z\u00fcrich \u6771\u4eac"), _tool("second tool", "<b>a</b>  b & c"))
     called = name("first tool")
-    made = call(1, called, {name("first tool key"): f"{nonce('argument')} {LETTERS} {TAGS}"})
+    made = call(1, called, {"key": "Krak\u00f3w <i>b</i>  &"})
     returned = result(1, called, {"report": nonce("result")})
     plain = user(f"{nonce('plain')}?")
     found = [
@@ -88,7 +88,7 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
 def long(word: str) -> tuple[NoncePrompt, ...]:
     """Return conversations with a long question and a long system turn, each in several sizes.
 
-    ``word`` is repeated; the largest body that the context holds is the one to send.
+    ``word`` is repeated. The largest that is short enough in tokens is the one to send.
     """
     found = []
     for part, sizes in SIZES.items():

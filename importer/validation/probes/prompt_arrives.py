@@ -40,6 +40,7 @@ LESSON = (
     "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question."
 )
 UNALTERED = Reason(Remedy.REQUESTS_UNALTERED)
+MOST = 640  # tokens of a conversation: a CPU reads them within a second
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
 
 
@@ -94,15 +95,16 @@ def run(ctx: Context) -> Outcome:
 
 def _chosen(ctx: Context) -> list[Sent]:
     """Return the conversations that the template takes and the context holds, with their tokens."""
-    words = [text.strip() for _, text in words_of(ctx) if text.isascii()]
-    nonces = [*short(_switches(ctx)), *long(max(words, key=len, default=WORD))]
+    words = [text for _, text in words_of(ctx) if text.isascii()]
+    best = max(words, key=lambda text: (text.startswith(" "), len(text)), default=WORD)
+    nonces = [*short(_switches(ctx)), *long(best.strip())]
     of_tools = () if no_tools(ctx.promise) is None else (Part.TOOLS, Part.ROUND)
     asked = [one for one in nonces if one.part not in of_tools]
     texts = [(one, text) for one in asked if (text := _text(ctx, one.prompt)) is not None]
     tokens = tokens_of(ctx, tuple(text for _, text in texts))
     if tokens is None:
         return []
-    room = (ctx.promise.context or UNKNOWN_CONTEXT) - 1
+    room = min(MOST, (ctx.promise.context or UNKNOWN_CONTEXT) - 1)
     fitting = [Sent(one, ids) for (one, _), ids in zip(texts, tokens, strict=True) if len(ids) <= room]
     largest: dict[Part, Sent] = {}
     for one in fitting:
