@@ -166,6 +166,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         "requests-unaltered": (
             "Use another version of the engine, or correct what stands before it: it alters requests."
         ),
+        "raise-rate-limit": (
+            "Raise the rate of requests that the server, or what stands before it, allows, or validate later."
+        ),
         "raise-body-limit": (
             "Let the server, and what stands before it, take bodies of {size} bytes and more."
         ),

@@ -171,9 +171,10 @@ class Context:
     def refused(self, refused: RequestRefused, prompt: Prompt) -> Outcome:
         """Return the outcome of a refusal: clean below status 500, while an ordinary chat is answered.
 
-        Raises ``refused`` where the template breaks: that is no refusal of this request alone.
+        Raises ``refused`` where the template breaks, or requests are too many: that is no refusal of this
+        request alone.
         """
-        if self.breaks(prompt) is not None:
+        if refused.limited or self.breaks(prompt) is not None:
             raise refused
         self.first(GREETING)
         return (

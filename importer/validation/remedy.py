@@ -107,6 +107,7 @@ class Remedy(StrEnum):
     OWN_ANSWERS = "own-answers"
     NO_CAP = "no-cap"
     STREAM_AT_ONCE = "stream-at-once"
+    RAISE_RATE_LIMIT = "raise-rate-limit"
     RAISE_BODY_LIMIT = "raise-body-limit"
     WHOLE_ANSWERS = "whole-answers"
     SEE_DOCUMENT = "see-document"

@@ -19,8 +19,10 @@ from importer.validation.probes import (
     model_listed,
     no_special_tokens,
     own_limit,
+    prompt_arrives,
     prompt_rendered,
     reasoning_apart,
+    request_options,
     settings_read_back,
     simple_answers,
     stop_words,
@@ -43,10 +45,18 @@ THOUGHTS = reasoning_apart.NAME
 APART = {
     probe.NAME
     for probe in (
-        health, model_listed, context_length, settings_read_back, prompt_rendered, template_whole,
-        turns_rendered,
+        health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_arrives,
+        template_whole, turns_rendered,
         system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
         long_prompt, stops_cleanly,
+    )
+}  # fmt: skip
+# Probes that send no chat.
+OFFLINE = {
+    probe.NAME
+    for probe in (
+        health, model_listed, files_as_imported, template_whole, turns_rendered, tokenizer_whole,
+        stops_cleanly,
     )
 }  # fmt: skip
 # Changes of the parser that a document names.
@@ -189,6 +199,10 @@ def _answered(row: ProbeRow) -> bool:
     return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
 
 
+def _of_temperature(failure: Fail) -> bool:
+    return failure.reason.fields.get("option") == "temperature"
+
+
 def _set_up(row: ProbeRow) -> bool:
     """Return whether an answer, or a prompt that depends on settings, is attributed to an engine."""
     return _answered(row) or (_of_engine(row) and row.probe == prompt_rendered.NAME)
@@ -224,6 +238,16 @@ def _read(row: ProbeRow) -> bool:
     return isinstance(row.outcome, Fail) and row.probe not in APART
 
 
+def _sent(row: ProbeRow) -> bool:
+    """Return whether a verdict depends on requests and their answers."""
+    return row.probe not in OFFLINE and row.outcome.attribution != "environment"
+
+
+def _declined(row: ProbeRow) -> bool:
+    """Return whether a request was refused."""
+    return isinstance(row.outcome, Fail) and row.outcome.gives(AnswerFailure.REFUSED)
+
+
 # Causes of wrong simple answers of an intact model.
 NOISE = (
     RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
@@ -233,10 +257,14 @@ NOISE = (
 )
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
+    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
+    RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
+    RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
     RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, _came),
     RootCause(ANSWERS, (), _rests_on_answers, _came),
 )
 CAUSES = (
+    RootCause(prompt_arrives.NAME, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(model_listed.NAME, (), _refused),
     RootCause(settings_read_back.NAME, PARSERS, _set_up),
     RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),

@@ -6,6 +6,7 @@ from tests.faults import (
     converted,
     edited,
     gateways,
+    middle,
     parsers,
     relays,
     remade,
@@ -39,6 +40,7 @@ FAULTS: tuple[Fault, ...] = (
     *converted.FAULTS,
     *remade.FAULTS,
     *relays.FAULTS,
+    *middle.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.
