@@ -134,19 +134,27 @@ FAULTS = (
     ),
     Fault(
         "first tool only", "{%- for tool in tools -%}", "{%- for tool in tools[:1] -%}",
-        Kind.LOST, Field.TOOL_NAME, (2, 3),
+        Kind.LOST, Field.TOOL_NAME, (2, 3, 5),
+    ),
+    Fault(
+        "last tool only", "{%- for tool in tools -%}", "{%- for tool in tools[-1:] -%}",
+        Kind.LOST, Field.TOOL_NAME, (1, 2, 5),
+    ),
+    Fault(
+        "sixteen tools at most", "{%- for tool in tools -%}", "{%- for tool in tools[:16] -%}",
+        Kind.LOST, Field.TOOL_NAME, (5,),
     ),
     Fault(
         "names of tools in small letters", "'## ' ~ f.name", "'## ' ~ f.name | lower",
-        Kind.CASED, Field.TOOL_NAME, (1, 2, 3, 4),
+        Kind.CASED, Field.TOOL_NAME, (1, 2, 3, 4, 5),
     ),
     Fault(
         "descriptions of tools dropped", " ~ f.description", "",
-        Kind.LOST, Field.TOOL_DESCRIPTION, (1, 2, 3, 4),
+        Kind.LOST, Field.TOOL_DESCRIPTION, (1, 2, 3, 4, 5),
     ),
     Fault(
         "first 20 characters of a description", "f.description", "f.description[:20]",
-        Kind.CUT, Field.TOOL_DESCRIPTION, (1, 2, 3, 4),
+        Kind.CUT, Field.TOOL_DESCRIPTION, (1, 2, 3, 4, 5),
     ),
     Fault(
         "description as HTML", "': ' ~ one.description", "': ' ~ one.description | e",
@@ -176,6 +184,11 @@ FAULTS = (
     Fault(
         "tools as Python prints them", "tool | tojson", "tool | string",
         Kind.REPR, Field.PARAMETER, (1, 2, 4), JSON,
+    ),
+    Fault("system turn twice", "~ system -}}", "~ system ~ system -}}", Kind.DOUBLED, Field.SYSTEM, (1,)),
+    Fault(
+        "a system turn of 8,000 characters at most", "~ system -}}", "~ system[:8000] -}}",
+        Kind.CUT, Field.SYSTEM, (1,),
     ),
     Fault("system turn dropped", "~ system -}}", "-}}", Kind.LOST, Field.SYSTEM, (1,)),
     Fault(

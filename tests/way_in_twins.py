@@ -103,7 +103,7 @@ MORE = (
         Fault(f"{field} with ASCII escapes", "tool | tojson", "tool | tojson(ensure_ascii=true)",
               Kind.ASCII, field, numbers, JSON)
         for field, numbers in (
-            (Field.TOOL_DESCRIPTION, (1, 2, 3, 4)), (Field.PARAMETER_DESCRIPTION, (1, 2, 4)),
+            (Field.TOOL_DESCRIPTION, (1, 2, 3, 4, 5)), (Field.PARAMETER_DESCRIPTION, (1, 2, 4)),
             (Field.NESTED_DESCRIPTION, (4,)), (Field.ENUM, (1,)),
         )
     ),

@@ -45,7 +45,7 @@ class Called:
 
 def find_form(probe: TemplateProbe) -> dict[str, Any]:
     """Return the form of messages that makes the template print a call; ``probe`` uses it from then on."""
-    probe.style = _form_of_calls(probe) or _form_of_words(probe)
+    probe.style = _showing_words(probe, _form_of_calls(probe) or _form_of_words(probe))
     probe.find_no_tools()
     probe.find_end_of_turn()
     style = probe.style
@@ -68,6 +68,15 @@ def _form_of_words(probe: TemplateProbe) -> CaseStyle:
         if isinstance(piece, Piece) and ANSWER in piece.completion and "'text'" not in piece.completion:
             return style
     return CaseStyle()
+
+
+def _showing_words(probe: TemplateProbe, style: CaseStyle) -> CaseStyle:
+    """Return the form, with contents in parts where the template shows a question in parts alone."""
+    for tried in (style, replace(style, parts=True)):
+        [result] = probe.render([probe.job((ASK,), ProbeRequest((), ASK, style=tried), generate=True)])
+        if isinstance(result, Rendered) and ASK.text in result.text:
+            return tried
+    return style
 
 
 def _prints(written: str, call: SampleCall) -> bool:

@@ -155,6 +155,8 @@ OFFERS: dict[str, str] = {
     "guided": "an answer shaped by a choice, a regular expression or a grammar",
     "logprobs": "log-probabilities of what was written",
     "drawn": "log-probabilities of the tokens that were drawn, not of the likeliest ones",
+    "bias": "a bias of single tokens in a request",
+    "seed": "answers that one seed repeats",
     "usage": "the same counts of tokens, whole and streamed",
     "stop": "stop strings that end an answer wherever they fall",
     "penalties": "repetition, presence and frequency penalties",

@@ -127,7 +127,7 @@ class Mlx:
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
-        ("completions", "logprobs", "usage", "penalties", "cached", "switches")
+        ("completions", "logprobs", "usage", "penalties", "cached", "switches", "bias", "seed")
     )
 
     def plan(self) -> tuple[Pip, ...]:

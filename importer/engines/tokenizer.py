@@ -32,14 +32,16 @@ class Tokenized:
     ``back``     each text after tokens and back.
     ``sampled``  words of the vocabulary; ``reached`` of them are one token in a text.
     ``exact``    tokens are bytes: every space comes back, and no other.
-    ``counts``   the tokens of each text.
+    ``ids``      the numbers of each text's tokens; none is added before or behind them.
+    ``words``    numbers and texts of words that are one token, some with letters beyond ASCII.
     """
 
     back: tuple[str, ...]
     sampled: int
     reached: int
     exact: bool = False
-    counts: tuple[int, ...] = ()
+    ids: tuple[tuple[int, ...], ...] = ()
+    words: tuple[tuple[int, str], ...] = ()
 
 
 Ask = Callable[[tuple[str, ...]], Tokenized | None]
@@ -59,7 +61,8 @@ def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
     try:
         done = launcher.run(argv, Purpose.TOKENIZER, seconds=SECONDS, text=json.dumps(texts))
         answer = json.loads(done.output)
-        counts = tuple(answer["counts"])
-        return Tokenized(tuple(answer["back"]), answer["sampled"], answer["reached"], answer["exact"], counts)
+        ids, words = tuple(map(tuple, answer["ids"])), tuple(map(tuple, answer["words"]))
+        back, sampled, reached = tuple(answer["back"]), answer["sampled"], answer["reached"]
+        return Tokenized(back, sampled, reached, answer["exact"], ids, words)
     except (OSError, ValueError, KeyError):
         return None

@@ -101,6 +101,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "render-everything": (
             "Use a chat template that renders every turn, call and result whole and in order."
         ),
+        "render-unaltered": "Use a chat template that writes every field of a request as it was sent.",
         "own-tokenizer": "Use the tokenizer that belongs to the weights.",
         "own-template": (
             "{parser} reads what the template writes, and the model writes otherwise: use its own template."
@@ -162,6 +163,23 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-version-order": (
             "Use another version of the engine: it gives the template results in another order."
         ),
+        "requests-unaltered": (
+            "Use another version of the engine, or correct what stands before it: it alters requests."
+        ),
+        "raise-rate-limit": (
+            "Raise the rate of requests that the server, or what stands before it, allows, or validate later."
+        ),
+        "raise-body-limit": (
+            "Let the server, and what stands before it, take bodies of {size} bytes and more."
+        ),
+        "heed-options": (
+            "Use an engine that heeds this option, or correct what stands before it: it changes requests."
+        ),
+        "own-answers": (
+            "Correct the server, or what stands before it: an answer does not belong to its request."
+        ),
+        "no-cap": "Raise the limit of tokens that the server, or what stands before it, sets by itself.",
+        "stream-at-once": "Switch off the buffering of answers in the server, or in what stands before it.",
         "another-engine": (
             "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."
         ),

@@ -61,6 +61,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "refused-cleanly": "refused cleanly: {error}",
         "unended": "by itself the model ends no thought here",
         "not-asked": "not asked: {why}",
+        "no-tokenizer": "there is no tokenizer.json that could be asked",
     },
     "BlameReason": {
         "another-read": "the template would render it, and the engine reads another one",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Literal, Protocol
 
+from importer.chat_template.samples import TemplateAnalysis
 from importer.engines import reported
 from importer.engines.reported import EffectiveSettings
 from importer.engines.tokenizer import Ask
@@ -49,6 +50,10 @@ class Render(Protocol):
     @property
     def digest(self) -> str:
         """Return the digest of the template, as a proof names it."""
+
+    @property
+    def analysis(self) -> TemplateAnalysis | None:
+        """Return the analysis of the template, as a proof has it; ``None`` without a template."""
 
     @property
     def claimed(self) -> str | None:
@@ -182,9 +187,10 @@ class Context:
     def refused(self, refused: RequestRefused, prompt: Prompt) -> Outcome:
         """Return the outcome of a refusal: clean below status 500, while an ordinary chat is answered.
 
-        Raises ``refused`` where the template breaks: that is no refusal of this request alone.
+        Raises ``refused`` where the template breaks, or requests are too many: that is no refusal of this
+        request alone.
         """
-        if self.breaks(prompt) is not None:
+        if refused.limited or self.breaks(prompt) is not None:
             raise refused
         self.first(GREETING)
         return (

@@ -16,6 +16,8 @@ from importer.reasons import Reason
 from importer.validation.outcome import Fail, Inconclusive
 from importer.validation.remedy import Remedy
 
+TOO_MANY = 429
+
 
 class AnswerFailure(StrEnum):
     """How an exchange fails, with the causes that log and template show."""
@@ -74,8 +76,15 @@ class RequestRefused(ExchangeError):
         """Return whether the status reports an error of the server itself."""
         return self.status >= 500
 
+    @property
+    def limited(self) -> bool:
+        """Return whether the status reports a limit of requests in a time."""
+        return self.status == TOO_MANY
+
     def outcome(self) -> Fail:
-        """Return a fault of the configuration for 4xx, and of the engine for 5xx."""
+        """Return a fault of the engine for 5xx and limits of requests, else of the configuration."""
+        if self.limited:
+            return Fail(self.reason, "engine", Reason(Remedy.RAISE_RATE_LIMIT))
         return Fail(self.reason, "engine" if self.broke else "configuration")
 
 

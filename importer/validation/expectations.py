@@ -54,6 +54,7 @@ class CommonReason(StrEnum):
     REFUSED_CLEANLY = "refused-cleanly"
     UNENDED = "unended"
     NOT_ASKED = "not-asked"
+    NO_TOKENIZER = "no-tokenizer"
 
 
 MAX_TOKENS = 2048  # enough for a short thought and a short answer

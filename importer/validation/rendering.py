@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
+from importer.analysis import TEMPLATE, TemplateQuestion
 from importer.chat_template import find, vocabulary
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
+from importer.chat_template.samples import TemplateAnalysis
 from importer.hub.snapshot import Snapshot
+from importer.sandbox import OverLimit
 from importer.sandbox.closing import Closing
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.prompts import Message, Prompt
@@ -34,6 +38,7 @@ class PromptRendering(Closing):
         self._template = template or find.find(snapshot)
         self.files = snapshot.settings
         words = vocabulary.read(snapshot)
+        self._vocabulary = words
         self._names, self._stops = words.variables, words.stops
         claimed = snapshot.json("tokenizer_config.json").get("tool_parser_type")
         self.claimed = claimed if isinstance(claimed, str) else None
@@ -41,6 +46,18 @@ class PromptRendering(Closing):
         self._variables = dict(variables or {})
         self._renderer, self._lock = Renderer(), Lock()
         self._known: dict[str, str | TemplateRefusedError] = {}
+
+    @cached_property
+    def analysis(self) -> TemplateAnalysis | None:
+        """Return the analysis of the template, as a proof has it.
+
+        ``None`` without a template, or for one too costly to analyse.
+        """
+        if self._template is None:
+            return None
+        question = TemplateQuestion(self._template, self._vocabulary)
+        answer = self._renderer.sandbox.call(TEMPLATE, question, "the chat template")
+        return None if isinstance(answer, OverLimit) else answer
 
     @property
     def bos(self) -> str:

@@ -19,14 +19,17 @@ from importer.validation.probes import (
     model_listed,
     no_special_tokens,
     own_limit,
+    prompt_arrives,
     prompt_rendered,
     reasoning_apart,
+    request_options,
     settings_read_back,
     simple_answers,
     stop_words,
     stops_cleanly,
     stream_equals_whole,
     system_role,
+    template_whole,
     tokenize_round_trip,
     tokenizer_whole,
     tools_in_prompt,
@@ -43,9 +46,18 @@ THOUGHTS = reasoning_apart.NAME
 APART = {
     probe.NAME
     for probe in (
-        health, model_listed, context_length, settings_read_back, prompt_rendered, turns_rendered,
+        health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_arrives,
+        template_whole, turns_rendered,
         system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
         long_prompt, stops_cleanly,
+    )
+}  # fmt: skip
+# Probes that send no chat.
+OFFLINE = {
+    probe.NAME
+    for probe in (
+        health, model_listed, files_as_imported, template_whole, turns_rendered, tokenizer_whole,
+        stops_cleanly,
     )
 }  # fmt: skip
 # Changes of the parser that a document names.
@@ -56,6 +68,7 @@ NAMES_PARSER = (
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
            Remedy.START_WITH_PARSER)  # fmt: skip
 TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
+BARE = "bare"  # the conversation of the way in that is one question
 PENALTIES = (
     Remedy.TAKE_OUT_REPEAT_PENALTY, Remedy.TAKE_OUT_PRESENCE_PENALTY, Remedy.TAKE_OUT_FREQUENCY_PENALTY,
 )  # fmt: skip
@@ -158,7 +171,7 @@ def _never_came(outcome: Outcome) -> bool:
 
 def _talks_not(lost: Fail) -> bool:
     """Return whether the template fails on an ordinary conversation."""
-    return lost.within[:1] == (TALK.name,)
+    return lost.within[:1] in ((TALK.name,), (BARE,))
 
 
 def _begins_turns(failure: Fail) -> bool:
@@ -188,6 +201,10 @@ def _refused(row: ProbeRow) -> bool:
 def _answered(row: ProbeRow) -> bool:
     """Return whether an answer is attributed to an engine."""
     return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
+
+
+def _of_temperature(failure: Fail) -> bool:
+    return failure.reason.fields.get("option") == "temperature"
 
 
 def _set_up(row: ProbeRow) -> bool:
@@ -224,18 +241,33 @@ def _read(row: ProbeRow) -> bool:
     return isinstance(row.outcome, Fail) and row.probe not in APART
 
 
+def _sent(row: ProbeRow) -> bool:
+    """Return whether a verdict depends on requests and their answers."""
+    return row.probe not in OFFLINE and row.outcome.attribution != "environment"
+
+
+def _declined(row: ProbeRow) -> bool:
+    """Return whether a request was refused."""
+    return isinstance(row.outcome, Fail) and row.outcome.gives(AnswerFailure.REFUSED)
+
+
 # Causes of wrong simple answers of an intact model.
 NOISE = (
+    RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(files_as_imported.NAME, (), _rests_on_answers),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
 )
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
+    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
+    RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
+    RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
     RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, _came),
     RootCause(ANSWERS, (), _rests_on_answers, _came),
 )
 CAUSES = (
+    RootCause(prompt_arrives.NAME, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(model_listed.NAME, (), _refused),
     RootCause(settings_read_back.NAME, PARSERS, _set_up),
     RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
@@ -261,8 +293,10 @@ CAUSES = (
 # between two later rungs, follows from the first that fails.
 OBSERVERS: tuple[tuple[Rung, str], ...] = (
     (Rung.FILES, files_as_imported.NAME),
+    (Rung.TEMPLATE, template_whole.NAME),
     (Rung.TEMPLATE, turns_rendered.NAME),
     (Rung.TOKENS, tokenizer_whole.NAME),
+    (Rung.TOKENS, prompt_arrives.NAME),
 )
 
 

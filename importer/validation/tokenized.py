@@ -22,6 +22,18 @@ def round_trip(ctx: Context) -> Tokenized | None:
     return result if result is not None and len(result.back) == 2 else None
 
 
+def tokens_of(ctx: Context, texts: tuple[str, ...]) -> tuple[tuple[int, ...], ...] | None:
+    """Return the numbers of the tokens of each text; ``None`` where no tokenizer is at hand."""
+    result = ctx.tokens(texts) if ctx.tokens is not None and texts else None
+    return result.ids if result is not None and len(result.ids) == len(texts) else None
+
+
+def words_of(ctx: Context) -> tuple[tuple[int, str], ...]:
+    """Return numbers and texts of words that are one token; none where no tokenizer is at hand."""
+    result = round_trip(ctx)
+    return () if result is None else result.words
+
+
 def changed_prompt(ctx: Context) -> str | None:
     """Return a prompt after tokenization and back where that is another text; ``None`` where it is the same.
 

@@ -145,6 +145,19 @@ def stop(server: Server) -> bool:
     return whole == streamed == "One, two, three,"
 
 
+def bias(server: Server) -> bool:
+    """A word of the vocabulary, over and over."""
+    number = json.loads((MODEL / "tokenizer.json").read_text())["model"]["vocab"]["weather"]
+    written = server.written(GREETING, logit_bias={str(number): 100}, max_tokens=5)
+    return written.replace("None", "").replace(" ", "") == "weather" * 5
+
+
+def seed(server: Server) -> bool:
+    """Draws with one seed are alike, and those with several are not."""
+    drawn = [server.written(ODD, temperature=2, seed=n) for n in (1, 1, 2, 3, 4)]
+    return drawn[0] == drawn[1] and len({*drawn}) > 1
+
+
 def penalties(server: Server) -> bool:
     plain, *changed = (server.written(ODD, **{n: v}) for n, v in {"n": 1, **PENALTIES}.items())
     return plain not in changed
@@ -201,6 +214,8 @@ TRIALS: dict[str, Callable[[Server], bool]] = {
     "drawn": drawn,
     "usage": usage,
     "stop": stop,
+    "bias": bias,
+    "seed": seed,
     "penalties": penalties,
     "tokenize": tokenize,
     "cached": cached,

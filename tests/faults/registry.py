@@ -6,6 +6,7 @@ from tests.faults import (
     converted,
     edited,
     gateways,
+    middle,
     parsers,
     relays,
     remade,
@@ -41,6 +42,7 @@ FAULTS: tuple[Fault, ...] = (
     *remade.FAULTS,
     *relays.FAULTS,
     *reported.FAULTS,
+    *middle.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.

@@ -11,17 +11,19 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults import operations, relaying
+from tests.faults import interposing, operations, relaying
 from tests.faults.conversation import Broken, Conversation, State
 
-BEFORE = operations.BEFORE | relaying.BEFORE
-AFTER = operations.AFTER | relaying.AFTER
+BEFORE = operations.BEFORE | relaying.BEFORE | interposing.BEFORE
+AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER
 LINES = relaying.LINES
+STREAMS = interposing.STREAMS
 CHATS = "/v1/chat/completions"
 
 
@@ -71,8 +73,11 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(200, kind, self._changed(chat, answer.read()))
         else:
             self._answer(200, kind, b"")
-            for line in answer:
-                self.wfile.write(self._event(chat, line))
+            events: Iterable[bytes] = (self._event(chat, line) for line in answer)
+            for name in self.operations:
+                events = STREAMS[name](events) if name in STREAMS else events
+            for piece in events:
+                self.wfile.write(piece)
                 self.wfile.flush()
         connection.close()
 
@@ -110,7 +115,7 @@ class Server(ThreadingHTTPServer):
 
 def main() -> None:
     port, inner, wanted = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-    unknown = set(wanted) - {*BEFORE, *AFTER, *LINES}
+    unknown = set(wanted) - {*BEFORE, *AFTER, *LINES, *STREAMS}
     assert not unknown, unknown
     Handler.inner, Handler.operations = inner, tuple(wanted)
     with subprocess.Popen([sys.executable, *sys.argv[4:]]) as engine:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from importer import demo
+from importer.chat_template.way_in.findings import WayInField, WayInKind
 from importer.engines import get, install, tokenizer
 from importer.engines.deaths import Attribution
 from importer.hub import local
@@ -32,13 +33,15 @@ from importer.validation.probes import (
     settings_read_back,
     simple_answers,
     system_role,
+    template_whole,
     tokenizer_whole,
     turns_rendered,
 )
-from importer.validation.prompts import ROUND, SUM_SILENT, SUM_THINKING, SYSTEM, TALK
+from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
+from importer.validation.rung import Rung
 from importer.validation.tokenized import OWN, TEXT
 from tests.facts import as_reason
 from tests.judging import remedy, words
@@ -57,10 +60,11 @@ def closed() -> Iterator[None]:
         OPEN.pop().__exit__(None, None, None)
 
 
-def context(folder: Path, **more: Any) -> Context:
+def context(folder: Path, *, tool_parser: str | None = None, **more: Any) -> Context:
     render = PromptRendering(local.resolve(str(folder), folder))
     OPEN.append(render)
-    return Context(Expectations(), "m", Client("http://127.0.0.1:1"), render=render, **more)
+    promise = Expectations(tool_parser=tool_parser)
+    return Context(promise, "m", Client("http://127.0.0.1:1"), render=render, **more)
 
 
 def edited(folder: Path, old: str, new: str) -> Path:
@@ -79,29 +83,98 @@ def read(folder: Path) -> Outcome:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_templates_of_whole_models_write_every_turn(name: str) -> None:
-    ctx = context(FORMATS[name].folder)
-    assert ctx.render is not None
-    for prompt in (TALK, ROUND):
-        text = ctx.render(prompt)
-        assert isinstance(turns_rendered.judge(text or "", prompt), Pass)
-    assert isinstance(turns_rendered.run(ctx), Pass)
+    ctx = context(FORMATS[name].folder, tool_parser="any")
+    for probe in (template_whole, turns_rendered):
+        assert isinstance(probe.run(ctx), Pass)
+
+
+HELD = "messages[headed:]"
+SAID = "{%- else -%}\n    {{- message.content or '' -}}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "field", "change"),
+    [
+        (HELD, "messages[1:]", WayInKind.EVERYTHING_LOST, WayInField.USER, Remedy.RENDER_EVERYTHING),
+        (HELD, "messages[headed:][-6:]", WayInKind.LOST, WayInField.USER, Remedy.RENDER_EVERYTHING),
+        (HELD, "messages", WayInKind.DOUBLED, WayInField.SYSTEM, Remedy.SYSTEM_ONCE),
+        (HELD, f"{HELD} | reverse", WayInKind.OUT_OF_ORDER, WayInField.USER, Remedy.RENDER_EVERYTHING),
+        (
+            "~ preface", "~ ('' if tools else preface)",
+            WayInKind.LOST, WayInField.SYSTEM, Remedy.RENDER_EVERYTHING,
+        ),
+        ("~ preface", "~ preface[:500]", WayInKind.CUT, WayInField.SYSTEM, Remedy.RENDER_EVERYTHING),
+        (SAID, SAID.replace("or ''", "| e"), WayInKind.ESCAPED, WayInField.USER, Remedy.NO_ESCAPING),
+        (
+            SAID, SAID.replace("message.content or ''", "message.content[:120]"),
+            WayInKind.CUT, WayInField.RESULT, Remedy.RENDER_EVERYTHING,
+        ),
+        (
+            SAID, SAID.replace("or ''", "| replace('\"', '')"),
+            WayInKind.ALTERED, WayInField.USER, Remedy.RENDER_UNALTERED,
+        ),
+        (
+            SAID, SAID.replace("or ''", "| replace('\n', ' ')"),
+            WayInKind.ALTERED, WayInField.USER, Remedy.RENDER_UNALTERED,
+        ),
+        (
+            "    {{- message.content or '' -}}\n    {%- for call",
+            "    {{- message.content if not message.tool_calls else '' -}}\n    {%- for call",
+            WayInKind.LOST, WayInField.WORDS_BESIDE_CALL, Remedy.RENDER_EVERYTHING,
+        ),
+        ("for tool in tools", "for tool in tools[:2]", WayInKind.LOST, WayInField.TOOL_NAME, None),
+        ("for tool in tools", "for tool in tools[-1:]", WayInKind.LOST, WayInField.TOOL_NAME, None),
+        (
+            "tool_call.name | tojson", "tool_call.name | lower | tojson",
+            WayInKind.CASED, WayInField.CALL, Remedy.RENDER_UNALTERED,
+        ),
+        (
+            "tool_call.name | tojson", "tool_call.name | replace('_', '-') | tojson",
+            WayInKind.LOST, WayInField.CALL, Remedy.RENDER_EVERYTHING,
+        ),
+        (
+            "(arguments if arguments is string else arguments | tojson)",
+            "arguments | tojson(ensure_ascii=true)",
+            WayInKind.ASCII, WayInField.ARGUMENT, Remedy.NO_ESCAPING,
+        ),
+        (
+            "{%- if tools -%}", "{%- if tools | length -%}",
+            WayInKind.FAILS, WayInField.SYSTEM, Remedy.OTHER_TEMPLATE,
+        ),
+    ],
+)  # fmt: skip
+def test_every_defect_of_a_template_is_a_fact(
+    tmp_path: Path, old: str, new: str, kind: WayInKind, field: WayInField, change: Remedy | None
+) -> None:
+    ctx = context(edited(tmp_path, old, new), tool_parser="any")
+    found = template_whole.run(ctx)
+    assert isinstance(found, Fail)
+    assert found.attribution == "configuration"
+    problems = [r.fields["problem"] for r in (found.reason, *found.notes)]
+    assert (kind, field) in [(p.kind, p.fields["field"]) for p in problems if isinstance(p, Reason)]
+    assert {r.fields["rung"] for r in (found.reason, *found.notes)} == {Rung.TEMPLATE}
+    assert found.remedy is not None
+    assert change in (None, found.remedy.kind)
+
+
+def test_a_cut_text_has_the_number_of_its_characters(tmp_path: Path) -> None:
+    found = template_whole.run(context(edited(tmp_path, "~ preface", "~ preface[:500]")))
+    assert (found.reason.fields["kept"], found.within) == (500, ("long-system",))
+
+
+def test_defects_of_tools_are_of_documents_with_tools(tmp_path: Path) -> None:
+    folder = edited(tmp_path, "for tool in tools", "for tool in tools[:2]")
+    assert isinstance(template_whole.run(context(folder)), Pass)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("messages[headed:]", "messages[1:]", "the user said is not in the prompt"),
-        ("| tojson", "| tojson | e", "for a letter, as for a web page"),
-        ("| tojson", "| tojson(ensure_ascii=true)", "\\u00f8 for a letter, as for a reader of ASCII alone"),
-        ("messages[headed:]", "messages[headed:][-6:]", "row 0 stand"),
-        ("messages[headed:]", "messages", "what the system said is 2 times in the prompt"),
         (
             "{%- else -%}\n    {{- message.content or '' -}}",
             "{%- else -%}\n    {{- (message.content or '').split('</think>')[-1] -}}",
             "where a user writes </think>, the rest is not in the prompt: 'The maple fell.'",
         ),
-        ("messages[headed:]", "messages[headed:] | reverse", "not where it was said"),
-        ("{%- if tools -%}", "{%- if tools | length -%}", "breaks: object of type 'NoneType'"),
         ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "time of day"),
         (
             "message.role ~ '\\n' -}}",
@@ -122,10 +195,6 @@ def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says:
     assert says in words(found)
 
 
-def test_signs_that_a_template_names_are_meant(tmp_path: Path) -> None:
-    assert isinstance(read(edited(tmp_path, "| tojson", "| tojson | replace('\"', '&quot;')")), Pass)
-
-
 def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     old = "'<|im_start|>system\\n' ~"
     assert isinstance(read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~")), Pass)
@@ -143,22 +212,17 @@ def test_a_refusal_in_so_many_words_is_no_break(tmp_path: Path) -> None:
 
 def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:
     folder = edited(tmp_path, "message.content or ''", "message.content[0].text if message.content else ''")
-    assert isinstance(read(folder), Pass)
-
-
-@pytest.mark.parametrize("lost", ["Narvik", "gales"])
-def test_a_call_or_a_result_of_several_is_missed_but_not_all_of_them(lost: str) -> None:
-    ctx = context(MODEL)
+    ctx = context(folder)
+    assert isinstance(turns_rendered.run(ctx), Pass)
     assert ctx.render is not None
-    text = ctx.render(ROUND) or ""
-    assert isinstance(turns_rendered.judge(text.replace(lost, ""), ROUND), Fail)
-    none = text.replace("Narvik", "").replace("Bergen", "")
-    assert isinstance(turns_rendered.judge(none, ROUND), Pass)  # other probes' matter
+    assert ctx.render.analysis is not None
+    assert ctx.render.analysis.form["parts"] is True
 
 
 def test_without_a_template_nobody_reads() -> None:
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
     assert isinstance(turns_rendered.run(ctx), NotApplicable)
+    assert isinstance(template_whole.run(ctx), NotApplicable)
 
 
 def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) -> None:
@@ -235,12 +299,12 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
     other = ProbeRow("tool-call", "", Inconclusive(as_reason("the model answered without a call"), "model"))
     for name, mend, part in (
-        (TALK.name, turns_rendered.EVERYTHING, "configuration"),
-        (ROUND.name, turns_rendered.EVERYTHING, "model"),  # an ordinary chat is whole
-        (TALK.name, Reason(Remedy.NO_CLOCK), "model"),
+        ("bare", Reason(Remedy.RENDER_EVERYTHING), "configuration"),
+        ("several-rounds", Reason(Remedy.RENDER_EVERYTHING), "model"),  # an ordinary chat is whole
+        ("bare", Reason(Remedy.NO_CLOCK), "model"),
     ):
-        gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name, "ends"))
-        lost = ProbeRow(turns_rendered.NAME, "", gone)
+        gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name,))
+        lost = ProbeRow(template_whole.NAME, "", gone)
         told = root_causes.traced([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
 
@@ -320,12 +384,12 @@ def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> Non
     lost = Fail(
         as_reason("what the user said is not in the prompt"),
         "configuration",
-        turns_rendered.EVERYTHING,
-        within=(TALK.name,),
+        Reason(Remedy.RENDER_EVERYTHING),
+        within=("bare",),
     )
     gone = ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused"))
     rows = [
-        ProbeRow(turns_rendered.NAME, "", lost),
+        ProbeRow(template_whole.NAME, "", lost),
         ProbeRow(simple_answers.NAME, "", RequestRefused(500, "it met an issue").outcome()),
         ProbeRow("system-role", "", gone.outcome()),
         ProbeRow("tool-call", "", gone.outcome()),

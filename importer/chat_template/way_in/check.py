@@ -240,7 +240,7 @@ def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
     """Yield what the conversations with tools lose: of the tools themselves only where they are shown."""
     of_tools = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
-    for name in ("tools", "tools-and-system", "nested-tool", "long-tool"):
+    for name in ("tools", "tools-and-system", "nested-tool", "long-tool", "many-tools"):
         if tools == "refused" and tried.prompt(name) is None:
             continue  # the finding on all tools has the template's words
         dropped = frozenset[WayInField]() if tried.shows_tools(name) else of_tools

@@ -8,7 +8,8 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from importer.chat_template.way_in.conversations import Conversation, Mark
 from importer.chat_template.way_in.findings import WayInField, WayInFinding, WayInKind
@@ -54,14 +55,15 @@ def compare(conversation: Conversation, prompt: str) -> Iterator[WayInFinding]:
         if kind is not None:
             kinds[mark.text] = kind
         if kind is not None and kind is not above and above is not WayInKind.LOST:
-            yield _finding(kind, mark, conversation)
+            kept = _kept(mark, prompt) if kind is WayInKind.CUT else 0
+            yield replace(_finding(kind, mark, conversation), kept=kept)
         at = prompt.find(mark.ends[0])
         if at >= 0 and mark.before and -1 < prompt.find(mark.before) < at:
             yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
+        if at >= 0 and mark.once and prompt.count(mark.ends[0]) > 1:
+            yield _finding(WayInKind.DOUBLED, mark, conversation)
         if at < 0 or not mark.ordered:
             continue
-        if mark.once and prompt.count(mark.ends[0]) > 1:
-            yield _finding(WayInKind.DOUBLED, mark, conversation)
         called = mark.field is WayInField.CALL
         if at < furthest[called]:
             yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
@@ -70,6 +72,13 @@ def compare(conversation: Conversation, prompt: str) -> Iterator[WayInFinding]:
 
 def _finding(kind: WayInKind, mark: Mark, conversation: Conversation) -> WayInFinding:
     return WayInFinding(kind, mark.field, (mark.number,), conversation.name)
+
+
+def _kept(mark: Mark, prompt: str) -> int:
+    """Return how many characters of a text stand in the prompt, from its first word on."""
+    at = prompt.find(mark.ends[0])
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(mark.text, prompt[at:], strict=False))
+    return sum(1 for _ in alike) if at >= 0 else 0
 
 
 def judge(mark: Mark, prompt: str, *, python: bool = False) -> WayInKind | None:

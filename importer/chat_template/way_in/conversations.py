@@ -13,6 +13,7 @@ from importer.chat_template.way_in.findings import WayInField
 
 PAIRS = 10  # of a question and an answer: twenty turns
 LONG_CALL = 4  # the number of the call with a long argument
+MANY_TOOLS = 24
 Tool = Mapping[str, Any]
 
 
@@ -183,6 +184,23 @@ def long_descriptions() -> tuple[Tool, tuple[Mark, ...]]:
     return {"type": "function", "function": function}, (name, about, parameter, meant)
 
 
+def many_tools() -> tuple[tuple[Tool, ...], tuple[Mark, ...]]:
+    """Return as many tools as an agent offers, and their marks."""
+    number = len(_TOOLS) + 1  # of each of them: a finding lists no twenty numbers
+    places = range(number, number + MANY_TOOLS)
+    names = tuple(replace(_name(WayInField.TOOL_NAME, n), number=number) for n in places)
+    abouts = tuple(
+        _about(name, WayInField.TOOL_DESCRIPTION, n) for n, name in zip(places, names, strict=True)
+    )
+    offered = tuple(
+        {"type": "function", "function": {
+            "name": name.text, "description": about.text, "parameters": {"type": "object", "properties": {}},
+        }}
+        for name, about in zip(names, abouts, strict=True)
+    )  # fmt: skip
+    return offered, (*names, *abouts)
+
+
 FLAT = (*_TOOLS[:3], *_ABOUT[:3], *_PARAMETERS[:5], *_MEANT[:5], *_CHOICES)
 DEEP = (_TOOLS[3], _ABOUT[3], *_PARAMETERS[5:], *_MEANT[5:], *_NESTED, *_NESTED_MEANT)
 NAMES = tuple(mark.text for mark in _TOOLS)
@@ -273,6 +291,7 @@ def plain() -> tuple[Conversation, ...]:
 def offering() -> tuple[Conversation, ...]:
     """Return the conversations with tools on offer and no call."""
     ask, flat, (long_tool, long) = said("user", USERS[0]), tools(), long_descriptions()
+    many, named = many_tools()
     return (
         Conversation("tools", (ask,), (USERS[0], *FLAT), flat, NAMES[:3]),
         Conversation(
@@ -280,6 +299,9 @@ def offering() -> tuple[Conversation, ...]:
         ),
         Conversation("nested-tool", (ask,), DEEP, (nested_tool(),), NAMES[3:]),
         Conversation("long-tool", (ask,), long, (long_tool,), NAMES[3:]),
+        Conversation(
+            "many-tools", (ask,), (USERS[0], *named), many, tuple(m.text for m in named[:MANY_TOOLS])
+        ),
     )
 
 

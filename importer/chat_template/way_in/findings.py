@@ -134,6 +134,7 @@ class WayInFinding:
     ``numbers``       of the turns with that role, or of the tools or calls, from 1; none for the whole.
     ``conversation``  the first generated conversation that shows it.
     ``words``         the template's own words of a refusal.
+    ``kept``          characters of a cut text that stand in the prompt.
     """
 
     kind: WayInKind
@@ -141,6 +142,7 @@ class WayInFinding:
     numbers: tuple[int, ...] = ()
     conversation: str = ""
     words: str = ""
+    kept: int = 0
 
     @property
     def severity(self) -> WayInSeverity:
@@ -157,7 +159,8 @@ class WayInFinding:
         data: dict[str, Any] = {"kind": self.kind.value, "severity": self.severity.value}
         if self.field is not None:
             data["field"] = self.field.value
-        more = {"numbers": list(self.numbers), "conversation": self.conversation, "words": self.words}
+        more = {"numbers": list(self.numbers), "conversation": self.conversation, "words": self.words,
+                "kept": self.kept}  # fmt: skip
         return data | {name: value for name, value in more.items() if value}
 
     @classmethod
@@ -170,6 +173,7 @@ class WayInFinding:
             tuple(data.get("numbers", ())),
             data.get("conversation", ""),
             data.get("words", ""),
+            data.get("kept", 0),
         )
 
 

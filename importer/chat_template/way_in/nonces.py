@@ -12,7 +12,7 @@ ODD = (
 )
 SHORT_ODD = ' <i>5 < 6 & "seven" it\'s Zürich 東京 '  # for a value of one line
 LONG = "0123456789 lorem ipsum dolor\n"
-TIMES = 160  # lines of a long result
+TIMES = 290  # lines of a long text
 EDGES = ("\n   ", "   \n")  # white space around a text
 
 
@@ -40,7 +40,7 @@ def ends(place: str) -> tuple[str, str]:
 
 
 def long_text(place: str) -> str:
-    """Return a text of more than 4,000 characters between its nonces."""
+    """Return a text of more than 8,000 characters between its nonces."""
     return f"{nonce(place)}\n{LONG * TIMES}{nonce(place + ' end')}"
 
 

@@ -1,7 +1,8 @@
 """A tokenizer.json run over texts: its path and a JSON list of texts in, one JSON object out.
 
 ``back``     each text after tokenization and back, special tokens kept.
-``counts``   the tokens of each text, none added.
+``ids``      the tokens of each text, by their numbers.
+``words``    number and text of parts of the vocabulary that are one token in a text of their own.
 ``exact``    whether its tokens are bytes, so that every text comes back to the last space.
 ``sampled``  words and parts of words in the vocabulary, of which a text can yield ``reached``.
 """
@@ -16,20 +17,35 @@ from typing import Any
 from tokenizers import Tokenizer
 
 SAMPLE = 400
+SEARCHED = 4000  # numbers of the vocabulary that are looked at for words
+SHORTEST = 3  # letters of a word in ASCII
+SINGLE = 48
 
 
 def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
     """Return the object for the texts; raises the errors of the library."""
     tokenizer = Tokenizer.from_file(path)
-    numbered = [_ids(tokenizer, text) for text in texts]
-    back = [tokenizer.decode(ids, skip_special_tokens=False) for ids in numbered]
+    ids = [_ids(tokenizer, text) for text in texts]
+    back = [tokenizer.decode(each, skip_special_tokens=False) for each in ids]
     numbers = sorted(tokenizer.get_vocab(with_added_tokens=False).values())
     some = numbers[:: max(1, len(numbers) // SAMPLE)]
     words = [word for word in (tokenizer.decode([n]) for n in some) if _is_word(word)]
     reached = sum(len(_ids(tokenizer, word)) == 1 for word in words)
     exact = type(tokenizer.decoder).__name__ == "ByteLevel"
-    counts = [len(ids) for ids in numbered]
-    return {"back": back, "counts": counts, "exact": exact, "sampled": len(words), "reached": reached}
+    shown = {"ids": ids, "words": _single(tokenizer, numbers)}
+    return {"back": back, "exact": exact, "sampled": len(words), "reached": reached, **shown}
+
+
+def _single(tokenizer: Any, numbers: Sequence[int]) -> list[tuple[int, str]]:
+    """Return words of one token: up to ``SINGLE`` of ASCII, and as many with other letters."""
+    found: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
+    for number in numbers[:: max(1, len(numbers) // SEARCHED)]:
+        text = tokenizer.decode([number])
+        some = found[text.isascii()]
+        long = len(text.strip()) >= SHORTEST or not text.isascii()
+        if len(some) < SINGLE and long and text.strip().isalpha() and _ids(tokenizer, text) == [number]:
+            some.append((number, text))
+    return [*found[True], *found[False]]
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

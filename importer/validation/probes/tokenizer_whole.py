@@ -7,7 +7,7 @@ from enum import StrEnum
 from importer.engines.tokenizer import Tokenized
 from importer.reasons import Reason
 from importer.validation.context import Context, together
-from importer.validation.expectations import Expectations, no_chat
+from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM
@@ -17,7 +17,6 @@ from importer.validation.tokenized import OWN, TEXT, letters, round_trip
 class TokenizerReason(StrEnum):
     """The reasons of ``tokenizer-whole``."""
 
-    NO_TOKENIZER = "no-tokenizer"
     KEPT = "kept"
     CHANGED = "changed"
     UNUSED = "unused"
@@ -44,7 +43,7 @@ def run(ctx: Context) -> Outcome:
     """Judge texts after tokenization and back, without the engine, then the markers of an answer."""
     result = round_trip(ctx)
     if result is None:
-        return NotApplicable(Reason(TokenizerReason.NO_TOKENIZER))
+        return NotApplicable(Reason(CommonReason.NO_TOKENIZER))
     outcomes = {"text": judge_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     if not no_chat(ctx.promise):
         seen = ctx.look(SUM)

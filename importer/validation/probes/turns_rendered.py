@@ -1,70 +1,42 @@
-"""The probe of the template: each turn and call stands in the prompt, in order, opened and closed alike."""
+"""The probe of turns in the template: each is opened and closed alike, at any time of the day."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context, Render, together
-from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, no_chat, no_tools
 from importer.validation.markup import without_thinking
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.prompts import (
-    BEYOND_ASCII,
-    CALLED,
-    CALLED_EMPTY,
-    LONG_TALK,
-    ROUND,
-    ROUND_OF_ONE,
-    TAGGED,
-    TALK,
-    TALK_WITH_SYSTEM,
-    TALK_WITH_TOOLS,
-    TWO_CITIES,
-    Message,
-    Prompt,
-)
+from importer.validation.prompts import CALLED, CALLED_EMPTY, SYSTEM, TAGGED, TALK, Prompt
 from importer.validation.remedy import Remedy
 
 
 class TurnsReason(StrEnum):
     """The reasons of ``turns-rendered``."""
 
-    TOOLS_REFUSED = "tools-refused"
-    BREAKS = "breaks"
-    REFUSED = "refused"
-    ALL_THERE = "all-there"
-    MOVED = "moved"
-    LOST = "lost"
-    FOR_A_WEB_PAGE = "for-a-web-page"
-    FOR_ASCII = "for-ascii"
     LEFT_OUT = "left-out"
     NOT_ENDED = "not-ended"
-    SYSTEM_ONCE = "system-once"
-    SYSTEM_TWICE = "system-twice"
     TAG_HARMLESS = "tag-harmless"
     TAG_CUTS = "tag-cuts"
     EMPTY_ALIKE = "empty-alike"
     EMPTY_DIFFERS = "empty-differs"
     BEGIN_ALIKE = "begin-alike"
     BEGIN_DIFFERS = "begin-differs"
-    LETTERS_KEPT = "letters-kept"
     NO_CLOCK = "no-clock"
     CLOCK = "clock"
 
 
 NAME = "turns-rendered"
-LESSON = "Templates tried with one kind of conversation lost turns, calls and ends of turns in all others."
-EVERYTHING = Reason(Remedy.RENDER_EVERYTHING)
+LESSON = "Templates ended new turns and not earlier ones, began them otherwise, or wrote the time of day."
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
 ALIKE = Reason(Remedy.BEGIN_TURNS_ALIKE)
-ENTITY = re.compile(r"\\u00[c-f][0-9a-f]|&(?:#[0-9]{1,5}|#x[0-9a-fA-F]{1,4}|quot|amp|lt|gt|apos);")
-CALL = "assistant's call"
 needs = no_chat
 
 
@@ -72,11 +44,15 @@ def run(ctx: Context) -> Outcome:
     """Judge conversations as the template renders them; no request is sent."""
     if ctx.render is None or not ctx.render.digest:
         return NotApplicable(Reason(CommonReason.NOT_RENDERED))
-    rounds = () if no_tools(ctx.promise) else (TALK_WITH_TOOLS, ROUND if _calls_two(ctx) else ROUND_OF_ONE)
-    outcomes = {"tools": _letters_of_tools(ctx.render), "tags": judge_tagged(_rendered(ctx, TAGGED))}
-    outcomes |= {p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, LONG_TALK, *rounds)}
-    outcomes["system"] = judge_system(_rendered(ctx, TALK_WITH_SYSTEM))
-    if rounds:
+    talk = TALK if _shows(ctx, TALK) else _in_parts(TALK)
+    opening = replace(talk, name=f"{talk.name}-opening", messages=talk.messages[:1])
+    text = _rendered(ctx, talk)
+    outcomes = {
+        "tags": judge_tagged(_rendered(ctx, TAGGED)),
+        talk.name: judge_ends(text, _rendered(ctx, opening), ctx.render.stops),
+        "later": judge_clock(_rendered(ctx, SYSTEM), _later(ctx.render, SYSTEM)),
+    }
+    if no_tools(ctx.promise) is None:
         outcomes["arguments"] = judge_empty(_rendered(ctx, CALLED), _rendered(ctx, CALLED_EMPTY))
     return together(outcomes)
 
@@ -85,31 +61,9 @@ def _rendered(ctx: Context, prompt: Prompt) -> str:
     return ctx.rendered(prompt) or ""
 
 
-def _letters_of_tools(render: Render) -> Outcome:
-    """Judge letters beyond ASCII in tools and calls, with a tool parser or without."""
-    try:
-        return judge_letters(render(BEYOND_ASCII) or "", render.knows)
-    except TemplateRefusedError:
-        return NotApplicable(Reason(TurnsReason.TOOLS_REFUSED))
-
-
-def _calls_two(ctx: Context) -> bool:
-    """Return whether the model makes several calls at once: only then a prompt must hold them."""
-    try:
-        return len(ctx.first(TWO_CITIES).tool_calls) > 1
-    except ExchangeError:
-        return False
-
-
-def _written(render: Render, prompt: Prompt) -> Outcome:
-    """Judge a conversation with plain contents; where these are lost, with parts, as vision models need
-    them.
-    """
-    plain = _read(render, prompt)
-    if not isinstance(plain, Fail):
-        return plain
-    parts = _read(render, _in_parts(prompt))
-    return parts if isinstance(parts, Pass) else plain
+def _shows(ctx: Context, prompt: Prompt) -> bool:
+    """Return whether a template shows plain contents; those of vision models may need parts."""
+    return prompt.messages[0]["content"] in _rendered(ctx, prompt)
 
 
 def _in_parts(prompt: Prompt) -> Prompt:
@@ -117,67 +71,11 @@ def _in_parts(prompt: Prompt) -> Prompt:
     return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(turns))
 
 
-def _read(render: Render, prompt: Prompt) -> Outcome:
+def _later(render: Render, prompt: Prompt) -> str | None:
     try:
-        text = render(prompt) or ""
-    except TemplateRefusedError as refused:
-        return judge_refused(refused)
-    whole = judge(text, prompt)
-    if not isinstance(whole, Pass):
-        return whole
-    outcomes = {"letters": judge_letters(text, render.knows), "ends": whole}
-    outcomes["later"] = judge_clock(text, _later(render, prompt))
-    if prompt.name.startswith(TALK.name) and not prompt.tools and prompt.messages[0]["role"] == "user":
-        opening = replace(prompt, name=f"{prompt.name}-opening", messages=prompt.messages[:1])
-        outcomes["ends"] = judge_ends(text, _later(render, opening, 0) or "", render.stops)
-    return together(outcomes)
-
-
-def _later(render: Render, prompt: Prompt, seconds: float = LATER) -> str | None:
-    try:
-        return render.at(prompt, seconds)
+        return render.at(prompt, LATER)
     except TemplateRefusedError:
         return None
-
-
-def judge_refused(refused: TemplateRefusedError) -> Outcome:
-    """Judge the refusal of a conversation by the template."""
-    if refused.broke:
-        return Fail(
-            Reason(TurnsReason.BREAKS, says=str(refused)), "configuration", Reason(Remedy.OTHER_TEMPLATE)
-        )
-    return NotApplicable(Reason(TurnsReason.REFUSED, says=str(refused)))
-
-
-def spoken_parts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """Yield role and text of each part of a conversation but the system's, that may be moved or left out."""
-    for message in messages:
-        words = message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
-        for call in message.get("tool_calls") or ():
-            yield CALL, re.findall(r"\w+", call["function"]["arguments"])[-1]
-        if message["role"] == "tool":
-            yield "tool", re.findall(r"\w+", words)[-1]
-        elif message["role"] != "system" and words:
-            yield message["role"], words
-
-
-def judge(text: str, prompt: Prompt) -> Outcome:
-    """Judge a conversation as the template renders it: all of it, in order.
-
-    Calls or results that are all absent are left to other probes: not every model has tools.
-    """
-    parts = list(spoken_parts(prompt.messages))
-    absent = {role for role in (CALL, "tool") if not any(w in text for r, w in parts if r == role)}
-    position = 0
-    for role, words in parts:
-        if role in absent:
-            continue
-        place = text.find(words, position)
-        if place < 0:
-            lost = TurnsReason.MOVED if words in text else TurnsReason.LOST
-            return Fail(Reason(lost, role=role, words=words), "configuration", EVERYTHING)
-        position = place + len(words)
-    return Pass(Reason(TurnsReason.ALL_THERE))
 
 
 def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
@@ -203,15 +101,6 @@ def beginnings(text: str, opening: str) -> tuple[str, str]:
     """Return the text between TALK's question and its answer, and behind the question without an answer."""
     question, answer = (message["content"] for message in TALK.messages[:2])
     return text.partition(question)[2].partition(answer)[0], opening.partition(question)[2]
-
-
-def judge_system(text: str) -> Outcome:
-    """Judge a conversation with a system's turn; its absence is left to another probe."""
-    words = TALK_WITH_SYSTEM.messages[0]["content"]
-    if text.count(words) < 2:
-        return Pass(Reason(TurnsReason.SYSTEM_ONCE))
-    remedy = Reason(Remedy.SYSTEM_ONCE)
-    return Fail(Reason(TurnsReason.SYSTEM_TWICE, times=text.count(words)), "configuration", remedy)
 
 
 def judge_tagged(text: str) -> Outcome:
@@ -259,15 +148,6 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
         "configuration",
         ALIKE,
     )
-
-
-def judge_letters(text: str, is_named: Callable[[str], bool]) -> Outcome:
-    """Judge a rendered conversation without escapes; ``is_named`` returns whether the template names one."""
-    match = ENTITY.search(text)
-    if match is None or is_named(match.group()):
-        return Pass(Reason(TurnsReason.LETTERS_KEPT))
-    escaped = TurnsReason.FOR_A_WEB_PAGE if match.group().startswith("&") else TurnsReason.FOR_ASCII
-    return Fail(Reason(escaped, written=match.group()), "configuration", Reason(Remedy.NO_ESCAPING))
 
 
 def judge_clock(now: str, later: str | None) -> Outcome:

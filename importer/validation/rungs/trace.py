@@ -83,9 +83,9 @@ def _tokens(ctx: Context, prompt: Prompt) -> Fact:
         engine = ctx.first(prompt).usage.prompt
     except ExchangeError:
         engine = None
-    if known is None or engine is None or not known.counts:
+    if known is None or engine is None or not known.ids:
         return _fact(Rung.TOKENS, "unseen", prompt, FactReason.NOT_COUNTED)
-    counted = known.counts[0]
+    counted = len(known.ids[0])
     if engine in (counted, counted + 1 if ctx.render is not None and ctx.render.bos else counted):
         return _fact(Rung.TOKENS, "holds", prompt, FactReason.COUNTED_ALIKE, tokens=engine)
     return _fact(Rung.TOKENS, "broken", prompt, FactReason.COUNTED_OTHERWISE, template=counted, engine=engine)

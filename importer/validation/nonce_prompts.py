@@ -1,0 +1,99 @@
+"""Conversations whose counts of tokens tell what a server left out: one part of a request in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from importer.chat_template.way_in.nonces import name, nonce
+from importer.validation.prompts import Message, Prompt, call, function, result, user
+
+
+class Part(StrEnum):
+    """The part of a request that a conversation is about."""
+
+    PLAIN = "plain"
+    LETTERS = "letters"
+    TAGS = "tags"
+    SPACES = "spaces"
+    ROLES = "roles"
+    TOOLS = "tools"
+    ROUND = "round"
+    SWITCH = "switch"
+    LONG_USER = "long-user"
+    LONG_SYSTEM = "long-system"
+
+
+@dataclass(frozen=True, slots=True)
+class NoncePrompt:
+    """A conversation about one part of a request."""
+
+    part: Part
+    prompt: Prompt
+
+
+LETTERS = (
+    "Z\u00fcrich, Krak\u00f3w, \u0391\u03b8\u03ae\u03bd\u03b1, \u041c\u043e\u0441\u043a\u0432\u0430, "
+    "\u6771\u4eac, \U0001f642."
+)
+TAGS = "Is <b>this</b> a <i>tag</i>,<br/> and 5 < 6 & 7 > 2, or &lt;that&gt;?"
+SPACES = "one  two   three\n\n\n\nfour\t\tfive \n    six\n\nseven"
+SIZES = {Part.LONG_USER: (8_600, 4_400, 2_200), Part.LONG_SYSTEM: (2_200, 1_000)}  # letters
+ONE_TOKEN: Mapping[str, Any] = {"max_tokens": 1}
+WORD = "again"
+
+
+def _prompt(
+    part: Part, *messages: Message, tools: Sequence[Any] = (), size: int = 0, **switches: Any
+) -> NoncePrompt:
+    label = f"nonce-{part}{f'-{size}' if size else ''}"
+    return NoncePrompt(part, Prompt(label, messages, tuple(tools), switches=switches, extra=ONE_TOKEN))
+
+
+def _system(text: str) -> Message:
+    return {"role": "system", "content": text}
+
+
+def _tool(place: str, about: str) -> Any:
+    parameter = {"type": "string", "description": about}
+    return function(name(place), nonce(f"{place} about"), {"key": parameter})
+
+
+def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
+    """Return the short conversations; ``switches`` are variables that change the template's text."""
+    tools = (_tool("first tool", "Z\u00fcrich \u6771\u4eac"), _tool("second tool", "<b>a</b>  b & c"))
+    called = name("first tool")
+    made = call(1, called, {"key": "Krak\u00f3w <i>b</i>  &"})
+    returned = result(1, called, {"report": nonce("result")})
+    plain = user(f"{nonce('plain')}?")
+    found = [
+        _prompt(Part.PLAIN, plain),
+        _prompt(Part.LETTERS, user(f"{nonce('letters')} {LETTERS}")),
+        _prompt(Part.TAGS, user(f"{nonce('tags')} {TAGS}")),
+        _prompt(Part.SPACES, user(f"{nonce('spaces')} {SPACES}")),
+        _prompt(
+            Part.ROLES, _system(nonce("system")), user(nonce("question")),
+            {"role": "assistant", "content": nonce("answer")}, plain,
+        ),
+    ]  # fmt: skip
+    if switches:
+        found.append(_prompt(Part.SWITCH, plain, **switches))
+    found.append(_prompt(Part.TOOLS, _system(nonce("beside tools")), plain, tools=tools))
+    found.append(_prompt(Part.ROUND, plain, made, returned, tools=tools))
+    return tuple(found)
+
+
+def long(word: str) -> tuple[NoncePrompt, ...]:
+    """Return conversations with a long question and a long system turn, each in several sizes.
+
+    ``word`` is repeated. The largest that is short enough in tokens is the one to send.
+    """
+    found = []
+    for part, sizes in SIZES.items():
+        for size in sizes:
+            text = " ".join([nonce(part), *[word] * (size // (len(word) + 1)), nonce(f"{part} end")])
+            turns = (user(text),) if part is Part.LONG_USER else (_system(text), user(nonce("plain")))
+            found.append(_prompt(part, *turns, size=size))
+    return tuple(found)

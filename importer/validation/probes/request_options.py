@@ -1,0 +1,252 @@
+"""The probe of options: each takes effect, and the answer is whole, one's own, and comes as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from typing import Any
+
+from importer.reasons import Reason
+from importer.validation import forced
+from importer.validation.context import Context, together
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import CommonReason, Expectations, no_chat
+from importer.validation.forced import Word
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.prompts import GREETING, Prompt, user
+from importer.validation.remedy import Remedy
+from importer.validation.reply import Reply
+from importer.validation.rung import Rung
+from importer.validation.tokenized import tokens_of
+
+
+class OptionReason(StrEnum):
+    """The reasons of ``request-options``."""
+
+    NOT_FORCED = "not-forced"
+    IGNORED = "ignored"
+    OTHER_LENGTH = "other-length"
+    CAPPED = "capped"
+    LETTERS_BROKEN = "letters-broken"
+    BUFFERED = "buffered"
+    CROSSED = "crossed"
+    NOT_ALIKE = "not-alike"
+    ALL_ALIKE = "all-alike"
+    HEEDED = "heeded"
+
+
+NAME = "request-options"
+LESSON = "Gateways dropped seeds, capped or crossed answers and kept streams back; the weights were blamed."
+ALONE = True  # it measures time, and tells answers of clients apart
+SHORT, SHORTER = 7, 3  # tokens
+LONG = 96  # tokens: more than the caps that were met
+CLIENTS = 6
+DICE = 16  # words to draw from
+DRAWN = 8  # words of a drawn answer
+SEEDS = (1, 2, 3, 4)
+MORE_SEEDS = tuple(range(5, 11))
+HOT = 2.0
+STEADY = 2  # different answers among four at temperature 0: the first may come from another batch
+TOPS = 3
+SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
+AT_ONCE = 0.03  # of these, between the first piece and the last one
+TRIES = 3
+BROKEN = "\ufffd"
+HEED = Reason(Remedy.HEED_OPTIONS)
+
+
+def needs(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine without ``logit_bias``."""
+    return no_chat(promise) or promise.lacks("bias")
+
+
+def run(ctx: Context) -> Outcome:
+    """Force answers of known words, and compare each with its request."""
+    words = forced.vocabulary(ctx)
+    if len(words) < DICE:
+        return NotApplicable(Reason(CommonReason.NO_TOKENIZER))
+    reply = forced.ask(ctx, GREETING, words[:1], SHORT)
+    if not forced.repeats(reply, words[0]):
+        return judge_unforced(ctx, words[0], reply)
+    outcomes = {
+        "max_tokens": _limits(ctx, words[0], reply),
+        "stream": _streamed(ctx, words[-1]),
+        "clients": _clients(ctx, words),
+        "draw": _draws(ctx, words[:DICE]),
+    }
+    return together(outcomes)
+
+
+def ignored(option: str, sent: Any, *, rung: Rung = Rung.DRAWN) -> Fail:
+    """Return the failure of an option without effect."""
+    return Fail(Reason(OptionReason.IGNORED, rung=rung, option=option, sent=sent), "engine", HEED)
+
+
+def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
+    """Judge an answer that is not the forced word: of an unknown server that says nothing."""
+    if ctx.promise.offers is None:
+        return NotApplicable(Reason(OptionReason.NOT_FORCED))
+    failure = ignored("logit_bias", word.letters)
+    return failure if reply.content or reply.reasoning else NotApplicable(Reason(OptionReason.NOT_FORCED))
+
+
+def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
+    """Judge two answers with different limits; the shorter one with log-probabilities, where offered."""
+    shows = ctx.promise.offers is not None and not ctx.promise.lacks("logprobs")
+    tops = {"logprobs": True, "top_logprobs": TOPS} if shows else {}
+    shorter = forced.ask(ctx, GREETING, [word], SHORTER, **tops)
+    counts = ctx.promise.lacks("usage") is None
+    for reply, limit in ((longer, SHORT), (shorter, SHORTER)):
+        outcome = judge_limit(reply, word, limit, counts=counts)
+        if isinstance(outcome, Fail):
+            return outcome
+    if shows and len(shorter.logprobs) < SHORTER:
+        return ignored("logprobs", TOPS)
+    return Pass(Reason(OptionReason.HEEDED, option="max_tokens"))
+
+
+def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool) -> Outcome:
+    """Judge a forced answer beside its limit; ``counts`` if the engine's counts are right."""
+    came = forced.repeats(reply, word)
+    if came == 0:
+        return Fail(
+            Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply)), "engine",
+            Reason(Remedy.OWN_ANSWERS),
+        )  # fmt: skip
+    if counts and came == limit and reply.usage.completion is not None:
+        came = reply.usage.completion
+    if came == limit and reply.finish_reason == "length":
+        return Pass(Reason(OptionReason.HEEDED, option="max_tokens"))
+    reason = Reason(
+        OptionReason.OTHER_LENGTH, rung=Rung.DRAWN, option="max_tokens", asked=limit, came=came,
+        finish_reason=reply.finish_reason,
+    )  # fmt: skip
+    return Fail(reason, "engine", HEED)
+
+
+def _shown(reply: Reply) -> str:
+    return f"{reply.reasoning}{reply.content}".strip()[:40]
+
+
+def _streamed(ctx: Context, word: Word) -> Outcome:
+    """Judge a long streamed answer, of letters beyond ASCII where the vocabulary has some."""
+    room = ctx.promise.context
+    long = LONG if room is None else min(LONG, room // 4)
+    times = []
+    for _ in range(TRIES):
+        usage = {"include_usage": True}
+        reply = forced.ask(ctx, GREETING, [word], long, stream=True, stream_options=usage)
+        outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
+        if isinstance(outcome, Fail):
+            return outcome
+        exchange = ctx.log[-1]
+        times.append((exchange.seconds, exchange.seconds if exchange.first is None else exchange.first))
+        if not at_once(*times[-1]):
+            return outcome
+    seconds, first = times[-1]
+    reason = Reason(OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first)
+    return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=TRIES)
+
+
+def at_once(seconds: float, first: float) -> bool:
+    """Return whether all of a stream came together, ``first`` of its ``seconds`` after the request."""
+    return seconds >= SLOW and seconds - first <= AT_ONCE * seconds
+
+
+def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outcome:
+    """Judge a long streamed answer; ``usage`` if the engine counts the tokens of streams."""
+    came = forced.repeats(reply, word)
+    if came == 0:
+        reason = Reason(OptionReason.LETTERS_BROKEN, rung=Rung.STREAM, asked=word.letters, came=_shown(reply))
+        broken = BROKEN in reply.content + reply.reasoning
+        return Fail(reason, "engine", Reason(Remedy.WHOLE_ANSWERS if broken else Remedy.OWN_ANSWERS))
+    if came < limit:
+        reason = Reason(OptionReason.CAPPED, rung=Rung.WHOLE, option="max_tokens", asked=limit, came=came)
+        return Fail(reason, "engine", Reason(Remedy.NO_CAP))
+    if usage and reply.usage.completion is None:
+        return ignored("stream_options", "include_usage", rung=Rung.STREAM)
+    return Pass(Reason(OptionReason.HEEDED, option="stream"))
+
+
+def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
+    """Judge answers to several clients at once: each has a word, a length and a prompt of its own."""
+    asked = [
+        (Prompt(f"client-{n}", (user(" ".join([word.letters] * (n + 1))),)), word, DRAWN + n)
+        for n, word in enumerate(words[:CLIENTS])
+    ]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        replies = list(pool.map(lambda one: forced.ask(ctx, one[0], [one[1]], one[2]), asked))
+    texts = tuple(ctx.rendered(prompt) or "" for prompt, _, _ in asked)
+    tokens = tokens_of(ctx, texts) if all(texts) and not ctx.promise.lacks("usage") else None
+    counts = [len(ids) for ids in tokens or ()]
+    return judge_clients(replies, [word for _, word, _ in asked], counts)
+
+
+def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Sequence[int]) -> Outcome:
+    """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
+    for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
+        others = {*counts} - {*counts[place : place + 1]}
+        if not forced.repeats(reply, word) or reply.usage.prompt in others:
+            reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
+            return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS), trials=len(replies))
+    return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
+
+
+def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
+    """Judge answers drawn from several words: cold, hot, and hot with one seed."""
+    cold = _drawn(ctx, words, SEEDS, temperature=0)
+    if ctx.promise.sampling.get("top_k") == 1:
+        return judge_cold(cold)
+    try:
+        hot = _drawn(ctx, words, SEEDS, temperature=HOT)
+        again = _drawn(ctx, words, SEEDS[:1], temperature=HOT)
+        if len({*hot}) == 1:
+            hot += _drawn(ctx, words[::-1], MORE_SEEDS, temperature=HOT)
+        elif again[0] != hot[0]:
+            again += _drawn(ctx, words, SEEDS[:1] * 2, temperature=HOT)
+    except RequestRefused as refused:
+        return refused.outcome()
+    outcomes = {"temperature": judge_cold(cold), "hot": judge_hot(hot)}
+    if not ctx.promise.lacks("seed"):
+        outcomes["seed"] = judge_seed([hot[0], *again])
+    return together(outcomes)
+
+
+def _drawn(ctx: Context, words: Sequence[Word], seeds: Sequence[int], *, temperature: float) -> list[str]:
+    return [
+        forced.letters(forced.ask(ctx, GREETING, words, DRAWN, temperature=temperature, seed=seed))
+        for seed in seeds
+    ]
+
+
+def judge_cold(answers: Sequence[str]) -> Outcome:
+    """Judge answers at temperature 0, that should be one."""
+    if len({*answers}) <= STEADY:
+        return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
+    reason = Reason(
+        OptionReason.NOT_ALIKE, rung=Rung.DRAWN, option="temperature", sent=0, different=len({*answers}),
+        trials=len(answers),
+    )  # fmt: skip
+    return Fail(reason, "engine", HEED, trials=len(answers))
+
+
+def judge_hot(answers: Sequence[str]) -> Outcome:
+    """Judge answers at a high temperature, that should not all be one."""
+    if len({*answers}) > STEADY or (len(answers) == len(SEEDS) and len({*answers}) > 1):
+        return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
+    reason = Reason(
+        OptionReason.ALL_ALIKE, rung=Rung.DRAWN, option="temperature", sent=HOT, trials=len(answers)
+    )
+    return Fail(reason, "engine", HEED, trials=len(answers))
+
+
+def judge_seed(answers: Sequence[str]) -> Outcome:
+    """Judge answers with one seed; two alike among several are enough, for a cache may round otherwise."""
+    if len({*answers}) < len(answers):
+        return Pass(Reason(OptionReason.HEEDED, option="seed"), trials=len(answers))
+    reason = Reason(
+        OptionReason.NOT_ALIKE, rung=Rung.DRAWN, option="seed", sent=SEEDS[0], different=len({*answers}),
+        trials=len(answers),
+    )  # fmt: skip
+    return Fail(reason, "engine", HEED, trials=len(answers))

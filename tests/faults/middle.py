@@ -1,0 +1,131 @@
+"""Gateways between client and engine: what they do to requests, answers and streams."""
+
+from __future__ import annotations
+
+from tests.faults.fault import Fault
+from tests.faults.starting import Wire
+
+COUNTS = {"mlx-vlm": "its counts are known to differ and are not judged"}
+FORCED = {"vllm-mlx": "it heeds no logit_bias, so that no answer can be forced"}
+UNSEEDED = {**FORCED, "mlx-vlm": "it draws by a seed of its own"}
+SHAPES = dict.fromkeys(("mlx", "mlx-vlm", "vllm-mlx"), "its server does not offer it")
+
+FAULTS = (
+    Fault(
+        "middle-crosses-answers",
+        "Of two clients at the same time each gets the answer of the other.",
+        "engine",
+        (Wire("answers_crossed"),),
+        apart=FORCED,
+        mend="belong to its request",
+    ),
+    Fault(
+        "middle-sets-the-temperature",
+        "Every request gets the gateway's own temperature, 1.3.",
+        "engine",
+        (Wire("warmed"),),
+        apart=FORCED,
+        mend="heeds this option",
+    ),
+    Fault(
+        "middle-decodes-by-pieces",
+        "A stream is decoded in pieces of a fixed size, and letters across their ends are broken.",
+        "engine",
+        (Wire("letters_halved"),),
+        apart=FORCED,
+        mend="whole answers",
+    ),
+    Fault(
+        "middle-caps-answers",
+        "No answer is longer than 24 tokens, whatever was allowed.",
+        "engine",
+        (Wire("answers_capped"),),
+        apart=FORCED,
+        mend="limit of tokens",
+    ),
+    Fault(
+        "middle-drops-letters",
+        "Letters beyond ASCII are taken out of requests.",
+        "engine",
+        (Wire("letters_dropped"),),
+        apart=COUNTS,
+        mend="alters requests",
+    ),
+    Fault(
+        "middle-drops-tags",
+        "Whatever looks like markup is taken out of requests.",
+        "engine",
+        (Wire("tags_dropped"),),
+        apart=COUNTS,
+        mend="alters requests",
+    ),
+    Fault(
+        "middle-collapses-spaces",
+        "Runs of white space in requests become one space.",
+        "engine",
+        (Wire("spaces_collapsed"),),
+        apart=COUNTS,
+        mend="alters requests",
+    ),
+    Fault(
+        "middle-joins-the-system",
+        "The system's turn becomes the beginning of the first question.",
+        "engine",
+        (Wire("system_joined"),),
+        apart=COUNTS,
+        mend="alters requests",
+    ),
+    Fault(
+        "middle-refuses-large-bodies",
+        "A request of more than 4 KiB is refused.",
+        "engine",
+        (Wire("large_refused"),),
+        apart=COUNTS,
+        mend="bodies",
+    ),
+    Fault(
+        "middle-drops-the-format",
+        "A response_format does not get through.",
+        "engine",
+        (Wire("format_dropped"),),
+        apart=SHAPES,
+    ),
+    Fault(
+        "middle-drops-the-seed",
+        "A seed does not get through.",
+        "engine",
+        (Wire("seed_dropped"),),
+        apart=UNSEEDED,
+        mend="heeds this option",
+    ),
+    Fault(
+        "middle-drops-probabilities",
+        "Log-probabilities are never asked for.",
+        "engine",
+        (Wire("logprobs_dropped"),),
+        apart=FORCED,
+        mend="heeds this option",
+    ),
+    Fault(
+        "middle-drops-the-last-count",
+        "The wish for a count at the end of a stream does not get through.",
+        "engine",
+        (Wire("stream_options_dropped"),),
+        apart=COUNTS,
+    ),
+    Fault(
+        "middle-keeps-streams",
+        "A stream is passed on when it has ended.",
+        "engine",
+        (Wire("stream_kept"),),
+        apart=FORCED,
+        mend="buffering",
+    ),
+    Fault(
+        "middle-limits-the-rate",
+        "Every third request is answered with 429.",
+        "engine",
+        (Wire("too_many_requests"),),
+        mend="rate",
+    ),
+)
