@@ -54,6 +54,8 @@ class CommonReason(StrEnum):
     REFUSED_CLEANLY = "refused-cleanly"
     UNENDED = "unended"
     NOT_ASKED = "not-asked"
+    CHAT_IS_RIGHT = "chat-is-right"
+    TOOLS_LEFT_OUT = "tools-left-out"
 
 
 MAX_TOKENS = 2048  # enough for a short thought and a short answer

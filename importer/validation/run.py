@@ -40,6 +40,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.probes import PROBES, Probe, health, sampling_arrives, stops_cleanly
 from importer.validation.remedy import Remedy
+from importer.validation.score.measure import measure
 
 
 class SilenceReason(StrEnum):
@@ -163,6 +164,7 @@ def validate(
     argv: tuple[str, ...] = (),
     tokens: Ask | None = None,
     files: Mapping[str, str] | None = None,
+    score: int = 0,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -171,6 +173,7 @@ def validate(
     ``journal``     the log of the engine, ``argv`` its command line.
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
     ``tokens``      runs the tokenizer beside the weights, ``files`` has the hashes of the import.
+    ``score``       answers to each question of the score; 0 for none.
     ``time_limit``  seconds for one exchange.
     ``progress``    is called with each step, from several threads.
 
@@ -189,6 +192,7 @@ def validate(
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
+    scored = measure(bench, score, report_step) if score else None
     report_step("stopping the engine")
     stop = served.stop()
     rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
@@ -196,7 +200,9 @@ def validate(
     partial_of = (
         None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
     )
-    return Report(_engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), partial_of)
+    return Report(
+        _engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), partial_of, scored
+    )
 
 
 def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[ProbeRow]:
