@@ -100,7 +100,7 @@ def one_line(text: str) -> str:
 UsageKind = Literal[
     "bad-reference", "traversal", "revision-conflict", "bad-option", "bad-value", "unknown-setting",
     "unknown-parser", "editor", "unknown-format", "unknown-probe", "unknown-model", "unknown-report",
-    "no-such-directory", "unknown-device",
+    "bad-header", "no-such-directory", "unknown-device",
 ]  # fmt: skip
 HubKind = Literal[
     "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
@@ -151,6 +151,7 @@ class UsageError(ImporterError):
         "unknown-probe": _of("name", "near"),
         "unknown-model": _of("url", "name", "known"),
         "unknown-report": _of("name", "known"),
+        "bad-header": _of("header", "problem"),
         "no-such-directory": _of("path"),
         "unknown-device": _of("name", "near"),
     }

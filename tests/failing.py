@@ -260,6 +260,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unknown-format": exporting("vlm-config"),
     "unknown-probe": lambda desk: ("validate", document(desk), "--probe", "tool-cal"),
     "unknown-model": against(None),
+    "bad-header": lambda desk: (*against(None)(desk), "--header", "Host: other"),
     "unknown-report": lambda desk: ("validate", document(desk), "--report", "out.pdf"),
     "no-such-directory": typed("./nowhere"),
     "not-found": token(TOKEN, "acme/none"),

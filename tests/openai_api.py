@@ -22,9 +22,12 @@ class Api(BaseHTTPRequestHandler):
     asked: list[dict[str, Any]]
     key: str | None = None
     tokenizes = False
+    moved_to: str | None = None
 
     def do_GET(self) -> None:
-        if self.path == "/v1/models":
+        if self.moved_to is not None:
+            self._move()
+        elif self.path == "/v1/models":
             self._answer(200, {"data": [{"id": "hers"}]})
         elif self.path == "/version":
             self._answer(200, {"version": "9.8.7"})
@@ -33,6 +36,9 @@ class Api(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.moved_to is not None:
+            self._move()
+            return
         if self.path in ("/tokenize", "/detokenize") and self.tokenizes:
             text = str(body.get("prompt", ""))
             back = "".join(map(chr, body.get("tokens", ())))
@@ -41,7 +47,8 @@ class Api(BaseHTTPRequestHandler):
         if self.path != "/v1/chat/completions":
             self._answer(404, {"detail": "Not Found"})
             return
-        self.asked.append({**body, "authorization": self.headers["Authorization"]})
+        told = {"authorization": self.headers["Authorization"], "headers": dict(self.headers)}
+        self.asked.append({**body, **told})
         message = {"role": "assistant", "content": f"Hello, {self.headers['Authorization']}!"}
         if body.get("tools"):
             message = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -52,6 +59,13 @@ class Api(BaseHTTPRequestHandler):
             self._send(200, f"data: {event}\n\ndata: [DONE]\n\n".encode())
         else:
             self._answer(200, {"choices": [{"index": 0, "message": message, "finish_reason": reason}]})
+
+    def _move(self) -> None:
+        """Send the caller to another host, as a gateway may."""
+        self.send_response(307)
+        self.send_header("Location", f"{self.moved_to}{self.path}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _answer(self, status: int, data: object) -> None:
         if self.key is not None and self.headers["Authorization"] != f"Bearer {self.key}":
@@ -69,10 +83,12 @@ class Api(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def api(key: str | None = None, *, tokenizes: bool = False) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def api(
+    key: str | None = None, *, tokenizes: bool = False, moved_to: str | None = None
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Its address and what it is asked."""
     asked: list[dict[str, Any]] = []
-    handler = type("Api", (Api,), {"asked": asked, "key": key, "tokenizes": tokenizes})
+    handler = type("Api", (Api,), {"asked": asked, "key": key, "tokenizes": tokenizes, "moved_to": moved_to})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

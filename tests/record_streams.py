@@ -1,7 +1,8 @@
 """Records what engines answer, byte by byte, whole and streamed: ``python -m tests.record_streams ENGINE…``.
 
-Each engine serves the demo model; the answers go to ``fixtures/streams/PACKAGE-VERSION``, where the tests of
-the one reply type read them. Ids and times are as they came; the served name is made ``model``.
+Each engine serves the demo model. The answers go to ``fixtures/streams/PACKAGE-VERSION``, those of OpenAI's
+responses to ``fixtures/responses/PACKAGE-VERSION``, where the tests of the one reply type read them. Ids and
+times are as they came; the served name is made ``model``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from importer.demo import MODEL
 from importer.engines import get, install
 from importer.engines.process import serve
+from importer.validation import responses
 from importer.validation.prompts import GREETING, SUM, TWO_CITIES, WEATHER, Prompt
 
 FOLDER = Path(__file__).parent / "fixtures" / "streams"
@@ -31,6 +33,8 @@ CASES: Mapping[str, tuple[Prompt, Mapping[str, Any]]] = {
     "call-cut": (WEATHER, {"max_tokens": 27}),
     "thought-cut": (SUM, {"max_tokens": 4}),
 }
+# Of these, what OpenAI's responses are asked where the engine offers them; the same tokens, other names.
+RESPONSES = ("greeting", "weather", "thought-cut")
 PARSERS = {
     "mlx": ("json_tools", "think"),
     "mlx-vlm": ("json_tools", "think"),
@@ -53,7 +57,6 @@ def record(name: str) -> None:
     }
     package = name.removesuffix("-cpu") if name != "mlx" else "mlx-lm"
     folder = FOLDER / f"{package}-{installed.version}"
-    folder.mkdir(parents=True, exist_ok=True)
     with serve(engine, installed.python, document, MODEL) as served:
         for case, (prompt, extra) in CASES.items():
             body = {"model": served.model, "messages": prompt.messages, "max_tokens": 100, "temperature": 0}
@@ -61,18 +64,31 @@ def record(name: str) -> None:
             streamed = {"stream": True, "stream_options": {"include_usage": True}}
             for ending, way in (("json", {}), ("sse", streamed)):
                 answer = ask(served.port, {**body, **extra, **way})
-                text = answer.replace(json.dumps(served.model).encode(), b'"model"')
-                text = re.sub(rb'("system_fingerprint": "[\d.]+)[^"]*', rb"\1", text)
-                (folder / f"{case}.{ending}").write_bytes(
-                    re.sub(rb'"timings":\s*\{[^{}]*\}', b'"timings":{}', text)
-                )
+                keep(folder / f"{case}.{ending}", answer, served.model)
+        kept = folder.parents[1] / "responses" / folder.name
+        for case in RESPONSES if "responses" in engine.offers else ():
+            prompt, extra = CASES[case]
+            limit = extra.get("max_tokens", 100)
+            asked = {"model": served.model, "max_output_tokens": limit, "temperature": 0, "store": False}
+            for ending, stream in (("json", False), ("sse", True)):
+                body = {**asked, **responses.request(prompt), "stream": stream}
+                answer = ask(served.port, body, responses.PATH)
+                keep(kept / f"{case}.{ending}", answer, served.model)
 
 
-def ask(port: int, body: Mapping[str, Any]) -> bytes:
+def keep(path: Path, answer: bytes, model: str) -> None:
+    """Write an answer without the served name, the machine and times."""
+    text = answer.replace(json.dumps(model).encode(), b'"model"')
+    text = re.sub(rb'("system_fingerprint": "[\d.]+)[^"]*', rb"\1", text)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(re.sub(rb'"timings":\s*\{[^{}]*\}', b'"timings":{}', text))
+
+
+def ask(port: int, body: Mapping[str, Any], path: str = "/v1/chat/completions") -> bytes:
     """The answer's bytes."""
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
         headers = {"Content-Type": "application/json"}
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+        connection.request("POST", path, json.dumps(body), headers)
         return connection.getresponse().read()
 
 

@@ -172,7 +172,9 @@ def validate(
     probes: Sequence[str] | None = None,
     server: str | None = None,
     api_key: str | None = None,
+    headers: Mapping[str, str] | None = None,
     model: str | None = None,
+    score: int = 0,
     progress: Progress = silent,
 ) -> Validated:
     """Serve a document on a real engine, probe it, stop the engine; the report is kept in the receipt.
@@ -180,9 +182,11 @@ def validate(
     ``document``  a name in ``folder``, or a file. ``engine``  another one than the document names.
     ``fetch``     download weights that are not on this disk. ``probes``  names; the report is partial then.
     ``server``    the URL of a running server, which is probed in place of an engine of importer's;
-    ``model``     its name for the model, ``api_key`` its key.
+    ``model``     its name for the model, ``api_key`` its key, ``headers`` what each request to it has, too;
+    the report has neither key nor headers. ``score``  answers to each question of the score; 0 for none.
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
-    or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe").
+    or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe") and
+    UsageError("bad-header").
     """
     from importer.app.validate import validate_against, validate_document
     from importer.validation.custom import named as probes_named
@@ -193,11 +197,12 @@ def validate(
     name = server or engine or stored.backend
     if server is not None:
         report = validate_against(
-            stored, store, server, model, ANYWHERE, key=api_key, progress=progress, probes=only
-        )
+            stored, store, server, model, ANYWHERE,
+            key=api_key, headers=headers, progress=progress, probes=only, score=score,
+        )  # fmt: skip
     else:
         report = validate_document(
-            stored, store, name, ANYWHERE, fetch=fetch, port=port, progress=progress, probes=only
+            stored, store, name, ANYWHERE, fetch=fetch, port=port, progress=progress, probes=only, score=score
         )
     return Validated(stored.name, name, report)
 

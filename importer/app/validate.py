@@ -33,7 +33,7 @@ class RunOptions(TypedDict, total=False):
 
     ``port``  of the engine, ``None`` for a free one. ``probes``  only these, and the report is partial.
     ``watch``  is called with the engine once it serves, so that another thread can stop it.
-    ``hold``  files that stay open until the engine has ended.
+    ``hold``  files that stay open until the engine has ended. ``score``  answers to each question.
     """
 
     port: Required[int | None]
@@ -41,6 +41,7 @@ class RunOptions(TypedDict, total=False):
     probes: Sequence[Probe] | None
     watch: Callable[[EngineServer], None]
     hold: Sequence[int]
+    score: int
 
 
 def weights_of(
@@ -140,6 +141,7 @@ def run_on(
     probes: Sequence[Probe] | None = None,
     watch: Callable[[EngineServer], None] = lambda _: None,
     hold: Sequence[int] = (),
+    score: int = 0,
 ) -> dict[str, Any]:
     """Serve, probe and stop on this engine, installed there; ``backend`` is its name in the document.
 
@@ -165,16 +167,10 @@ def run_on(
         template_rendering(weights, document, template_file) as render,
         offline_parsers(backend, installed.python, weights, template_file, frontend) as offline,
         serve(
-            engine,
-            installed.python,
-            document,
-            weights,
-            port=port,
-            progress=progress,
-            template=template_file,
-            hold=hold,
+            engine, installed.python, document, weights,
+            port=port, progress=progress, template=template_file, hold=hold,
         ) as served,
-    ):
+    ):  # fmt: skip
         watch(served)
         report = validate(
             document,
@@ -191,6 +187,7 @@ def run_on(
             tokens=tokenizer.asker(installed.python, weights),
             files=files_of(stored, weights),
             offline=offline,
+            score=score,
         ).to_json()
     recorded = {} if run is None else {"run": run.to_json()}
     return report | {"fit": _fit_error(fit, document, served.log), **recorded}
@@ -226,30 +223,28 @@ def validate_against(
     *,
     key: str | None,
     progress: Progress,
+    headers: Mapping[str, str] | None = None,
     probes: Sequence[Probe] | None = None,
+    score: int = 0,
 ) -> dict[str, Any]:
-    """Probe a running server and record the report in the receipt: partial, and without the key.
+    """Probe a running server and record the report in the receipt: partial, without key and headers.
 
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
     from importer.validation.client import Client
-    from importer.validation.journal import without
+    from importer.validation.headers import checked
+    from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
 
-    client = Client(url, key=key)
-    name = the_model(client, model, str(stored.data["name"]))
+    client = Client(url, key=key, headers=checked((headers or {}).items(), key=key is not None))
+    name, proof = the_model(client, model, str(stored.data["name"])), proof_of(stored, stored.backend)
     with _template_at_hand(stored, places) as render:
         report = against(
-            stored.data,
-            client,
-            name,
-            probes=probes,
-            progress=progress,
-            render=render,
-            proof=proof_of(stored, stored.backend),
-        ).to_json()
-    shareable: dict[str, Any] = report if key is None else without(report, key)
+            stored.data, client, name,
+            probes=probes, progress=progress, render=render, proof=proof, score=score,
+        ).to_json()  # fmt: skip
+    shareable: dict[str, Any] = without(report, client.secrets)
     record(shareable, store, stored.name, stored.digest)
     return shareable
 

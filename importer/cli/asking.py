@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,22 +21,29 @@ if TYPE_CHECKING:
 LONGEST = 1 << 20  # bytes of a question or a tool
 TEXTS = (".txt", ".md", ".json", ".prompt")
 STARTING = {"engine": "--engine", "port": "--port", "fetch": "--fetch"}  # for an engine that is started here
-REMOTE = {"api_key_env": "--api-key-env", "model": "--model"}  # for one that is not
+REMOTE = {
+    "api_key_env": "--api-key-env",
+    "header": "--header",
+    "header_env": "--header-env",
+    "model": "--model",
+}  # for one that is not
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server; ``key`` is its secret."""
+    """A running server; ``key`` and ``headers`` are its secrets."""
 
     url: str
     key: str | None
+    headers: Mapping[str, str]
 
     @property
     def exposed(self) -> bool:
-        """Return whether the key would be sent where others can read it."""
+        """Return whether key or headers would be sent where others can read them."""
         parts = urlsplit(self.url)
         here = ("localhost", "127.0.0.1", "::1")
-        return self.key is not None and parts.scheme == "http" and parts.hostname not in here
+        secret = self.key is not None or bool(self.headers)
+        return secret and parts.scheme == "http" and parts.hostname not in here
 
 
 def server(arguments: argparse.Namespace) -> Server | None:
@@ -45,10 +52,13 @@ def server(arguments: argparse.Namespace) -> Server | None:
     against = arguments.against is not None
     unfit = STARTING if against else REMOTE
     for field, option in unfit.items():
-        if options[field] not in (None, False):
+        if options[field] not in (None, False, []):
             problem = "is not valid with --against" if against else "is valid with --against only"
             raise UsageError("bad-option", option=option, problem=problem)
-    return Server(_url(arguments.against), _key(arguments.api_key_env)) if against else None
+    if not against:
+        return None
+    url, key = _url(arguments.against), _key(arguments.api_key_env)
+    return Server(url, key, _headers(arguments.header, arguments.header_env, key))
 
 
 def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
@@ -93,6 +103,26 @@ def _key(variable: str | None) -> str | None:
     else:
         return key
     raise UsageError("bad-option", option="--api-key-env", problem=problem)
+
+
+def _headers(written: Sequence[str], named: Sequence[str], key: str | None) -> dict[str, str]:
+    """Return the headers of ``Name: value`` and ``NAME=VARIABLE``; no error shows a value."""
+    from importer.validation.headers import checked
+
+    if any(":" not in text for text in written):
+        problem = "must be the name of a header, a colon and its value"
+        raise UsageError("bad-option", option="--header", problem=problem)
+    pairs = [(name.strip(), value) for name, _, value in (text.partition(":") for text in written)]
+    for text in named:
+        name, _, variable = text.partition("=")
+        if not variable:
+            problem = "must be the name of a header and of an environment variable, as in X-Key=MY_KEY"
+            raise UsageError("bad-option", option="--header-env", problem=problem)
+        if variable not in os.environ:
+            problem = f"the environment variable {variable} is not set"
+            raise UsageError("bad-option", option="--header-env", problem=problem)
+        pairs.append((name.strip(), os.environ[variable]))
+    return checked(pairs, key=key is not None)
 
 
 def _question(prompt: str) -> str:

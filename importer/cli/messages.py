@@ -123,6 +123,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "unknown-format": "Near names: {near}; 'importer export --list' shows all.",
     "unknown-probe": "Near names: {near}; 'importer validate --list-probes' shows all.",
     "unknown-model": "Name one with --model; it serves: {known}.",
+    "bad-header": "Write --header 'Name: value', or --header-env Name=VARIABLE for a value of your environment.",
     "unknown-report": "Known: {known}; or name one with --format.",
     "unknown-device": "'importer devices' lists all; several are 8xh100-80g. Or give --memory.",
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",

@@ -10,6 +10,7 @@ from importer.cli import messages, streams
 
 FOLDER = "models"  # the documents' folder where none is named
 MOST = 100_000_000  # sequences, or tokens of one
+MOST_ANSWERS = 20  # to each question of a score
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
 
 
@@ -99,6 +100,13 @@ def count(text: str) -> int:
     """Return a whole number above zero, for argparse."""
     if not (text.isdecimal() and text.isascii() and 0 < int(text[:10]) <= MOST):
         raise argparse.ArgumentTypeError(f"must be a number from 1 to {MOST:,}")
+    return int(text)
+
+
+def answers(text: str) -> int:
+    """Return the number of answers to each question of the score, for argparse."""
+    if not (text.isdecimal() and text.isascii() and 0 < int(text[:9]) <= MOST_ANSWERS):
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MOST_ANSWERS}")
     return int(text)
 
 

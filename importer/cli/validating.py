@@ -52,13 +52,18 @@ def validate(arguments: argparse.Namespace) -> None:
     engine = arguments.engine or stored.backend
     if server is not None:
         engine = server.url
-        report = _ask(stored, store, server, arguments.model, probes)
+        report = _ask(stored, store, server, arguments.model, probes, arguments.score)
     else:
-        report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes)
+        report = _run(
+            stored, store, engine, None,
+            fetch=arguments.fetch, port=arguments.port, probes=probes, score=arguments.score,
+        )  # fmt: skip
     if arguments.json:
         show.json_line(show.json_text(report))
     else:
         _show(report, stored)
+    if arguments.score and "score" not in report:
+        show.note("Not scored: the document names no tool parser.")
     model = report_model.sheet(store.find(stored.name) or stored, [report])
     for path, write in places.items():
         write_file(path, write.write(model))
@@ -73,6 +78,8 @@ def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
         console.print(terminal.outcomes(shown, console.width))
     if not report.get("partial"):
         show.line(f"probes: {terminal.counted(run)}")
+    if "score" in report:
+        console.print(show.score(report["score"]))
 
 
 def _list(*, as_json: bool) -> None:
@@ -111,6 +118,7 @@ def _run(
     fetch: bool,
     port: int | None,
     probes: Sequence[Probe] | None = None,
+    score: int = 0,
 ) -> Mapping[str, Any]:
     """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
     from importer.engines import get, install
@@ -130,6 +138,7 @@ def _run(
             port=port,
             progress=progress,
             probes=probes,
+            score=score,
         )
 
 
@@ -139,14 +148,16 @@ def _ask(
     server: asking.Server,
     model: str | None,
     probes: Sequence[Probe] | None,
+    score: int,
 ) -> Mapping[str, Any]:
     """Validate against a running server; return its report."""
     if server.exposed:
-        show.note("Warning: the key goes to another machine over http, where others can read it.")
+        show.note("Warning: key and headers go to another machine over http, where others can read them.")
     with show.progress(f"{stored.name} against {server.url}") as progress:
         return validate_against(
-            stored, store, server.url, model, ANYWHERE, key=server.key, progress=progress, probes=probes
-        )
+            stored, store, server.url, model, ANYWHERE,
+            key=server.key, headers=server.headers, progress=progress, probes=probes, score=score,
+        )  # fmt: skip
 
 
 def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:

@@ -37,6 +37,7 @@ class Receipt:
     ``validation``  the last whole report of the validation room with the digest it ran on, or ``None``.
     ``earlier``     the last whole report of each other engine or version, the newest first.
     ``partial``     the last report of some probes only, or of a server that runs elsewhere: no validation.
+    ``score``       the last quality figures with engine, digest and time; part of no validation.
     ``base``        the document's text as the importer wrote it last, before any person's edit.
     ``request``     what was asked for, so that it can be asked again.
     ``approved``    the version approved last: its word and its ``data``.
@@ -78,6 +79,7 @@ class Receipt:
     content: str | None = None
     content_files: Mapping[str, str] | None = None
     model: Mapping[str, Any] | None = None
+    score: Mapping[str, Any] | None = None
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:
@@ -138,18 +140,26 @@ class Receipt:
         ``old``.
         """
         return replace(
-            self, review=old.review, validation=old.validation, earlier=old.earlier, partial=old.partial
+            self,
+            review=old.review,
+            validation=old.validation,
+            earlier=old.earlier,
+            partial=old.partial,
+            score=old.score,
         )
 
     def with_validation(self, report: Mapping[str, Any], digest: str) -> Receipt:
         """Return the same receipt with a run's report; what is partial is kept apart and takes no other's
-        place.
+        place. Its score stands by itself.
         """
         run = {"digest": digest, **report}
+        figures = run.pop("score", None)
+        of: dict[str, Any] = {key: run[key] for key in ("digest", "engine", "started") if key in run}
+        score = self.score if figures is None else of | figures
         if run.get("partial"):
-            return replace(self, partial=run)
+            return replace(self, partial=run, score=score)
         others = [r for r in self.runs if r["engine"] != run["engine"]]
-        return replace(self, validation=run, earlier=others[:KEPT])
+        return replace(self, validation=run, earlier=others[:KEPT], score=score)
 
 
 def parse(data: Mapping[str, Any], path: object = "The receipt") -> Receipt:

@@ -163,6 +163,8 @@ OFFERS: dict[str, str] = {
     "tokenize": "text to tokens and back",
     "cached": "how many prompt tokens came from its cache",
     "messages": "Anthropic's messages and their token count",
+    "responses": "OpenAI's responses, whole and streamed",
+    "call-pieces": "a call in streamed responses, in pieces that add up",
     "switches": "template variables in a request",
     "limit": "refuses a prompt that is longer than the context",
     "metrics": "its memory and KV cache in its log or its metrics",

@@ -61,8 +61,11 @@ class MlxVlm:
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
-        ("logprobs", "drawn", "penalties", "limit", "messages", "images", "bias", "seed")
-    )
+        (
+            "logprobs", "drawn", "penalties", "limit", "messages", "responses", "call-pieces", "images",
+            "bias", "seed",
+        )
+    )  # fmt: skip
 
     def plan(self) -> tuple[Pip, ...]:
         """Return one command: every package of the constraints, checked by its hash.

@@ -74,7 +74,7 @@ class SGLang:
     offers: frozenset[str] = frozenset(
         (
             "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "penalties",
-            "messages", "switches", "limit", "images", "bias",
+            "messages", "responses", "call-pieces", "switches", "limit", "images", "bias",
         )
     )  # fmt: skip
 

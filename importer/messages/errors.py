@@ -21,6 +21,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "unknown-probe": "There is no probe {name!r}.",
         "unknown-model": "{url} serves no model named {name!r}.",
         "unknown-report": "No report is known by the ending of {name}.",
+        "bad-header": "Header {header} {problem}.",
         "no-such-directory": "There is no directory {path}.",
         "unknown-device": "There is no device {name!r}; near names: {near}.",
     },

@@ -62,6 +62,8 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "unended": "by itself the model ends no thought here",
         "not-asked": "not asked: {why}",
         "no-tokenizer": "there is no tokenizer.json that could be asked",
+        "chat-is-right": "/v1/chat/completions is right",
+        "tools-left-out": "the tools do not reach the prompt: {here} tokens instead of {chat}",
     },
     "BlameReason": {
         "another-read": "the template would render it, and the engine reads another one",
@@ -79,6 +81,14 @@ VALIDATION: dict[str, dict[str, Text]] = {
     "ClientReason": {
         "not-json": "the answer of {path} is not JSON",
         "too-large": "the answer is larger than {limit} bytes",
+    },
+    "RequestHeaderReason": {
+        "not-a-name": "has no valid name",
+        "reserved": "belongs to the request itself",
+        "no-value": "has no value",
+        "not-a-value": "has a value that is not one line of printable ASCII",
+        "twice": "is given twice",
+        "beside-key": "is given beside a key, which is sent under this name",
     },
     "ReplyReason": {
         "goes-on": "the stream goes on after [DONE]",
@@ -98,7 +108,6 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "not-utf8": "the stream is not UTF-8",
     },
     "MessagesReason": {
-        "chat-is-right": "/v1/chat/completions is right",
         "not-a-message": "the answer is no message of the assistant: {words}",
         "no-blocks": "the message has no list of blocks",
         "event-name": "an event's name is not its type, and Anthropic's clients go by it",
@@ -112,6 +121,24 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "not-object": "the engine sent what is not an object",
         "field-not-object": "`{key}` of {part} is not an object",
         "field-not-text": "`{key}` of a block is not text",
+    },
+    "ResponsesReason": {
+        "not-a-response": "the answer is no response: {words}",
+        "no-output": "the response has no list of items, or an item no list of parts",
+        "no-item-id": "an item of the output has no id: {item}",
+        "event-name": "an event's name is not its type",
+        "not-begun": "the stream begins with {event}, not with response.created",
+        "not-ended": "the stream ended without response.completed",
+        "goes-on": "{event} came after the end of the response",
+        "wrong-number": "an event has the sequence number {number}, and the one before it {before}",
+        "other-response": "{event} names another response",
+        "wrong-index": "an item has the output_index {index!r}, not {expected}",
+        "other-item": "{event} names another item than its output_index",
+        "item-closed": "{event} came after the end of its item",
+        "item-open": "the response ended before its item {index}",
+        "pieces-differ": "the pieces before {event} do not add up to it",
+        "end-differs": "the {part} of the whole response at the end is not what was streamed",
+        "unnumbered": "no event has a sequence number",
     },
     "OwnReason": {
         "answer": "{text}",
@@ -162,9 +189,6 @@ VALIDATION_CALLS: dict[str, dict[str, Text]] = {
     },
     "LaterTurnsReason": {
         "calls": "calls after {lengths} lengths of history",
-    },
-    "MessagesToolsReason": {
-        "tools-unseen": "the tools do not reach the prompt: {here} tokens instead of {chat}",
     },
     "NoToolNeededReason": {
         "begins-a-call": "the model begins a call to say hello",

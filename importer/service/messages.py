@@ -25,6 +25,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "unknown-format": "Near names: {near}; /openapi.json has all.",
     "unknown-probe": "Near names: {near}.",
     "unknown-model": "It serves: {known}.",
+    "bad-header": "A header has a name of letters and digits, and a value of one line.",
     "unknown-report": "Known: {known}.",
     "unknown-device": "GET /v1/devices lists all; several are 8xh100-80g. Or send 'memory'.",
     "not-found": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it.",

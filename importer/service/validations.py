@@ -30,14 +30,18 @@ class ValidationOrder:
     known: str
     memory: int | None
     fetch: bool
+    score: bool = False
 
     @property
     def request(self) -> dict[str, Any]:
         """Return the request of its job."""
-        return {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
+        asked = {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
+        return asked | ({"score": True} if self.score else {})
 
 
-def order(gallery: Gallery, name: str, engine: str | None, *, fetch: bool) -> ValidationOrder:
+def order(
+    gallery: Gallery, name: str, engine: str | None, *, fetch: bool, score: bool = False
+) -> ValidationOrder:
     """Return the order for a document as it is now; ``None`` takes its own engine.
 
     Raises DocumentError, EngineError("unknown-engine") and ServiceError("code-not-approved").
@@ -48,7 +52,7 @@ def order(gallery: Gallery, name: str, engine: str | None, *, fetch: bool) -> Va
         need_approval(stored)
         chosen = engine or stored.backend
         memory = _memory(stored.need_receipt())
-        return ValidationOrder(name, stored.digest, chosen, get(chosen).name, memory, fetch)
+        return ValidationOrder(name, stored.digest, chosen, get(chosen).name, memory, fetch, score)
 
 
 def equal(connection: Connection, wanted: ValidationOrder) -> Job | None:

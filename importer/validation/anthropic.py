@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.context import TRIALS, WAYS, Context, together
+from importer.validation import beside_chat
+from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, ReplyError
 from importer.validation.expectations import Expectations, no_chat
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
+from importer.validation.outcome import Outcome
 from importer.validation.prompts import Prompt
-from importer.validation.remedy import Remedy
 from importer.validation.reply import Delta, EventParser, Reply, ToolCall, Usage, assemble, error_message
 
 
 class MessagesReason(StrEnum):
     """What breaks the format of an answer."""
 
-    CHAT_IS_RIGHT = "chat-is-right"
     NOT_A_MESSAGE = "not-a-message"
     NO_BLOCKS = "no-blocks"
     EVENT_NAME = "event-name"
@@ -43,7 +42,6 @@ STOPS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls", 
 SAMPLING = ("temperature", "top_p", "top_k")  # the sampling fields of this format
 DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking",
           "input_json_delta": "tool_use", "citations_delta": "text"}  # fmt: skip
-CHAT_INSTEAD = Reason(Remedy.CHAT_INSTEAD)
 
 
 def needs(promise: Expectations) -> Reason | None:
@@ -75,19 +73,8 @@ def ask(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> 
 
 
 def judged(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> Outcome:
-    """Judge the whole and the streamed answer; the engine is at fault where the same chat is judged right."""
-    outcome = together({way: _tried(ctx, prompt, judge, stream=stream) for way, stream in WAYS.items()})
-    if isinstance(outcome, Fail) and isinstance(judge(ctx.first(prompt)), Pass):
-        return failing(outcome, "engine", CHAT_INSTEAD, Reason(MessagesReason.CHAT_IS_RIGHT))
-    return outcome
-
-
-def _tried(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], *, stream: bool) -> Outcome:
-    for trial in range(1, TRIALS + 1):
-        outcome = judge(ask(ctx, prompt, stream=stream))
-        if not isinstance(outcome, Inconclusive):
-            return replace(outcome, trials=trial, agreed=1)
-    return replace(outcome, trials=TRIALS, agreed=TRIALS)
+    """Judge the whole and the streamed answer beside the same chat."""
+    return beside_chat.judged(ctx, prompt, lambda stream: ask(ctx, prompt, stream=stream), judge)
 
 
 def from_message(body: bytes) -> Reply:

@@ -26,6 +26,7 @@ from importer.validation.errors import (
     ServerUnreachable,
     TimedOut,
 )
+from importer.validation.redaction import redacted, secrets_of
 from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole
 
 
@@ -105,14 +106,21 @@ class Client:
     seconds.
 
     Each call appends its Exchange to ``log`` before it starts, then returns or raises an ExchangeError.
-    ``key`` goes with every request and into no log.
+    ``key`` and ``headers`` go with every request, and what a server sends back of them into no log.
+    Redirections are not followed, so that no other host gets them.
     """
 
     base_url: str
     time_limit: float = TIME_LIMIT
     key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     _open: set[socket.socket] = field(default_factory=set, repr=False, compare=False)
     _left: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return key and values of headers, in the forms that are cut out of answers."""
+        return secrets_of((self.key, *self.headers.values()))
 
     def hang_up(self) -> None:
         """End every exchange that is under way, and let none begin: for a server that importer does not
@@ -199,7 +207,8 @@ class Client:
             sock = connection.sock
             with connection.getresponse() as response:
                 exchange.status = response.status
-                body = _paced(response, sock, deadline, exchange)
+                body = redacted(_paced(response, sock, deadline, exchange), self.secrets)
+                body = _received(body, exchange)
                 if not 200 <= response.status < 300:
                     raise RequestRefused(response.status, _sentence(b"".join(body)))
                 yield from body
@@ -213,6 +222,7 @@ class Client:
         headers = {"Content-Type": "application/json"} if payload else {}
         if form is not None:
             payload, headers = form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+        headers |= self.headers
         headers |= {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
         with closing(kind(parts.hostname or "", parts.port, timeout=self.time_limit)) as connection:
             connection.connect()
@@ -246,10 +256,16 @@ def _paced(
             return
         if exchange.first is None:
             exchange.first = time.monotonic() - exchange.begun
-        exchange.received += chunk
         total += len(chunk)
         if total > MAX_ANSWER:
             raise ReplyError(Reason(ClientReason.TOO_LARGE, limit=MAX_ANSWER))
+        yield chunk
+
+
+def _received(body: Iterator[bytes], exchange: Exchange) -> Iterator[bytes]:
+    """Yield the body, and keep it in the exchange."""
+    for chunk in body:
+        exchange.received += chunk
         yield chunk
 
 

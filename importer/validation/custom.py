@@ -64,6 +64,9 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
 # Expectations that differ in one value: the last one to which a probe applies is its condition.
 PROMISES = {
     "tools, and the engine is known to offer it": Expectations(tool_parser="x", offers=frozenset(OFFERS)),
+    "a reasoning parser, and the engine is known to offer it": Expectations(
+        reasoning_parser="x", offers=frozenset(OFFERS)
+    ),
     "the document names a context": Expectations(context=2048),
     "a tool parser is named": Expectations(tool_parser="x"),
     "a reasoning parser is named": Expectations(reasoning_parser="x"),

@@ -55,6 +55,8 @@ class CommonReason(StrEnum):
     UNENDED = "unended"
     NOT_ASKED = "not-asked"
     NO_TOKENIZER = "no-tokenizer"
+    CHAT_IS_RIGHT = "chat-is-right"
+    TOOLS_LEFT_OUT = "tools-left-out"
 
 
 MAX_TOKENS = 2048  # enough for a short thought and a short answer

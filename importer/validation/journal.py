@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from importer.engines import logs
 from importer.engines.deaths import Attribution, Death
@@ -24,7 +23,6 @@ class JournalReason(StrEnum):
 EXCERPT = 4000  # characters of an excerpt
 LOOK = 0.05  # seconds between two checks of an engine that may have ended
 READ = 256 * 1024  # bytes from the end of a log that are read
-SECRET = 8  # characters of the shortest key that is one
 HEAD = 1024 * 1024  # bytes from a log's beginning: it has the engine's settings
 # The end of a traceback of Python, behind any prefix of a logger: ``ValueError: words``, ``a.b.KeyError``.
 _RAISED = re.compile(
@@ -120,18 +118,6 @@ def complaining(lines: Sequence[str]) -> list[str]:
             faults.append(line.rstrip()[:500])
         inside = (inside or starts) and not ends
     return faults
-
-
-def without(data: Any, secret: str) -> Any:
-    """Return ``data`` with the secret cut out of every text: a server may send back its request.
-
-    A key shorter than ``SECRET`` stays: local servers accept any key.
-    """
-    if isinstance(data, str):
-        return data.replace(secret, "…") if len(secret) >= SECRET else data
-    if isinstance(data, Mapping):
-        return {without(key, secret): without(value, secret) for key, value in data.items()}
-    return [without(value, secret) for value in data] if isinstance(data, list | tuple) else data
 
 
 def hidden(text: str) -> str:

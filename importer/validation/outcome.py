@@ -231,7 +231,7 @@ class Report:
     """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop.
 
     ``partial`` has the limits of a validation that is not of the whole document: ``probes``, and ``against``,
-    the address of a server that importer did not start.
+    the address of a server that importer did not start. ``score``  the quality figures, on request.
     """
 
     engine: Mapping[str, Any]
@@ -239,6 +239,7 @@ class Report:
     seconds: Mapping[str, float]
     rows: tuple[ProbeRow, ...]
     partial: Mapping[str, Any] | None = None
+    score: Mapping[str, Any] | None = None
 
     @property
     def passed(self) -> bool:
@@ -255,7 +256,8 @@ class Report:
             "outcomes": [row.to_json() for row in self.rows],
             "passed": self.passed,
         }
-        return section if self.partial is None else section | {"partial": dict(self.partial)}
+        apart = {"partial": self.partial, "score": self.score}
+        return section | {key: dict(value) for key, value in apart.items() if value is not None}
 
 
 def _typed(reason: Reason) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import promise_of
-from importer.validation.journal import without
 from importer.validation.outcome import Report
 from importer.validation.probes import PROBES, Probe
+from importer.validation.redaction import without
 from importer.validation.run import probe
+from importer.validation.score.measure import measure
 
 BRIEF = 10.0  # seconds for a request beside the probes
 LOCKED = (401, 403)
@@ -29,6 +30,7 @@ ABSENT = (404, 405, 501)
 BESIDE = {
     "tokenize": "/tokenize",
     "messages": "/v1/messages",
+    "responses": "/v1/responses",
 }  # features beyond the OpenAI API, with their paths
 
 
@@ -41,11 +43,12 @@ def against(
     progress: Progress | None = None,
     render: Render | None = None,
     proof: Proof | None = None,
+    score: int = 0,
 ) -> Report:
     """Run ``probes`` (all by default) against the server; ``model`` is the name that requests use.
 
     The features of the server are unknown, so a probe sends its request, and a refusal is an answer. No
-    request goes on after the return.
+    request goes on after the return. ``score``  answers to each question of the score; 0 for none.
     """
     started, begun = datetime.now(UTC), time.monotonic()
     chosen = PROBES if probes is None else tuple(probes)
@@ -55,12 +58,14 @@ def against(
     version = _version(brief)
     try:
         rows = probe(bench, chosen, progress or silent)
+        probed = time.monotonic() - begun
+        scored = measure(bench, score, progress or silent) if score else None
     finally:
         client.hang_up()
     partial = {"probes": [one.NAME for one in chosen], "against": client.base_url}
     engine = {"name": client.base_url, "version": version}
-    seconds = {"probes": time.monotonic() - begun}
-    return Report(engine, started.isoformat(timespec="seconds"), seconds, tuple(rows), partial)
+    seconds = {"probes": probed}
+    return Report(engine, started.isoformat(timespec="seconds"), seconds, tuple(rows), partial, scored)
 
 
 def the_model(client: Client, named: str | None, own: str) -> str:
@@ -74,7 +79,7 @@ def the_model(client: Client, named: str | None, own: str) -> str:
         names = [str(entry["id"]) for entry in listed["data"]]
     except RequestRefused as error:
         if error.status in LOCKED:
-            message = without(str(error), client.key or "")
+            message = without(str(error), client.secrets)
             raise EngineError("locked", url=client.base_url, says=message) from None
         return named or own
     except ExchangeError as error:

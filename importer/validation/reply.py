@@ -171,7 +171,7 @@ class Reply:
 
 def from_whole(body: bytes) -> Reply:
     """Read an answer that came in one piece."""
-    data = _object(_parse(body), "the answer")
+    data = object_of(parsed(body), "the answer")
     return assemble([_delta(data, "message")], (data,))
 
 
@@ -190,7 +190,7 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
         elif done:
             raise ReplyError(Reason(ReplyReason.GOES_ON))
         else:
-            data = _object(_parse(event), "an event of the stream")
+            data = object_of(parsed(event), "an event of the stream")
             raw.append(data)
             deltas.append(_delta(data, "delta"))
     reply = assemble(deltas, tuple(raw))
@@ -201,13 +201,13 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
 
 def from_completion(body: bytes) -> Reply:
     """Read a plain completion: its text is the content."""
-    data = _object(_parse(body), "the answer")
+    data = object_of(parsed(body), "the answer")
     choice, usage = _choice(data)
     if choice is None:
         raise ReplyError(Reason(ReplyReason.NO_CHOICE))
-    finish = _text(choice, "finish_reason") or None
+    finish = text_field(choice, "finish_reason") or None
     logprobs = _logprobs(choice.get("logprobs"))
-    return assemble([Delta(_text(choice, "text"), "", (), finish, usage, logprobs)], (data,))
+    return assemble([Delta(text_field(choice, "text"), "", (), finish, usage, logprobs)], (data,))
 
 
 def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, Any], ...] = ()) -> Reply:
@@ -235,7 +235,8 @@ def _whole(index: int, parts: list[ToolCall]) -> ToolCall:
     return ToolCall(index, "".join(ids), "".join(names), "".join(arguments))
 
 
-def _parse(text: bytes | str) -> Any:
+def parsed(text: bytes | str) -> Any:
+    """Return the JSON of an answer or an event; raises ReplyError."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
@@ -243,7 +244,8 @@ def _parse(text: bytes | str) -> Any:
         raise ReplyError(Reason(ReplyReason.NOT_JSON, start=start)) from None
 
 
-def _object(value: Any, what: str) -> Mapping[str, Any]:
+def object_of(value: Any, what: str) -> Mapping[str, Any]:
+    """Return a JSON object; raises ReplyError, which names the part ``what``."""
     if not isinstance(value, dict):
         raise ReplyError(Reason(ReplyReason.NOT_OBJECT, part=what))
     return value
@@ -256,7 +258,7 @@ def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | 
     choices = data.get("choices")
     if not isinstance(choices, list):
         raise ReplyError(Reason(ReplyReason.NO_CHOICES))
-    return _object(choices[0], "the choice") if choices else None, _usage(data.get("usage"))
+    return object_of(choices[0], "the choice") if choices else None, _usage(data.get("usage"))
 
 
 def _delta(data: Mapping[str, Any], key: str) -> Delta:
@@ -265,19 +267,20 @@ def _delta(data: Mapping[str, Any], key: str) -> Delta:
         if key == "message":
             raise ReplyError(Reason(ReplyReason.NO_CHOICE))
         return Delta(usage=usage)
-    message = _object(choice.get(key) or {}, f"the {key}")
+    message = object_of(choice.get(key) or {}, f"the {key}")
     return Delta(
-        content=_text(message, "content"),
+        content=text_field(message, "content"),
         # vLLM and mlx-lm send `reasoning`, others `reasoning_content`, some both alike
-        reasoning=_text(message, "reasoning") or _text(message, "reasoning_content"),
+        reasoning=text_field(message, "reasoning") or text_field(message, "reasoning_content"),
         tool_calls=_calls(message.get("tool_calls"), streamed=key == "delta"),
-        finish_reason=_text(choice, "finish_reason") or None,
+        finish_reason=text_field(choice, "finish_reason") or None,
         usage=usage,
         logprobs=_logprobs(choice.get("logprobs")),
     )
 
 
-def _text(holder: Mapping[str, Any], key: str) -> str:
+def text_field(holder: Mapping[str, Any], key: str) -> str:
+    """Return a text, empty where there is none; raises ReplyError for any other value."""
     value = holder.get(key)
     if value is None:
         return ""
@@ -291,28 +294,33 @@ def _calls(value: Any, *, streamed: bool) -> tuple[ToolCall, ...]:
         return ()
     if not isinstance(value, list):
         raise ReplyError(Reason(ReplyReason.CALLS_NO_LIST))
-    return tuple(_call(_object(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
+    return tuple(_call(object_of(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
 
 
 def _call(value: Mapping[str, Any], position: int | None) -> ToolCall:
     index = value.get("index") if position is None else position
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
-    function = _object(value.get("function") or {}, "a tool call's function")
-    return ToolCall(index, _text(value, "id"), _text(function, "name"), _text(function, "arguments"))
+    function = object_of(value.get("function") or {}, "a tool call's function")
+    return ToolCall(
+        index, text_field(value, "id"), text_field(function, "name"), text_field(function, "arguments")
+    )
 
 
 def _usage(value: Any) -> Usage | None:
     if value is None:
         return None
-    usage = _object(value, "`usage`")
-    details = _object(usage.get("prompt_tokens_details") or {}, "`prompt_tokens_details`")
+    usage = object_of(value, "`usage`")
+    details = object_of(usage.get("prompt_tokens_details") or {}, "`prompt_tokens_details`")
     return Usage(
-        _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"), _count(details, "cached_tokens")
+        count_field(usage, "prompt_tokens"),
+        count_field(usage, "completion_tokens"),
+        count_field(details, "cached_tokens"),
     )
 
 
-def _count(holder: Mapping[str, Any], key: str) -> int | None:
+def count_field(holder: Mapping[str, Any], key: str) -> int | None:
+    """Return a number of tokens; raises ReplyError for any other value."""
     value = holder.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
         raise ReplyError(Reason(ReplyReason.NO_NUMBER, key=key))
@@ -320,7 +328,7 @@ def _count(holder: Mapping[str, Any], key: str) -> int | None:
 
 
 def _logprobs(value: Any) -> tuple[Any, ...]:
-    content = _object(value, "`logprobs`").get("content") if value is not None else None
+    content = object_of(value, "`logprobs`").get("content") if value is not None else None
     if content is not None and not isinstance(content, list):
         raise ReplyError(Reason(ReplyReason.LOGPROBS_NO_LIST))
     return tuple(content or ())

@@ -42,6 +42,7 @@ from importer.validation.probes import PROBES, Probe, health, sampling_arrives, 
 from importer.validation.remedy import Remedy
 from importer.validation.rungs import cause
 from importer.validation.rungs.offline import OfflineParsers
+from importer.validation.score.measure import measure
 
 
 class SilenceReason(StrEnum):
@@ -166,6 +167,7 @@ def validate(
     tokens: Ask | None = None,
     files: Mapping[str, str] | None = None,
     offline: OfflineParsers | None = None,
+    score: int = 0,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -175,6 +177,7 @@ def validate(
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
     ``tokens``      runs the tokenizer beside the weights, ``files`` has the hashes of the import.
     ``offline``     the engine's own parsers, run without it.
+    ``score``       answers to each question of the score; 0 for none.
     ``time_limit``  seconds for one exchange.
     ``progress``    is called with each step, from several threads.
 
@@ -193,6 +196,7 @@ def validate(
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
+    scored = measure(bench, score, report_step) if score else None
     report_step("stopping the engine")
     stop = served.stop()
     rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
@@ -200,7 +204,9 @@ def validate(
     partial_of = (
         None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
     )
-    return Report(_engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), partial_of)
+    return Report(
+        _engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), partial_of, scored
+    )
 
 
 def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[ProbeRow]:

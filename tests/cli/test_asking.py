@@ -20,8 +20,8 @@ from importer.validation.client import Client, Exchange
 from importer.validation.custom import OwnQuestion, judge, listed, named
 from importer.validation.errors import ServerUnreachable
 from importer.validation.expectations import Expectations, PromiseReason
-from importer.validation.journal import without
 from importer.validation.probes import PROBES
+from importer.validation.redaction import secrets_of, without
 from importer.validation.reply import Reply
 from tests.commandline import Desk, desk
 from tests.openai_api import api
@@ -104,10 +104,31 @@ def test_the_list_of_probes_needs_no_document(desk: Desk) -> None:
         (["--against", "http://a/v1?x=1"], "must not have a query"),
         (["--against", "http://127.0.0.1:1", "--api-key-env", "NOT_SET"], "NOT_SET is not set"),
         (["--against", "http://127.0.0.1:1", "--api-key-env", "ODD"], "is not a valid key"),
+        (["--header", "X-Key: secret"], "is valid with --against only"),
+        (["--header-env", "X-Key=ODD"], "is valid with --against only"),
+        (["--header", "secret-without-a-name"], "a colon and its value"),
+        (["--header", "secret of: mine"], "Header number 1 has no valid name"),
+        (["--header", ": secret"], "Header number 1 has no valid name"),
+        (["--header", "X-Ü: secret"], "Header number 1 has no valid name"),
+        (["--header", "X-Key:"], "Header X-Key has no value"),
+        (["--header", "X-Key: secret\r\nX-Other: 1"], "Header X-Key has a value that is not one line"),
+        (["--header", "X-Key: secret\x00"], "Header X-Key has a value that is not one line"),
+        (["--header", "X-Key: gehei\u00ebm secret"], "Header X-Key has a value that is not one line"),
+        (["--header", f"X-Key: {'secret' * 2000}"], "Header X-Key has a value that is not one line"),
+        (["--header", "Host: secret"], "Header Host belongs to the request itself"),
+        (["--header", "Content-Length: 3"], "Header Content-Length belongs to the request itself"),
+        (["--header", "X-Key: secret", "--header", "x-key: 2"], "Header x-key is given twice"),
+        (["--header-env", "X-Key"], "must be the name of a header and of an environment variable"),
+        (["--header-env", "X-Key=NOT_SET"], "NOT_SET is not set"),
+        (["--header-env", "X-Key=ODD"], "Header X-Key has a value that is not one line"),
+        (["--header", "Authorization: secret", "--api-key-env", "FINE"], "is given beside a key"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(written: Desk, words: Sequence[str], says: str) -> None:
     written.monkeypatch.setenv("ODD", f"{KEY}\nX-Other: 1")
+    written.monkeypatch.setenv("FINE", KEY)
+    if words[0].startswith("--header") and "valid with" not in says:
+        words = ["--against", "http://127.0.0.1:1", *words]
     (written.folder / "binary").write_bytes(b"\xff\xfe\x00")
     ran = written("validate", "chat", *words)
     assert ran.code == 2, ran.err
@@ -156,6 +177,34 @@ def test_a_server_that_runs_is_asked_under_its_name_and_with_its_key(document: D
     assert KEY not in kept + ran.out + ran.err
 
 
+def test_headers_go_with_every_request_and_into_no_report(document: Desk) -> None:
+    """The server sends back all that it gets: whole, in pieces of a stream, in another form, in an error."""
+    document.monkeypatch.setenv("TEAM_KEY", f'{KEY}/"quoted" part')
+    sent = ["--header", "Authorization: Basic c2VjcmV0LW9mLXRoZS10ZXN0", "--header-env", "X-Team=TEAM_KEY"]
+    with api() as (url, asked):
+        words = ["validate", "chat", "--against", url, "--model", "hers", *sent, "--json"]
+        ran = document(*words, "--report", "out.html", "--report", "out.json")
+    report = json.loads(ran.out)
+    reasons = {o["probe"]: o["reason"] for o in report["outcomes"]}
+    assert reasons["plain-chat"] == "answered 'Hello, …!'"
+    assert {a["authorization"] for a in asked} == {"Basic c2VjcmV0LW9mLXRoZS10ZXN0"}
+    assert {a["headers"]["X-Team"] for a in asked} == {f'{KEY}/"quoted" part'}
+    kept = "".join(
+        path.read_text() for path in document.folder.rglob("*") if path.suffix in (".json", ".html")
+    )
+    for secret in (KEY, "c2VjcmV0LW9mLXRoZS10ZXN0", "quoted"):
+        assert secret not in kept + ran.out + ran.err
+
+
+def test_no_header_follows_a_redirection_to_another_host(written: Desk) -> None:
+    with api() as (elsewhere, asked), api(moved_to=elsewhere) as (url, _):
+        sent = ["--header", f"X-Team: {KEY}", "--model", "hers", "--probe", "plain-chat"]
+        ran = written("validate", "chat", "--against", url, *sent)
+    assert (ran.code, asked) == (1, [])
+    assert "307" in ran.out
+    assert KEY not in ran.out + ran.err
+
+
 def test_a_part_never_counts_as_the_documents_validation(document: Desk) -> None:
     with api() as (url, _):
         assert (
@@ -170,6 +219,38 @@ def test_a_part_never_counts_as_the_documents_validation(document: Desk) -> None
     whole = {"engine": {"name": stored.backend}, "seconds": {}, "outcomes": [], "passed": True}
     after = found.with_validation(whole, stored.digest).with_validation(found.partial, stored.digest)
     assert validation(after, stored.data, stored.digest).state == "passed"
+
+
+def test_a_score_stands_in_the_receipt_and_passes_nothing(document: Desk) -> None:
+    document.monkeypatch.setenv("KEY", KEY)
+    with api(KEY) as (url, asked):
+        words = ["validate", "chat", "--against", url, "--model", "hers", "--api-key-env", "KEY"]
+        ran = document(*words, "--probe", "health", "--score")
+    assert (ran.code, len(asked)) == (0, 40), ran.err
+    assert "score: 40 questions, 1 answer" in ran.out
+    found = receipt(document)
+    assert found.score is not None
+    assert found.score["engine"]["name"] == url
+    assert found.score["trigger"]["recall"]["value"] == 1.0
+    assert found.partial is not None
+    assert "score" not in found.partial
+    shown = document("show", "chat")
+    assert "trigger F1" in shown.out
+    assert "other data" not in shown.err
+    assert document("validate", "chat", "--score", "0").code == 2
+    assert document("validate", "chat", "--score", "two").code == 2
+    path = document.folder / "models" / "chat.yaml"
+    path.write_text(path.read_text().replace("description: ", "description: now "))
+    assert "The score is of other data" in document("show", "chat").err
+
+
+def test_a_document_without_a_tool_parser_is_not_scored(desk: Desk) -> None:
+    assert desk("acme/base", "--yes").code == 0
+    with api() as (url, asked):
+        words = ["validate", "base", "--against", url, "--model", "hers", "--probe", "health", "--score"]
+        ran = desk(*words)
+    assert (ran.code, asked) == (0, [])
+    assert "Not scored" in ran.err
 
 
 def test_the_last_run_of_each_other_engine_is_kept(document: Desk) -> None:
@@ -282,12 +363,14 @@ def test_ctrl_c_waits_for_no_server(written: Desk) -> None:
 
 def test_a_key_is_cut_out_wherever_a_server_puts_it() -> None:
     said = {"a": [f"x {KEY} y", {KEY: 1}], "b": (KEY,), "c": None}
-    assert without(said, KEY) == {"a": ["x … y", {"…": 1}], "b": ["…"], "c": None}
-    assert without({"a": "EMPTY"}, "EMPTY") == {"a": "EMPTY"}  # what a local server is given for a key
+    assert without(said, secrets_of([KEY])) == {"a": ["x … y", {"…": 1}], "b": ["…"], "c": None}
+    assert without({"a": "EMPTY"}, secrets_of(["EMPTY"])) == {"a": "EMPTY"}  # a local server's key
 
 
 def test_a_key_on_http_to_another_machine_is_warned_of(written: Desk, tmp_path: Path) -> None:
     written.monkeypatch.setenv("KEY", KEY)
     ran = written("validate", "chat", "--against", "http://192.0.2.1.invalid", "--api-key-env", "KEY")
     assert ran.code == 6
-    assert "over http, where others can read it" in ran.err
+    assert "over http, where others can read them" in ran.err
+    ran = written("validate", "chat", "--against", "http://192.0.2.1.invalid", "--header", "X-Team: 1")
+    assert "over http, where others can read them" in ran.err

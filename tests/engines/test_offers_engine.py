@@ -19,6 +19,7 @@ from importer.engines import get, reported
 from importer.engines.base import OFFERS
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
+from importer.validation.errors import ReplyError
 from importer.validation.probes import guided_output
 from importer.validation.probes.structured_output import FORMAT
 from importer.validation.prompts import (
@@ -30,8 +31,11 @@ from importer.validation.prompts import (
     PERSON_SCHEMA,
     REQUIRED,
     SUM_SILENT,
+    WEATHER,
     Prompt,
 )
+from importer.validation.responses import PATH, request
+from importer.validation.responses_reply import from_events
 
 pytestmark = pytest.mark.engine
 UNTRIED = {"images"}  # no model that sees is at hand
@@ -186,6 +190,21 @@ def messages(server: Server) -> bool:
     return one == other == 200 and bool(answer["content"]) and count["input_tokens"] > 0
 
 
+def responses(server: Server) -> bool:
+    asked = {**request(GREETING), "max_output_tokens": 60}
+    status, answer = server.post(PATH, asked)
+    _, streamed = server.post(PATH, {**asked, "stream": True})
+    return status == 200 and bool(answer["output"]) and bool(from_events(str(streamed).encode()).content)
+
+
+def call_pieces(server: Server) -> bool:
+    _, streamed = server.post(PATH, {**request(WEATHER), "max_output_tokens": 120, "stream": True})
+    try:
+        return bool(from_events(str(streamed).encode()).tool_calls)
+    except ReplyError:
+        return False
+
+
 def switches(server: Server) -> bool:
     thoughts = (
         server.message(SUM_SILENT, chat_template_kwargs={"enable_thinking": thinks})
@@ -220,6 +239,8 @@ TRIALS: dict[str, Callable[[Server], bool]] = {
     "tokenize": tokenize,
     "cached": cached,
     "messages": messages,
+    "responses": responses,
+    "call-pieces": call_pieces,
     "switches": switches,
     "limit": limit,
     "metrics": metrics,

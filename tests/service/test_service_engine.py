@@ -36,7 +36,7 @@ def begun(service: Service) -> str:
 def test_from_import_to_published(service: Service) -> None:
     path = "/v1/configs/demo"
     assert any(e["rule"] == "proof" for e in service.client.get(f"{path}/decisions").json()["evidence"])
-    job = service.client.post(f"{path}/validate").json()
+    job = service.client.post(f"{path}/validate", json={"score": True}).json()
     with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
         seen = [*events(stream)]
     assert [e["data"]["step"] for e in seen if e["event"] == "step"] == ["weights", "run", "store"]
@@ -49,7 +49,9 @@ def test_from_import_to_published(service: Service) -> None:
     assert not service.engines()
     approved = service.client.post(f"{path}/approve", json={"digest": ended["result"]["digest"]}).json()
     assert (approved["state"], approved["validation"], approved["reason"]) == ("published", "passed", None)
-    outcomes = service.client.get(f"{path}/receipt").json()["validation"]["outcomes"]
+    receipt = service.client.get(f"{path}/receipt").json()
+    assert (receipt["score"]["asked"], receipt["score"]["complete"]) == (40, True)
+    outcomes = receipt["validation"]["outcomes"]
     assert all(o["exchanges"] for o in outcomes if o["probe"] == "tool-call")
     patch = {"parameters": {"temperature": 0.2}}
     edited = service.client.patch(path, json=patch, headers={"If-Match": service.etag("demo")}).json()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.validation import anthropic
+from importer.validation import anthropic, beside_chat
 from importer.validation.calls import judge_call
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
@@ -181,8 +181,8 @@ def test_it_is_asked_where_it_is_offered() -> None:
 
 
 def test_tools_that_do_not_reach_the_prompt() -> None:
-    assert messages_tools.unseen(82, 11) is not None
-    assert messages_tools.unseen(82, 83) is messages_tools.unseen(82, None) is None
+    assert beside_chat.tools_left_out(82, 11) is not None
+    assert beside_chat.tools_left_out(82, 83) is beside_chat.tools_left_out(82, None) is None
 
 
 @pytest.mark.parametrize(

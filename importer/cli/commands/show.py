@@ -61,6 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(
             terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)
         )
+    if receipt.score is not None:
+        console.print(show.score(receipt.score))
+        if receipt.score["digest"] != stored.digest:
+            show.note("The score is of other data than the document has now.")
     show.line(f"review: {state['review']}; validation: {state['validation']}")
     if receipt.partial is not None:
         show.note(f"The last partial run is in 'importer report {stored.name}'.")

@@ -23,6 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="write a report, too: .html, .xml (JUnit), .json or .txt; repeatable",
     )
+    parser.add_argument(
+        "--score",
+        metavar="N",
+        nargs="?",
+        const=1,
+        default=0,
+        type=options.answers,
+        help="measure, too, how well it calls tools: N answers to each of 40 questions (default 1)",
+    )
     _part(parser.add_argument_group("a part of it", "Kept apart: it is not the document's validation."))
 
 
@@ -48,6 +57,20 @@ def _part(group: argparse._ArgumentGroup) -> None:
         "--against", metavar="URL", help="a server that runs already, such as http://host:8000"
     )
     group.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable with its key")
+    group.add_argument(
+        "--header",
+        metavar="'NAME: VALUE'",
+        action="append",
+        default=[],
+        help="a header of each request to it; shown and kept nowhere; repeatable",
+    )
+    group.add_argument(
+        "--header-env",
+        metavar="NAME=VARIABLE",
+        action="append",
+        default=[],
+        help="the same, its value from an environment variable; repeatable",
+    )
     group.add_argument("--model", metavar="ID", help="its name for the model (default: the document's name)")
 
 

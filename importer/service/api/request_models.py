@@ -266,6 +266,9 @@ class ValidationRequest(Body):
 
     engine: Text | None = Field(default=None, description="another engine than the document names")
     fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
+    score: bool = Field(
+        default=False, description="measure, too, how well the model calls tools; stands in the receipt"
+    )
 
 
 class Retry(Body):

@@ -103,7 +103,7 @@ def validate(
     if (answered := once.replay()) is not None:
         return answered
     options = body or ValidationRequest()
-    wanted = validations.order(at.gallery, name, options.engine, fetch=options.fetch)
+    wanted = validations.order(at.gallery, name, options.engine, fetch=options.fetch, score=options.score)
     with at.database.writing() as connection:
         at.database.alone(connection)
         job, new = validations.ask(connection, wanted, who.name)

@@ -66,6 +66,7 @@ class ValidationSteps:
                 progress=progress,
                 watch=live.serves,
                 hold=[lock],
+                score=int(bool(job.request.get("score"))),
             )
         live.check()
         return {"digest": stored.digest, "report": report}

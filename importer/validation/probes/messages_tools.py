@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from importer.reasons import Reason
-from importer.validation import anthropic
+from importer.validation import anthropic, beside_chat
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_tools
-from importer.validation.outcome import Fail, Inconclusive, Outcome
+from importer.validation.outcome import Inconclusive, Outcome
 from importer.validation.probes import no_special_tokens
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply
-
-
-class MessagesToolsReason(StrEnum):
-    """The reasons of ``messages-tools``."""
-
-    TOOLS_UNSEEN = "tools-unseen"
-
 
 NAME = "messages-tools"
 LESSON = "Calls came as text to Anthropic's clients, or with their input encoded once more: no agent went on."
@@ -37,18 +28,9 @@ def run(ctx: Context) -> Outcome:
     if not isinstance(outcome, Inconclusive):
         return outcome
     chat, here = ctx.first(WEATHER), anthropic.ask(ctx, WEATHER, max_tokens=1)
-    return unseen(chat.usage.prompt, here.usage.prompt) or outcome
+    return beside_chat.tools_left_out(chat.usage.prompt, here.usage.prompt) or outcome
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge an answer that should be a call."""
     return no_special_tokens.leak(reply, markers) or judge_call(reply, WEATHER)
-
-
-def unseen(chat: int | None, here: int | None) -> Fail | None:
-    """Return the fault where the prompt is much shorter than the chat's; ``None`` if nothing is counted."""
-    if chat is None or here is None or here * 2 > chat:
-        return None
-    return Fail(
-        Reason(MessagesToolsReason.TOOLS_UNSEEN, here=here, chat=chat), "engine", anthropic.CHAT_INSTEAD
-    )

@@ -1,0 +1,239 @@
+"""Judging OpenAI's responses: real streams of three engines, and each way in which one goes wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.validation import responses
+from importer.validation.errors import ReplyError
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Outcome
+from importer.validation.probes import reasoning_apart, responses_reasoning, responses_tools
+from importer.validation.probes import responses as greeting
+from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
+from importer.validation.responses_reply import ResponsesReason, from_events, from_response, numbered
+
+Event = dict[str, Any]
+# Recorded by ``python -m tests.record_streams`` from the engines named, which served the demo model.
+RECORDED = Path(__file__).parents[1] / "fixtures" / "responses"
+ENGINES = ("mlx-vlm-0.7.10", "vllm-0.32.0", "vllm-mlx-0.6.0")
+# (engine, case): what the recorded stream itself breaks.
+BROKEN = {
+    ("vllm-mlx-0.6.0", "weather"): ResponsesReason.PIECES_DIFFER,  # arguments whole, then in pieces again
+    ("vllm-mlx-0.6.0", "thought-cut"): ResponsesReason.PIECES_DIFFER,  # the thought again, as the answer
+}
+SOUND = [(name, case) for name in ENGINES for case in ("greeting", "weather", "thought-cut")]
+
+
+def verdict(outcome: Outcome) -> str:
+    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
+
+
+def recorded(engine: str, case: str, ending: str) -> bytes:
+    return (RECORDED / engine / f"{case}.{ending}").read_bytes()
+
+
+def events(engine: str = "vllm-0.32.0", case: str = "weather") -> list[Event]:
+    """The events of a recorded stream, without their names."""
+    lines = recorded(engine, case, "sse").decode().splitlines()
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+
+
+def wire(sent: list[Event]) -> bytes:
+    return b"".join(f"event: {e.get('type')}\ndata: {json.dumps(e)}\n\n".encode() for e in sent)
+
+
+def renumbered(sent: list[Event]) -> list[Event]:
+    return [{**event, "sequence_number": place} for place, event in enumerate(sent)]
+
+
+def broken_by(body: bytes) -> ResponsesReason:
+    with pytest.raises(ReplyError) as raised:
+        from_events(body)
+    assert str(raised.value)
+    return raised.value.reason.kind  # type: ignore[return-value]
+
+
+def test_every_engine_with_the_endpoint_is_recorded() -> None:
+    assert tuple(sorted(folder.name for folder in RECORDED.iterdir())) == ENGINES
+
+
+@pytest.mark.parametrize(("engine", "case"), [pair for pair in SOUND if pair not in BROKEN])
+def test_whole_and_streamed_are_one_reply(engine: str, case: str) -> None:
+    whole, streamed = (
+        from_response(recorded(engine, case, "json")),
+        from_events(recorded(engine, case, "sse")),
+    )
+    for part in ("content", "reasoning"):
+        assert getattr(whole, part).strip() == getattr(streamed, part).strip()
+    assert [(c.index, c.name, c.arguments) for c in whole.tool_calls] == [
+        (c.index, c.name, c.arguments) for c in streamed.tool_calls
+    ]
+    assert (whole.finish_reason, whole.usage) == (streamed.finish_reason, streamed.usage)
+    assert numbered(streamed) is (engine != "mlx-vlm-0.7.10")
+
+
+@pytest.mark.parametrize(("engine", "case"), BROKEN)
+def test_what_an_engines_stream_breaks(engine: str, case: str) -> None:
+    assert from_response(recorded(engine, case, "json")).usage.prompt
+    assert broken_by(recorded(engine, case, "sse")) is BROKEN[engine, case]
+
+
+def test_a_recorded_answer_passes() -> None:
+    for engine in ENGINES:
+        for reply in (
+            from_response(recorded(engine, "greeting", "json")),
+            from_events(recorded(engine, "greeting", "sse")),
+        ):
+            assert verdict(greeting.judge(reply)) == verdict(reasoning_apart.judge(reply)) == "pass"
+        called = from_response(recorded(engine, "weather", "json"))
+        assert verdict(responses_tools.judge(called)) == "pass"
+        assert from_response(recorded(engine, "thought-cut", "json")).finish_reason == "length"
+
+
+def test_a_stream_without_numbers_is_noted_and_a_wrong_number_is_a_fault() -> None:
+    plain = [{k: v for k, v in e.items() if k != "sequence_number"} for e in events(case="greeting")]
+    noted = greeting.judge(from_events(wire(plain)))
+    assert noted.outcome == "pass"
+    assert noted.gives(ResponsesReason.UNNUMBERED)
+    assert not greeting.judge(from_events(wire(events(case="greeting")))).gives(ResponsesReason.UNNUMBERED)
+    assert broken_by(wire([*plain[:1], *events(case="greeting")[1:]])) is ResponsesReason.WRONG_NUMBER
+
+
+def without(kind: str) -> Callable[[list[Event]], list[Event]]:
+    return lambda sent: renumbered([event for event in sent if event["type"] != kind])
+
+
+def changed(kind: str, **fields: Any) -> Callable[[list[Event]], list[Event]]:
+    return lambda sent: [{**event, **fields} if event["type"] == kind else event for event in sent]
+
+
+def ended_otherwise(sent: list[Event]) -> list[Event]:
+    output = [item for item in sent[-1]["response"]["output"] if item["type"] != "function_call"]
+    return [*sent[:-1], {**sent[-1], "response": {**sent[-1]["response"], "output": output}}]
+
+
+@pytest.mark.parametrize(
+    ("harm", "expected"),
+    [
+        (lambda sent: sent[1:], ResponsesReason.NOT_BEGUN),
+        (lambda sent: sent[:-1], ResponsesReason.NOT_ENDED),
+        (lambda sent: renumbered([*sent, sent[1]]), ResponsesReason.GOES_ON),
+        (lambda sent: [*sent[:5], *sent[6:]], ResponsesReason.WRONG_NUMBER),  # an event is lost
+        (lambda sent: [*sent[:5], sent[4], *sent[5:]], ResponsesReason.WRONG_NUMBER),  # one came twice
+        (lambda sent: [*sent[:4], sent[5], sent[4], *sent[6:]], ResponsesReason.WRONG_NUMBER),
+        (lambda sent: renumbered([*sent[:5], *sent[6:]]), ResponsesReason.PIECES_DIFFER),
+        (without("response.output_item.added"), ResponsesReason.WRONG_INDEX),
+        (without("response.output_item.done"), ResponsesReason.ITEM_OPEN),
+        (without("response.function_call_arguments.delta"), ResponsesReason.PIECES_DIFFER),
+        (changed("response.output_text.delta", item_id="other"), ResponsesReason.OTHER_ITEM),
+        (changed("response.output_text.delta", output_index=0), ResponsesReason.OTHER_ITEM),
+        (changed("response.output_item.added", output_index=0), ResponsesReason.WRONG_INDEX),
+        (changed("response.output_item.done", item={"type": "message"}), ResponsesReason.NO_ITEM_ID),
+        (changed("response.in_progress", response={"id": "other"}), ResponsesReason.OTHER_RESPONSE),
+        (ended_otherwise, ResponsesReason.END_DIFFERS),
+    ],
+)  # fmt: skip
+def test_events_that_break_a_rule(
+    harm: Callable[[list[Event]], list[Event]], expected: ResponsesReason
+) -> None:
+    assert from_events(wire(events())).tool_calls
+    assert broken_by(wire(harm(events()))) is expected
+
+
+def test_a_piece_after_the_end_of_its_item() -> None:
+    sent = events()
+    closed = next(place for place, e in enumerate(sent) if e["type"] == "response.output_item.done")
+    late = next(e for e in sent if e["type"] == "response.reasoning_text.delta")
+    body = wire(renumbered([*sent[: closed + 1], late, *sent[closed + 1 :]]))
+    assert broken_by(body) is ResponsesReason.ITEM_CLOSED
+
+
+def test_events_go_by_their_names_and_may_end_with_done() -> None:
+    body = wire(events())
+    assert (
+        broken_by(body.replace(b"event: response.created", b"event: created")) is ResponsesReason.EVENT_NAME
+    )
+    assert from_events(body + b"data: [DONE]\n\n") == from_events(body)
+    nameless = b"".join(line for line in body.splitlines(keepends=True) if not line.startswith(b"event"))
+    assert from_events(nameless) == from_events(body)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"[]",
+        b"{",
+        b'{"object": "response"}',
+        b'{"object": "chat.completion", "output": []}',
+        b'{"object": "response", "output": [{"type": "message"}]}',
+        b'{"object": "response", "output": ["x"]}',
+        b'{"object": "response", "output": [{"type": "message", "id": "m", "content": "x"}]}',
+        b'{"object": "response", "error": {"message": "boom"}, "output": []}',
+    ],
+)
+def test_what_is_no_response(broken: bytes) -> None:
+    with pytest.raises(ReplyError):
+        from_response(broken)
+
+
+@pytest.mark.parametrize("kind", ["error", "response.failed"])
+def test_an_error_within_a_stream(kind: str) -> None:
+    failed = {"type": kind, "response": {"error": {"message": "boom"}}, "message": "boom"}
+    with pytest.raises(ReplyError, match="boom"):
+        from_events(wire([*events()[:5], failed]))
+
+
+GOOD = events()
+ODD = st.recursive(st.none() | st.integers() | st.text(max_size=4), lambda inner: st.lists(inner, max_size=3))
+
+
+@given(
+    st.lists(st.integers(0, len(GOOD) - 1), max_size=12),
+    st.sampled_from(sorted({key for event in GOOD for key in event})),
+    ODD,
+    st.binary(max_size=40),
+)
+def test_nothing_else_is_raised(order: list[int], key: str, value: object, junk: bytes) -> None:
+    harmed = [{**event, key: value} if key in event else event for event in GOOD]
+    for body in (wire(renumbered([GOOD[i] for i in order])), wire(harmed), junk, b"data: " + junk):
+        for read in (from_events, from_response):
+            try:
+                read(body)
+            except ReplyError:
+                continue
+
+
+def test_the_request_has_the_formats_shape() -> None:
+    (tool,) = responses.request(WEATHER)["tools"]
+    assert (tool["type"], tool["name"], tool["parameters"]["required"]) == (
+        "function",
+        "get_weather",
+        ["location"],
+    )
+    system, user = responses.request(SYSTEM)["input"]
+    assert (system["role"], user["role"]) == ("system", "user")
+    _, call, result = responses.request(WEATHER_ANSWERED)["input"]
+    assert (call["type"], result["type"]) == ("function_call", "function_call_output")
+    assert call["call_id"] == result["call_id"]
+    assert json.loads(call["arguments"]) == {"location": "Paris"}
+    assert "tools" not in responses.request(GREETING)
+
+
+def test_it_is_asked_where_it_is_offered() -> None:
+    offered = Expectations(tool_parser="x", reasoning_parser="x", offers=frozenset({"responses"}))
+    probes = (greeting, responses_reasoning, responses_tools)
+    assert [probe.needs(offered) for probe in probes] == [None] * 3
+    assert [probe.needs(Expectations(detected=frozenset({"responses"}))) is None for probe in probes] == [
+        True,
+        False,
+        False,
+    ]
+    assert greeting.needs(Expectations())
