@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
+from importer.app.references import WEIGHTS, digests_of, files_of
 from importer.app.run_settings import for_run
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
@@ -160,6 +161,8 @@ def run_on(
     document |= {"backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
+    files = files_of(stored, weights)
+    served_files = digests_of(files, weights, progress)
     with (
         _instead(document, proof),
         _template(weights, document, template_file) as render,
@@ -188,9 +191,11 @@ def run_on(
             fit=lambda: _fit_error(fit, document, served.log) or _resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
-            files=files_of(stored, weights),
+            files=files,
+            served_files=served_files,
         ).to_json()
-    recorded = {} if run is None else {"run": run.to_json()}
+    recorded: dict[str, Any] = {} if run is None else {"run": run.to_json()}
+    recorded["weights"] = {path: was for path, was in served_files.items() if path.endswith(WEIGHTS)}
     return report | {"fit": _fit_error(fit, document, served.log), **recorded}
 
 
@@ -314,15 +319,6 @@ def _template_at_hand(
         return _template(weights, stored.data, stored.chat_template())
     except ImporterError:
         return nullcontext()
-
-
-def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
-    """Return hashes of the files that the document was made of; of a Hub's model those that were fetched."""
-    receipt = stored.receipt
-    if receipt is None:
-        return {}
-    present = {name: was for name, was in receipt.files.items() if (weights / name).exists()}
-    return dict(receipt.files) if receipt.model_id is None else present
 
 
 def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:

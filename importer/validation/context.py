@@ -104,7 +104,8 @@ class Context:
     ``argv``      the command line of the engine, where importer started it.
     ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
-    ``files``     the hashes of ``render.files`` at the import; empty where the receipt has none.
+    ``files``     the hashes of files and weights at the import; empty where the receipt has none.
+    ``served``    the hashes of the weights that are served, and of large files beside them.
     """
 
     promise: Expectations
@@ -120,6 +121,7 @@ class Context:
     argv: tuple[str, ...] = ()
     tokens: Ask | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    served: Mapping[str, str] = field(default_factory=dict)
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""

@@ -163,6 +163,7 @@ def validate(
     argv: tuple[str, ...] = (),
     tokens: Ask | None = None,
     files: Mapping[str, str] | None = None,
+    served_files: Mapping[str, str] | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -170,7 +171,8 @@ def validate(
     ``render``      renders a prompt with the template of the model; ``proof`` has the parsers that read it.
     ``journal``     the log of the engine, ``argv`` its command line.
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
-    ``tokens``      runs the tokenizer beside the weights, ``files`` has the hashes of the import.
+    ``tokens``      runs the tokenizer beside the weights.
+    ``files``       the hashes of the import, ``served_files`` those of the weights that are served.
     ``time_limit``  seconds for one exchange.
     ``progress``    is called with each step, from several threads.
 
@@ -185,7 +187,7 @@ def validate(
     bench = Context(
         promise, served.model, client,
         render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
-        files=files or {},
+        files=files or {}, served=served_files or {},
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
