@@ -146,7 +146,7 @@ def run_on(
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
     """
-    from importer.engines import tokenizer
+    from importer.engines import token_numbers, tokenizer
     from importer.engines.process import serve
     from importer.validation.journal import Journal
     from importer.validation.run import validate
@@ -193,6 +193,7 @@ def run_on(
             tokens=tokenizer.asker(installed.python, weights),
             files=files,
             served_files=served_files,
+            table=token_numbers.of_folder(weights),
         ).to_json()
     recorded: dict[str, Any] = {} if run is None else {"run": run.to_json()}
     recorded["weights"] = {path: was for path, was in served_files.items() if path.endswith(WEIGHTS)}

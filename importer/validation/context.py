@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from importer.engines import reported
 from importer.engines.reported import EffectiveSettings
+from importer.engines.token_numbers import TokenTable
 from importer.engines.tokenizer import Ask
 from importer.proof.result import Proof
 from importer.reasons import Reason
@@ -105,6 +106,7 @@ class Context:
     ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
     ``files``     the hashes of files and weights at the import; empty where the receipt has none.
+    ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
     ``served``    the hashes of the weights that are served, and of large files beside them.
     """
 
@@ -122,6 +124,7 @@ class Context:
     tokens: Ask | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     served: Mapping[str, str] = field(default_factory=dict)
+    table: TokenTable | None = None
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""

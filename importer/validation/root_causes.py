@@ -27,6 +27,7 @@ from importer.validation.probes import (
     stops_cleanly,
     stream_equals_whole,
     system_role,
+    token_numbers,
     tokenize_round_trip,
     tokenizer_whole,
     tools_in_prompt,
@@ -44,7 +45,7 @@ APART = {
     for probe in (
         health, model_listed, context_length, settings_read_back, prompt_rendered, turns_rendered,
         system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
-        long_prompt, stops_cleanly,
+        token_numbers, long_prompt, stops_cleanly,
     )
 }  # fmt: skip
 # Changes of the parser that a document names.

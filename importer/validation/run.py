@@ -16,6 +16,7 @@ from itertools import count
 from threading import Lock
 from typing import Any, Protocol
 
+from importer.engines.token_numbers import TokenTable
 from importer.engines.tokenizer import Ask
 from importer.progress import Progress, Step, silent
 from importer.proof.result import Proof
@@ -164,6 +165,7 @@ def validate(
     tokens: Ask | None = None,
     files: Mapping[str, str] | None = None,
     served_files: Mapping[str, str] | None = None,
+    table: TokenTable | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -172,6 +174,7 @@ def validate(
     ``journal``     the log of the engine, ``argv`` its command line.
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
     ``tokens``      runs the tokenizer beside the weights.
+    ``table``       the rows of the embedding and the tokens beyond.
     ``files``       the hashes of the import, ``served_files`` those of the weights that are served.
     ``time_limit``  seconds for one exchange.
     ``progress``    is called with each step, from several threads.
@@ -187,7 +190,7 @@ def validate(
     bench = Context(
         promise, served.model, client,
         render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
-        files=files or {}, served=served_files or {},
+        files=files or {}, served=served_files or {}, table=table,
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
