@@ -108,7 +108,7 @@ HubKind = Literal[
 ]  # fmt: skip
 RepositoryKind = Literal[
     "nothing-to-decide", "not-chat", "gguf-only", "gguf-file", "broken-json", "too-large", "not-text",
-    "unreadable", "too-costly", "bad-weights",
+    "unreadable", "too-costly", "bad-weights", "tokens-beyond",
 ]  # fmt: skip
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
@@ -198,6 +198,7 @@ class RepositoryError(ImporterError):
         "unreadable": _of("file", "repo", "problem"),
         "too-costly": _of("file", "repo", "limit"),
         "bad-weights": _of("file", "repo", "problem"),
+        "tokens-beyond": _of("repo", "tokens", "rows"),
     }
 
     def __init__(self, kind: RepositoryKind, /, **details: object) -> None:

@@ -23,6 +23,7 @@ from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
 from importer.decisions.decision import Frontend
+from importer.hub import digests
 from importer.hub.local import ANYWHERE
 from importer.memory.plans import Goal, aim
 from importer.progress import Progress, silent
@@ -142,6 +143,7 @@ def import_model(
     if dry_run:
         return Imported(path, merged.plan, None, merged.warnings)
     review = None if approved_by is None else ReviewEntry("approved", approved_by, now())
+    digests.imported(planned.snapshot, progress)  # read before the lock, and kept for the receipt
     with store.locked():
         return Imported(path, merged.plan, write(merged, store, review), merged.warnings)
 

@@ -74,15 +74,6 @@ def offline_parsers(
     return OfflineParsers(worker, tokens, infers=backend in INFERRING)
 
 
-def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
-    """Return hashes of the files that the document was made of; of a Hub's model those that were fetched."""
-    receipt = stored.receipt
-    if receipt is None:
-        return {}
-    present = {name: was for name, was in receipt.files.items() if (weights / name).exists()}
-    return dict(receipt.files) if receipt.model_id is None else present
-
-
 def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
     """Return the receipt's proof for this engine, the verdict on the chosen parser first.
 

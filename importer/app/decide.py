@@ -223,6 +223,7 @@ def study_snapshot(
     bench.wake()
     from importer.analysis import EngineQuestion, Question
     from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
+    from importer.app.token_check import check_tokens
     from importer.proof.prove import own_renderer, rendered_by
     from importer.signals import tables
 
@@ -237,6 +238,8 @@ def study_snapshot(
     facts, study, template = analysis.facts, analysis.study, analysis.template
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
     check_weights(snapshot, str(backend.value), machine)
+    written = "" if template is None else template.text
+    tokens = check_tokens(snapshot, written, offline=request.offline)
     bound = bind(
         str(backend.value),
         request.engine_version,
@@ -261,7 +264,7 @@ def study_snapshot(
             else related(snapshot, request.for_device, request.memory, offline=request.offline),
         )
     )
-    evidence = list(engine_facts.evidence)
+    evidence = [*engine_facts.evidence, *tokens]
     mode = own_renderer(snapshot, evidence, target)
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:

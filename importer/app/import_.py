@@ -32,6 +32,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
+from importer.hub import digests
 from importer.hub.content import content_digest, content_files
 from importer.hub.local import AllowedFolders
 from importer.messages import render
@@ -106,6 +107,7 @@ class Plan(Decided):
             request=request,
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
+            weights=digests.imported(self.snapshot),
             content=content_digest(self.snapshot),
             content_files=content_files(self.snapshot, self.target.backend),
             model=model_facts.to_json(model_conflicts.read(self.snapshot, self.target.able)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,7 @@ from typing import Any
 
 from importer.config_file.receipt import Receipt
 from importer.errors import HubError, ImporterError, RepositoryError
+from importer.hub import digests
 from importer.hub.content import content_digest
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, Snapshot
@@ -16,6 +18,7 @@ from importer.hub.weights import weight_files
 from importer.signals.evidence import Rule
 
 MOST_FILES = 100  # that a cause names
+SHORT = 12  # digits of a digest that a cause shows
 
 
 class CauseKind(StrEnum):
@@ -68,6 +71,22 @@ def upstream(receipt: Receipt, now: Snapshot, *, offline: bool = False) -> Itera
     weights = _weights(receipt, before, now)
     if weights:
         yield ChangeCause(CauseKind.WEIGHTS, receipt.revision, now.revision, files=weights[:MOST_FILES])
+    if receipt.weights is not None and None in (receipt.revision, now.revision):
+        yield from _in_folder(receipt.weights, digests.imported(now))
+
+
+def _in_folder(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[ChangeCause]:
+    """Yield weights of a folder with other digests, or that only one side has."""
+    changed = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+    if changed:
+        was, now_is = (_shown([side[path] for path in changed if path in side]) for side in (before, now))
+        yield ChangeCause(CauseKind.WEIGHTS, was, now_is, files=changed[:MOST_FILES])
+
+
+def _shown(values: Sequence[str]) -> str | None:
+    """Return one digest, shortened, that stands for all of these."""
+    both = values[0] if len(values) == 1 else hashlib.sha256("\n".join(values).encode()).hexdigest()
+    return both[:SHORT] if values else None
 
 
 def tables(keys: Mapping[str, Iterable[Rule]]) -> ChangeCause | None:

@@ -23,6 +23,7 @@ from importer.config_file.receipt import ReviewEntry, evidence_json
 from importer.config_file.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
+from importer.hub import digests
 from importer.hub.local import ANYWHERE
 from importer.messages import render
 from importer.sandbox import Sandbox
@@ -168,6 +169,8 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
     from importer.cli.validating import after_import
 
     planned = settled.plan
+    with show.progress("import") as progress:
+        digests.imported(planned.snapshot, progress)  # read before the lock, and kept for the receipt
     with store.locked():
         receipt = write(settled, store, review if isinstance(review, ReviewEntry) else None)
     state = receipt.state(planned.digest)

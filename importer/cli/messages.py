@@ -133,6 +133,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "network": "Check the network and HF_ENDPOINT, or use --offline with what is cached.",
     "not-cached": "Run once without --offline (and without HF_HUB_OFFLINE).",
     "bad-weights": "Leave --exact-fit out; no engine can be trusted with these weights either.",
+    "tokens-beyond": "Use weights and a tokenizer of one model: no engine can serve these together.",
     "exists": "Choose another --name or --dir, or remove the file first.",
     "conflict": "The file is as it was: add --on-conflict mine to keep your edited values, or --on-conflict theirs to take the imported ones.",
     "not-a-folder": "Name a folder with --dir.",

@@ -10,7 +10,7 @@ from typing import Any
 
 from importer.app.recheck import Altered, RecheckFinding, Yours
 from importer.app.recheck import recheck as plan_again
-from importer.app.recheck_upstream import ChangeCause
+from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession
 from importer.cli import crew, messages, show
 from importer.cli.options import FOLDER
@@ -95,6 +95,8 @@ def _headline(finding: RecheckFinding) -> str:
     if finding.refused is not None:
         return "it would not be imported again."
     number = len(finding.decisions)
+    if finding.kinds == (CauseKind.WEIGHTS,) and not (number or finding.moved):
+        return "its weights are others."
     if not number:
         return "no decision would change, but what is written of them."
     return f"{number} decision{'s' if number > 1 else ''} would change."

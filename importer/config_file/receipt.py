@@ -44,6 +44,7 @@ class Receipt:
     ``history``     every word that was said, the oldest first.
     ``fit``         the device, what the model takes of its memory, and what was chosen for it.
     ``files``       the files that engines read beside the weights, by name their hashes.
+    ``weights``     the digests of the weights, by path; ``None`` in older receipts.
     ``content``     the digest of the files that engines read, or ``None`` where a hash is unknown.
     ``content_files``  path and hash of these files, for an engine that LocalAI can give no commit.
     ``remarks``     our comments at a person's values in the file, by path.
@@ -80,6 +81,7 @@ class Receipt:
     content_files: Mapping[str, str] | None = None
     model: Mapping[str, Any] | None = None
     score: Mapping[str, Any] | None = None
+    weights: Mapping[str, str] | None = None
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:

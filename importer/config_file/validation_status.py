@@ -1,12 +1,16 @@
-"""The state of a validation: the newest whole run on the document's own engine, of its present data."""
+"""The state of a validation: the newest whole run on the document's own engine, of its present data and
+weights.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from importer.hub import digests
 from importer.reasons import Reason
 
 if TYPE_CHECKING:
@@ -22,6 +26,8 @@ class HoldingReason(StrEnum):
     FAILED = "failed"
     OTHER_ENGINE = "other-engine"
     OTHER_VERSION = "other-version"
+    OTHER_WEIGHTS = "other-weights"
+    NEW_FILES = "new-files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +54,33 @@ def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> Valida
     run = receipt.runs[others.index(None)]
     if run.get("digest") != digest:
         return ValidationStatus("stale", Reason(HoldingReason.EDITED), run)
+    other = _other_weights(receipt, run)
+    if other is not None:
+        return ValidationStatus("stale", other, run)
     if run["passed"]:
         return ValidationStatus("passed", None, run)
     bad = tuple(o["probe"] for o in run.get("outcomes", ()) if o["outcome"] in ("fail", "inconclusive"))
     return ValidationStatus("failed", Reason(HoldingReason.FAILED, probes=bad), run)
+
+
+def _other_weights(receipt: Receipt, run: Mapping[str, Any]) -> Reason | None:
+    """Return why a run was not of the present weights; ``None`` where it was, or where that is unknown.
+
+    Weights in a folder are compared by their kept digests and never read: a list of documents stays quick.
+    """
+    imported = receipt.weights or {}
+    ran = run.get("weights") or imported
+    others = [path for path, was in imported.items() if ran.get(path, was) != was]
+    if others:
+        return Reason(HoldingReason.OTHER_WEIGHTS, files=tuple(others))
+    if receipt.directory is None:
+        return None
+    present = digests.known(Path(receipt.directory), ran)
+    others = [path for path, now in present.items() if now not in (None, ran[path])]
+    if others:
+        return Reason(HoldingReason.OTHER_WEIGHTS, files=tuple(others))
+    unread = tuple(path for path, now in present.items() if now is None)
+    return Reason(HoldingReason.NEW_FILES, files=unread) if unread else None
 
 
 def builds(backend: object) -> set[str]:

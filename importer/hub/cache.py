@@ -21,7 +21,7 @@ from importer.hub import endpoint, local
 from importer.hub.listing import LONGEST, MOST_FILES, Listing
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
-from importer.hub.snapshot import RepoFile, UnreadReason
+from importer.hub.snapshot import RepoFile, UnreadReason, text
 from importer.reasons import Reason
 
 FORMAT = 2
@@ -161,6 +161,22 @@ def store_related(repo: str, at: str, repositories: Sequence[Mapping[str, Any]])
     with contextlib.suppress(OSError):
         entry = {"format": FORMAT, "at": at, "repositories": [*repositories]}
         _write(_folder(repo) / "quantised.json", entry)
+
+
+def load_digest(key: Sequence[int]) -> str | None:
+    """Return the kept SHA-256 of a file on this disk; ``key`` begins with its device and its inode."""
+    data = _read(_digest(key))
+    return text(data.get("sha256")) if data.get("key") == [*key] else None
+
+
+def store_digest(key: Sequence[int], sha256: str) -> None:
+    """Keep the SHA-256 of a file, in place of the last one at its inode; errors of the disk are ignored."""
+    with contextlib.suppress(OSError):
+        _write(_digest(key), {"key": [*key], "sha256": sha256})
+
+
+def _digest(key: Sequence[int]) -> Path:
+    return config.home() / "cache" / "digests" / f"{key[0]}-{key[1]}.json"
 
 
 def _tensors(repo: str, commit: str) -> Path:

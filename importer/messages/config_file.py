@@ -128,6 +128,8 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         ),
         "other-engine": "it ran on {ran}, and the document is for {meant}",
         "other-version": "it ran on {engine} {ran}, and the document is for {meant}",
+        "other-weights": "it ran on other weights ({files:and})",
+        "new-files": "{files:and} were written since, and not compared yet",
     },
     "OfferReason": {
         "clients-send": "{engine} cannot be started with it: clients have to send it",

@@ -62,6 +62,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         "driver-old": "driver {driver}, CUDA {cuda}: this CUDA needs driver {wanted}",
         "driver-unknown": "which driver CUDA {cuda} needs is not known",
         "driver-without-card": "the NVIDIA driver is loaded, and no card is to be seen in /dev",
+        "rows": "the highest token number is {highest}, and the embedding has {rows} rows",
+        "rows-unknown": "the tokens, or the rows of the embedding, are unknown",
+        "row-lacking": "token {token} has the number {number}, and the embedding has {rows} rows",
         "ends": "no text ends at a plain word",
         "end-is-word": "{file} ends texts at token {number}, which is the word {word!r}",
         "engine-installed": "{version} in {place}",
@@ -208,6 +211,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "check-hub": "Check the network and HF_ENDPOINT; directories, and what is cached, work without.",
         "check-network": "Check the network and HF_ENDPOINT.",
         "correct-variable": "Correct {variable}, or unset it and install {name}.",
+        "drop-added": "Take {token} out of tokenizer.json, tokenizer_config.json and added_tokens.json, or use the weights of"
+        " this tokenizer.",
         "drop-end": "Take {number} out of eos_token_id in {file}, or fetch that file anew.",
         "end-programs": "End other programs, or try a small model.",
         "fetch-again": "Fetch the files again; after git clone, run 'git lfs pull'.",

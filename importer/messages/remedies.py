@@ -114,6 +114,7 @@ TEXTS: dict[str, dict[str, Text]] = {
             "Make the chat template in {files:and} the same as the model's, or name it in the document."
         ),
         "other-weights": "Use other weights; the log has more.",
+        "take-out-added": "Take {tokens:and} out of the files of the tokenizer, or use weights with a row for each.",
         "put-back": "Put {files:and} back as imported, or import the model again.",
         "take-out-setting": "Take {key} out of the document.",
         "correct-setting": "Correct {key} in the document.",

@@ -219,6 +219,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         "takes": "it takes {names} beside text: {shown:;}",
         "limited": "a chat sends its images again with every turn; {engine} would take {usual} of each",
     },
+    "TokenNumberReason": {
+        "beyond": "the embedding has {rows} rows, and none for {tokens:and}: a message with it may end the engine",
+        "beyond-config": "config.json names {rows} tokens, and {tokens:and} lies beyond: its weights may have no row",
+    },
     "StopReason": {"listed": _ends, "end-of-turn": _end_of_turn, "unnamed": "token {id}"},
     "NotChat": {kind: KINDS[kind] for kind in NOT_CHAT},
     "KindRemedy": {

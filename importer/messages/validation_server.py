@@ -101,6 +101,11 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "in-place": "no marker stands in another's place",
         "crossed": "the model closes a thought with {marker}: added tokens have each other's number",
     },
+    "TokenRowReason": {
+        "unknown": "the numbers of the tokens, or the rows of the embedding, are unknown",
+        "inside": "the highest number is {highest}, and the embedding has {rows} rows",
+        "beyond": "the embedding has {rows} rows, and none for {tokens:and}",
+    },
     "FilesReason": {
         "not-known": "nobody wrote down what the files were",
         "same": "{count} files are as they were",

@@ -35,6 +35,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "network": "Check the server's network and its HF_ENDPOINT, then try it again.",
     "not-cached": "Start the server once without HF_HUB_OFFLINE.",
     "bad-weights": "Leave exact_fit out; no engine can be trusted with these weights either.",
+    "tokens-beyond": "Use weights and a tokenizer of one model: no engine can serve these together.",
     "exists": "Choose another name.",
     "conflict": "Nothing was changed: send 'take' for all values, or 'on_conflict' with a choice for each key: 'mine' or 'theirs'.",
     "not-a-folder": "Check the server's folders.",

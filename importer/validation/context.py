@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from importer.chat_template.samples import TemplateAnalysis
 from importer.engines import reported
 from importer.engines.reported import EffectiveSettings
+from importer.engines.token_numbers import TokenTable
 from importer.engines.tokenizer import Ask
 from importer.proof.result import Proof
 from importer.reasons import Reason
@@ -120,7 +121,9 @@ class Context:
     ``argv``      the command line of the engine, where importer started it.
     ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
-    ``files``     the hashes of ``render.files`` at the import; empty where the receipt has none.
+    ``files``     the hashes of files and weights at the import; empty where the receipt has none.
+    ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
+    ``served``    the hashes of the weights that are served, and of large files beside them.
     ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
     ``judged_wrong``  the verdicts of this probe that are no pass.
     """
@@ -140,6 +143,8 @@ class Context:
     files: Mapping[str, str] = field(default_factory=dict)
     offline: OfflineParsers | None = None
     judged_wrong: list[Judgement] = field(default_factory=list)
+    served: Mapping[str, str] = field(default_factory=dict)
+    table: TokenTable | None = None
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""

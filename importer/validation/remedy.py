@@ -77,6 +77,7 @@ class Remedy(StrEnum):
     RENAME_VARIABLE = "rename-variable"
     START_WITH_VALUES = "start-with-values"
     START_WITH_VALUE = "start-with-value"
+    TAKE_OUT_ADDED = "take-out-added"
     TAKE_OUT_STOPWORD = "take-out-stopword"
     END_THEM = "end-them"
     LOWER_TEMPERATURE = "lower-temperature"

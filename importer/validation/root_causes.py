@@ -30,6 +30,7 @@ from importer.validation.probes import (
     stream_equals_whole,
     system_role,
     template_whole,
+    token_numbers,
     tokenize_round_trip,
     tokenizer_whole,
     tools_in_prompt,
@@ -49,7 +50,7 @@ APART = {
         health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_arrives,
         template_whole, turns_rendered,
         system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
-        long_prompt, stops_cleanly,
+        token_numbers, long_prompt, stops_cleanly,
     )
 }  # fmt: skip
 # Probes that send no chat.

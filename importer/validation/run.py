@@ -16,6 +16,7 @@ from itertools import count
 from threading import Lock
 from typing import Any, Protocol
 
+from importer.engines.token_numbers import TokenTable
 from importer.engines.tokenizer import Ask
 from importer.progress import Progress, Step, silent
 from importer.proof.result import Proof
@@ -168,6 +169,8 @@ def validate(
     files: Mapping[str, str] | None = None,
     offline: OfflineParsers | None = None,
     score: int = 0,
+    served_files: Mapping[str, str] | None = None,
+    table: TokenTable | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -175,7 +178,9 @@ def validate(
     ``render``      renders a prompt with the template of the model; ``proof`` has the parsers that read it.
     ``journal``     the log of the engine, ``argv`` its command line.
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
-    ``tokens``      runs the tokenizer beside the weights, ``files`` has the hashes of the import.
+    ``tokens``      runs the tokenizer beside the weights.
+    ``table``       the rows of the embedding and the tokens beyond.
+    ``files``       the hashes of the import, ``served_files`` those of the weights that are served.
     ``offline``     the engine's own parsers, run without it.
     ``score``       answers to each question of the score; 0 for none.
     ``time_limit``  seconds for one exchange.
@@ -192,7 +197,7 @@ def validate(
     bench = Context(
         promise, served.model, client,
         render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
-        files=files or {}, offline=offline,
+        files=files or {}, served=served_files or {}, table=table, offline=offline,
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun

@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from importer.app.beside_weights import files_of, rendering
+from importer.app.beside_weights import rendering
+from importer.app.references import digests_of, files_of
+from importer.app.validate import record
 from importer.config_file.store import Store
+from importer.config_file.validation_status import HoldingReason, validation
 from importer.demo import MODEL
 from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.progress import silent
 from importer.reasons import Reason
-from importer.validation import root_causes
+from importer.validation import diagnosis, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of
@@ -32,6 +36,10 @@ NAMES = ("config.json", "tokenizer.json")
 
 def snapshot(folder: Path) -> dict[str, str]:
     return local.resolve(str(folder), folder).settings
+
+
+def all_of(known: dict[str, str], folder: Path) -> dict[str, str]:
+    return {**snapshot(folder), **digests_of(known, folder, silent)}
 
 
 @pytest.fixture
@@ -97,10 +105,10 @@ def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
     (weights / "params.json").unlink()
     known = files_of(stored, weights)
     assert "params.json" not in known
-    assert isinstance(files_as_imported.judge(known, local.resolve("x", weights).settings), Pass)
+    assert isinstance(files_as_imported.judge(known, all_of(known, weights)), Pass)
     (weights / "config.json").unlink()
     (weights / "config.json").write_text("{}")
-    assert isinstance(files_as_imported.judge(known, local.resolve("x", weights).settings), Fail)
+    assert isinstance(files_as_imported.judge(known, all_of(known, weights)), Fail)
 
 
 @pytest.mark.slow
@@ -114,7 +122,10 @@ def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> Non
     context = Context(promise_of({"name": "kept"}), "kept", Client("http://127.0.0.1:9"))
     assert isinstance(files_as_imported.run(context), NotApplicable)
     with rendering(model, {}) as render:
-        seen = replace(context, render=render, files=receipt.files)
+        known = files_of(Store(tmp_path / "out").load("kept"), model)
+        assert known == {**receipt.files, **(receipt.weights or {})}
+        assert set(receipt.weights or {}) == {"model.safetensors"}
+        seen = replace(context, render=render, files=known, served=digests_of(known, model, silent))
         assert isinstance(files_as_imported.run(seen), Pass)
 
 
@@ -131,3 +142,62 @@ def test_noise_of_another_config_is_not_the_model_s() -> None:
         assert isinstance(told.outcome, Fail)
         assert (told.outcome.attribution, remedy(told.outcome)) == ("configuration", remedy(changed))
     assert [row.outcome for row in root_causes.traced(rows[1:2])] == [noise]
+
+
+def test_other_weights_are_the_model_s_fault_whatever_the_settings() -> None:
+    before = {"config.json": "a" * 40, "model.safetensors": "a" * 64}
+    other = files_as_imported.judge(before, {**before, "model.safetensors": "b" * 64})
+    assert isinstance(other, Fail)
+    assert other.attribution == "model"
+    promise = promise_of({"name": "x", "quantization": "fp8"})
+    assert diagnosis.altered(other, promise) == other
+    more = files_as_imported.judge(before, {**before, "more.safetensors": "b" * 64})
+    assert words(more).startswith("of more.safetensors ")
+    both = files_as_imported.judge(before, {"config.json": "b" * 40, "model.safetensors": "b" * 64})
+    assert isinstance(both, Fail)
+    assert both.attribution == "configuration"
+
+
+def test_older_receipts_say_nothing_of_weights() -> None:
+    before = {"config.json": "a" * 40}
+    assert isinstance(files_as_imported.judge(before, {**before, "model.safetensors": "b" * 64}), Pass)
+
+
+@pytest.mark.slow
+def test_a_validation_of_other_weights_is_none_of_these(
+    model: Path, tmp_path: Path, importer_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from importer.cli.main import run
+
+    folder = str(tmp_path / "out")
+    words = ["--backend", "mlx", "--dir", folder, "--yes", "--no-validate"]
+    assert run([str(model), "--name", "kept", *words]) == 0
+    store = Store(Path(folder))
+    stored = store.load("kept")
+    served = digests_of(files_of(stored, model), model, silent)
+    report = {
+        "engine": {"name": "mlx", "version": None}, "outcomes": [], "passed": True, "seconds": {},
+        "weights": served,
+    }  # fmt: skip
+    record(report, store, "kept", stored.digest)
+
+    def state() -> tuple[str, object]:
+        now = store.load("kept")
+        found = validation(now.need_receipt(), now.data, now.digest)
+        return found.state, None if found.why is None else found.why.kind
+
+    assert state() == ("passed", None)
+    whole = (model / "model.safetensors").read_bytes()
+    (model / "model.safetensors").write_bytes(whole[:-2] + bytes(2))
+    assert state() == ("stale", HoldingReason.NEW_FILES)
+    capsys.readouterr()
+    assert run(["recheck", "--dir", folder]) == 1
+    assert "kept: its weights are others.\n  weights: " in capsys.readouterr().out
+    assert state() == ("stale", HoldingReason.OTHER_WEIGHTS)
+    (model / "model.safetensors").write_bytes(whole)
+    assert run(["recheck", "--dir", folder]) == 0
+    assert state() == ("passed", None)
+    (model / "model.safetensors").write_bytes(whole[:-2] + bytes(2))
+    assert run([str(model), "--name", "kept", *words]) == 0
+    assert state() == ("stale", HoldingReason.OTHER_WEIGHTS)  # of weights that were run, not of these
+    assert run(["recheck", "--dir", folder]) == 0

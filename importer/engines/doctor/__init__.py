@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import frontend, hardware, host, memory, model, packages, start
+from importer.engines.doctor import frontend, hardware, host, memory, model, packages, start, tokens
 from importer.engines.doctor.case import (
     Check,
     CheckSkipped,
@@ -92,6 +92,8 @@ CHECKS: tuple[Check, ...] = (
           "Fetch it from the repository of the weights.", model.tokenizer),
     Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.",
           "Take the number out of eos_token_id.", model.ends),
+    Check("token-numbers", "document", "A token's number lies beyond the embedding: one message with it ends vLLM for everybody.",
+          "Take the token out, or its own weights.", tokens.numbers),
     Check("head", "document", "An output layer that config.json speaks of and the weights lack: some engines draw one, and answer noise.",
           "tie_word_embeddings in config.json.", model.head),
     Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
@@ -111,7 +113,15 @@ CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 
 
-INSIDE = {"snapshot", "tokenizer", "ends", "head", "context", "rope"}  # checks of the folder of the weights
+INSIDE = {
+    "snapshot",
+    "tokenizer",
+    "ends",
+    "token-numbers",
+    "head",
+    "context",
+    "rope",
+}  # checks of the folder of the weights
 
 
 def examine(case: DoctorCase, checks: Iterable[Check] = CHECKS) -> Iterator[DoctorFinding]:

@@ -11,7 +11,7 @@ from importer.app.session import ImportSession
 from importer.config_file.carry_over import carried
 from importer.config_file.name_allocator import Names
 from importer.errors import ServiceError
-from importer.hub import parse, resolve
+from importer.hub import digests, parse, resolve
 from importer.hub.endpoint import Pace
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
@@ -69,6 +69,7 @@ class ImportSteps:
         proof = None if recorded is None else Proof.from_json(recorded)
         decided = finalize(self._studied(live, results, progress), proof, progress)
         body = Import(**job.request)
+        digests.imported(decided.snapshot, progress)  # read before the lock, and kept for the receipt
         with self._gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
             planned = build_plan(decided, Names(change.checkout))
             settled = merge_plan(planned, change.checkout, body.take, body.on_conflict)

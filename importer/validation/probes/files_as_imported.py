@@ -1,10 +1,11 @@
-"""The probe of files: those beside the weights are the ones of the import."""
+"""The probe of files: the weights and those beside them are the ones of the import."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
 
+from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.signals import evidence
 from importer.validation.context import Context
@@ -22,7 +23,10 @@ class FilesReason(StrEnum):
 
 
 NAME = "files-as-imported"
-LESSON = "A config.json or a tokenizer was put beside the weights later; the review spoke of another model."
+LESSON = (
+    "Other weights, a config.json or a tokenizer were put in place later; the review spoke of another model."
+)
+WEIGHTS = ".safetensors"
 TASKS = evidence.TASKS  # of every model
 
 
@@ -35,15 +39,20 @@ def run(ctx: Context) -> Outcome:
     """Compare hashes of the receipt with those of the served files; no request is sent."""
     if ctx.render is None or not ctx.files:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
-    return judge(ctx.files, ctx.render.files)
+    return judge(ctx.files, {**ctx.render.files, **ctx.served})
 
 
 def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
-    """Judge hashes by file; two of unlike length have unlike kinds, and are not compared."""
+    """Judge hashes by file; two of unlike length have unlike kinds, and are not compared.
+
+    Where weights alone are others, the model is at fault.
+    """
     known = [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
     changed = [name for name in known if served.get(name) != imported[name]]
-    changed += [name for name in served if name not in imported]
+    unrecorded = () if any(name.endswith(WEIGHTS) for name in imported) else (WEIGHTS,)  # of older receipts
+    changed += [name for name in served if name not in imported and not name.endswith(unrecorded)]
     if not changed:
         return Pass(Reason(FilesReason.SAME, count=len(known)))
     reason = Reason(FilesReason.CHANGED, files=tuple(changed))
-    return Fail(reason, "configuration", Reason(Remedy.PUT_BACK, files=tuple(changed)))
+    part: Attribution = "model" if all(name.endswith(WEIGHTS) for name in changed) else "configuration"
+    return Fail(reason, part, Reason(Remedy.PUT_BACK, files=tuple(changed)))
