@@ -255,6 +255,7 @@ VALIDATION_SERVER: dict[str, dict[str, Text]] = {
     "PrefixCacheReason": {
         "too-short": "the context is too short to keep much of it",
         "none-asked-for": "the engine runs without a prefix cache, and the document asks for none",
+        "refused": "a turn of {size} bytes is refused, and the context holds it: {error}",
         "failed": "with {count} at once on one prefix: {error}",
         "cut-in-silence": "of {words:,} words {tokens:,} tokens reach the prompt: it is cut in silence",
         "not-held": "the second turn's prompt does not hold the first: see history",

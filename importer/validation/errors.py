@@ -82,7 +82,7 @@ class RequestRefused(ExchangeError):
         return self.status == TOO_MANY
 
     def outcome(self) -> Fail:
-        """Return a fault of the engine for 5xx and limits of requests, else of the configuration."""
+        """Return a fault of the engine for 5xx and 429, of the configuration for other 4xx."""
         if self.limited:
             return Fail(self.reason, "engine", Reason(Remedy.RAISE_RATE_LIMIT))
         return Fail(self.reason, "engine" if self.broke else "configuration")

@@ -5,7 +5,7 @@ Such an answer belongs to its request alone, is as long as ``max_tokens`` says, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,11 @@ from importer.validation.reply import Reply
 from importer.validation.tokenized import words_of
 
 BIAS = 100  # the most that the API allows; logits of models stay below
-NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+# Values without effect, sent where the document has others: the request alone rules its answer.
+NEUTRAL: Mapping[str, float] = {
+    "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "top_k": 0, "top_p": 1.0,
+    "min_p": 0.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,8 @@ def alike(one: str, other: str) -> bool:
 
 def request(ctx: Context, words: Iterable[Word], tokens: int) -> dict[str, Any]:
     """Return the fields of a request whose answer consists of these words."""
-    penalties = {k: v for k, v in NEUTRAL.items() if k in ctx.promise.sampling}
-    return {"logit_bias": {str(w.number): BIAS for w in words}, "max_tokens": tokens, **penalties}
+    neutral = {k: v for k, v in NEUTRAL.items() if k in ctx.promise.sampling}
+    return {"logit_bias": {str(w.number): BIAS for w in words}, "max_tokens": tokens, **neutral}
 
 
 def ask(ctx: Context, prompt: Prompt, words: Sequence[Word], tokens: int, **more: Any) -> Reply:

@@ -72,7 +72,7 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
         _prompt(Part.PLAIN, plain),
         _prompt(Part.LETTERS, user(f"{nonce('letters')} {LETTERS}")),
         _prompt(Part.TAGS, user(f"{nonce('tags')} {TAGS}")),
-        _prompt(Part.SPACES, user(f"{nonce('spaces')} {SPACES}")),
+        _prompt(Part.SPACES, user(f"\n  {nonce('spaces')} {SPACES}  \n")),
         _prompt(
             Part.ROLES, _system(nonce("system")), user(nonce("question")),
             {"role": "assistant", "content": nonce("answer")}, plain,

@@ -268,7 +268,7 @@ ROOTS = (
     RootCause(ANSWERS, (), _rests_on_answers, _came),
 )
 CAUSES = (
-    RootCause(prompt_arrives.NAME, (Remedy.RAISE_BODY_LIMIT,), _declined),
+    RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(model_listed.NAME, (), _refused),
     RootCause(settings_read_back.NAME, PARSERS, _set_up),
     RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),

@@ -4,6 +4,7 @@ a batch.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+from importer.validation.tokenized import tokens_of
 
 
 class PrefixCacheReason(StrEnum):
@@ -27,6 +29,7 @@ class PrefixCacheReason(StrEnum):
     TOO_SHORT = "too-short"
     NONE_ASKED_FOR = "none-asked-for"
     FAILED = "failed"
+    REFUSED = "refused"
     CUT_IN_SILENCE = "cut-in-silence"
     NOT_HELD = "not-held"
     MORE_THAN_ALL = "more-than-all"
@@ -61,6 +64,14 @@ class CacheUse:
     cached: int
 
 
+class HeldError(Exception):
+    """A turn that the context holds was refused."""
+
+    def __init__(self, opening: tuple[Message, ...], refused: RequestRefused) -> None:
+        super().__init__(refused.reason)
+        self.opening, self.refused = opening, refused
+
+
 def needs(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no chat, or a context too short for two turns."""
     short = promise.context is not None and promise.context < SHORTEST
@@ -71,7 +82,10 @@ def run(ctx: Context) -> Outcome:
     """Judge two turns, then the second again: with other sampling, three at once, and once more alone."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
-    opening, first = _first(ctx, _words(ctx.promise))
+    try:
+        opening, first = _first(ctx, _words(ctx.promise))
+    except HeldError as held:
+        return judge_refused(held.opening, held.refused)
     cut = judge_whole(str(opening[0]["content"]).count(WORD), first.usage.prompt)
     if cut is not None:
         return cut
@@ -129,10 +143,27 @@ def _first(ctx: Context, words: int, tries: int = 3) -> tuple[tuple[Message, ...
     opening = _opening(words)
     try:
         return opening, _brief(ctx, Prompt("first-turn", opening))
-    except RequestRefused:
+    except RequestRefused as refused:
+        if _fits(ctx, Prompt("first-turn", opening)):
+            raise HeldError(opening, refused) from None
         if tries == 1:
             raise
         return _first(ctx, words // 2, tries - 1)
+
+
+def _fits(ctx: Context, prompt: Prompt) -> bool:
+    """Return whether the context holds a prompt, by the tokenizer; not where there is none at hand."""
+    tokens = tokens_of(ctx, (ctx.rendered(prompt) or "",))
+    return tokens is not None and 0 < len(tokens[0]) < (ctx.promise.context or UNKNOWN_CONTEXT)
+
+
+def judge_refused(opening: tuple[Message, ...], refused: RequestRefused) -> Fail:
+    """Return the fault of a refused turn that the context holds: of its size in bytes, or of the rate."""
+    if refused.limited or refused.broke:
+        return refused.outcome()
+    size = len(json.dumps(opening))
+    remedy = Reason(Remedy.RAISE_BODY_LIMIT, size=size)
+    return Fail(Reason(PrefixCacheReason.REFUSED, size=size, error=refused.reason), "engine", remedy)
 
 
 def _cache_use(when: str, reply: Reply) -> CacheUse:

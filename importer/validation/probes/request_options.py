@@ -10,7 +10,6 @@ from typing import Any
 from importer.reasons import Reason
 from importer.validation import forced
 from importer.validation.context import Context, together
-from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.forced import Word
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -44,10 +43,10 @@ LONG = 96  # tokens: more than the caps that were met
 CLIENTS = 6
 DICE = 16  # words to draw from
 DRAWN = 8  # words of a drawn answer
-SEEDS = (1, 2, 3, 4)
-MORE_SEEDS = tuple(range(5, 11))
+SEEDS = (1, 2, 3, 4, 5)
+MORE_SEEDS = tuple(range(6, 11))
 HOT = 2.0
-STEADY = 2  # different answers among four at temperature 0: the first may come from another batch
+STEADY = 2  # different answers at temperature 0: a cache may round the first one otherwise
 TOPS = 3
 SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
 AT_ONCE = 0.03  # of these, between the first piece and the last one
@@ -196,17 +195,12 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
 def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
     """Judge answers drawn from several words: cold, hot, and hot with one seed."""
     cold = _drawn(ctx, words, SEEDS, temperature=0)
-    if ctx.promise.sampling.get("top_k") == 1:
-        return judge_cold(cold)
-    try:
-        hot = _drawn(ctx, words, SEEDS, temperature=HOT)
-        again = _drawn(ctx, words, SEEDS[:1], temperature=HOT)
-        if len({*hot}) == 1:
-            hot += _drawn(ctx, words[::-1], MORE_SEEDS, temperature=HOT)
-        elif again[0] != hot[0]:
-            again += _drawn(ctx, words, SEEDS[:1] * 2, temperature=HOT)
-    except RequestRefused as refused:
-        return refused.outcome()
+    hot = _drawn(ctx, words, SEEDS, temperature=HOT)
+    again = _drawn(ctx, words, SEEDS[:1], temperature=HOT)
+    if len({*hot}) == 1:
+        hot += _drawn(ctx, words, MORE_SEEDS, temperature=HOT)
+    elif again[0] != hot[0]:
+        again += _drawn(ctx, words, SEEDS[:1] * 2, temperature=HOT)
     outcomes = {"temperature": judge_cold(cold), "hot": judge_hot(hot)}
     if not ctx.promise.lacks("seed"):
         outcomes["seed"] = judge_seed([hot[0], *again])

@@ -1,0 +1,177 @@
+"""Judging prompts by their tokens, and options, streams and clients by answers that are forced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from importer.demo import MODEL
+from importer.engines import get, install, tokenizer
+from importer.hub import local
+from importer.validation import alterations, nonce_prompts, root_causes
+from importer.validation.alterations import Alteration
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import Expectations
+from importer.validation.forced import Word, letters, repeats, request
+from importer.validation.nonce_prompts import NoncePrompt, Part
+from importer.validation.outcome import Fail, Pass, ProbeRow
+from importer.validation.probes import prompt_arrives, request_options, simple_answers
+from importer.validation.probes.prompt_arrives import PromptArrivesReason, Sent
+from importer.validation.probes.request_options import OptionReason
+from importer.validation.remedy import Remedy
+from importer.validation.rendering import PromptRendering
+from importer.validation.reply import Reply, Usage
+from importer.validation.rung import Rung
+from tests.facts import as_reason
+
+ONE, OTHER = Word(7, " weather"), Word(9, "Zo\u00eb")
+
+
+def answer(text: str, tokens: int | None = 7, prompt: int = 20, finish: str = "length") -> Reply:
+    return Reply(text, "", (), finish, Usage(prompt, tokens))
+
+
+@pytest.fixture
+def ctx() -> Iterator[Context]:
+    with PromptRendering(local.resolve(str(MODEL), MODEL)) as render:
+        tokens = tokenizer.asker(install.need(get("mlx")).python, MODEL)
+        promise = Expectations(tool_parser="any", context=2048)
+        yield Context(promise, "m", Client("http://127.0.0.1:1"), render=render, tokens=tokens)
+
+
+def test_an_answer_of_one_word_is_counted_in_words() -> None:
+    assert repeats(answer("weather weather\nweather"), ONE) == 3
+    assert repeats(Reply("weather", "weather "), ONE) == 2
+    assert repeats(answer("weather sun"), ONE) == repeats(answer(""), ONE) == 0
+    assert letters(Reply("b c", "a ")) == "abc"
+
+
+def test_penalties_of_the_document_rule_no_forced_answer() -> None:
+    ctx = Context(Expectations(sampling={"top_k": 1, "seed": 4}), "m", Client("http://127.0.0.1:1"))
+    assert request(ctx, [ONE], 3) == {"logit_bias": {"7": 100}, "max_tokens": 3, "top_k": 0}
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (answer(" weather" * 7), OptionReason.HEEDED),
+        (answer(" weather" * 7, 8), OptionReason.OTHER_LENGTH),
+        (answer(" weather" * 5, 5), OptionReason.OTHER_LENGTH),
+        (answer(" weather" * 7, finish="stop"), OptionReason.OTHER_LENGTH),
+        (answer("Hello!"), OptionReason.CROSSED),
+    ],
+)
+def test_a_limit_is_exact(reply: Reply, kind: OptionReason) -> None:
+    assert request_options.judge_limit(reply, ONE, 7, counts=True).reason.kind is kind
+
+
+def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
+    assert isinstance(request_options.judge_limit(answer(" weather" * 7, 5), ONE, 7, counts=False), Pass)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "remedy"),
+    [
+        (answer("Zo\u00eb" * 96, 96), OptionReason.HEEDED, None),
+        (answer("Zo\u00eb" * 24, 24), OptionReason.CAPPED, Remedy.NO_CAP),
+        (answer("Zo\u00eb" * 5 + "Zo\ufffd\ufffd", 96), OptionReason.LETTERS_BROKEN, Remedy.WHOLE_ANSWERS),
+        (answer("Zo" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.OWN_ANSWERS),
+        (answer("Zo\u00eb" * 96, None), OptionReason.IGNORED, Remedy.HEED_OPTIONS),
+    ],
+)
+def test_a_long_stream_comes_whole(reply: Reply, kind: OptionReason, remedy: Remedy | None) -> None:
+    found = request_options.judge_streamed(reply, OTHER, 96, usage=True)
+    assert found.reason.kind is kind
+    assert (found.remedy.kind if found.remedy else None) is remedy
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first", "kept"),
+    [(0.7, 0.69, True), (0.7, 0.05, False), (0.7, 0.6, False), (0.05, 0.05, False)],
+)
+def test_a_stream_comes_as_it_is_written(seconds: float, first: float, kept: bool) -> None:
+    assert request_options.at_once(seconds, first) is kept
+
+
+def test_clients_get_their_own_answers_and_counts() -> None:
+    mine, others = answer("weather" * 8, 8, 15), answer("Zo\u00eb" * 9, 9, 17)
+    assert isinstance(request_options.judge_clients([mine, others], [ONE, OTHER], [15, 17]), Pass)
+    assert isinstance(request_options.judge_clients([mine, others], [ONE, OTHER], ()), Pass)
+    for replies in ([others, mine], [replace(mine, usage=Usage(17, 8)), others]):
+        found = request_options.judge_clients(replies, [ONE, OTHER], [15, 17])
+        assert isinstance(found, Fail)
+        assert (found.reason.kind, found.reason.fields["rung"]) == (OptionReason.CROSSED, Rung.GATEWAY)
+
+
+def test_temperatures_and_seeds_have_controls() -> None:
+    assert isinstance(request_options.judge_cold(["a"] * 5), Pass)
+    assert isinstance(request_options.judge_cold(["b", "a", "a", "a", "a"]), Pass)
+    assert request_options.judge_cold(["a", "b", "c", "a", "a"]).reason.kind is OptionReason.NOT_ALIKE
+    assert isinstance(request_options.judge_hot(["a", "b", "a", "c", "d"]), Pass)
+    assert request_options.judge_hot(["a"] * 10).reason.kind is OptionReason.ALL_ALIKE
+    assert isinstance(request_options.judge_seed(["a", "a"]), Pass)
+    assert isinstance(request_options.judge_seed(["b", "a", "a", "c"]), Pass)
+    lost = request_options.judge_seed(["a", "b", "c", "d"])
+    assert (lost.reason.kind, lost.reason.fields["option"]) == (OptionReason.NOT_ALIKE, "seed")
+
+
+def test_one_cause_explains_what_follows_from_it() -> None:
+    noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
+    for probe, remedy in (
+        (request_options, Remedy.OWN_ANSWERS),
+        (request_options, Remedy.NO_CAP),
+        (prompt_arrives, Remedy.REQUESTS_UNALTERED),
+    ):
+        cause = Fail(as_reason("it is another's"), "engine", root_causes.Reason(remedy))
+        told = root_causes.traced([noise, ProbeRow(probe.NAME, "", cause)])[0].outcome
+        assert (told.attribution, told.follows) == ("engine", (probe.NAME,))
+
+
+def sent(part: Part, size: int, **more: object) -> Sent:
+    prompt = nonce_prompts.long("again")[0].prompt
+    turn = {"role": "user", "content": "a" * size}
+    one = Sent(NoncePrompt(part, replace(prompt, messages=(turn,))), tuple(range(size)), counted=size)
+    return replace(one, **more)  # type: ignore[arg-type]
+
+
+def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> None:
+    refused = RequestRefused(413, "too large")
+    plain = sent(Part.PLAIN, 40)
+    found = prompt_arrives.judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
+    assert found is not None
+    assert (found.reason.kind, found.reason.fields["taken"]) == (PromptArrivesReason.REFUSED, plain.size)
+    assert found.remedy == root_causes.Reason(Remedy.RAISE_BODY_LIMIT, size=found.reason.fields["size"])
+    assert prompt_arrives.judge_refusals([plain]) is None
+    with pytest.raises(RequestRefused):
+        prompt_arrives.judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
+
+
+def test_numbers_of_tokens_tell_what_a_count_does_not() -> None:
+    one = sent(Part.PLAIN, 3)
+    assert not one.differs
+    assert not replace(one, numbers=(0, 1, 2)).differs
+    assert replace(one, numbers=(0, 2, 1)).differs
+    assert prompt_arrives.numbers_of(Reply(raw=({"prompt_token_ids": [0, 1]},))) == (0, 1)
+    assert prompt_arrives.numbers_of(Reply(raw=({"prompt_token_ids": None},))) is None
+
+
+@pytest.mark.engine
+def test_each_alteration_changes_a_count_and_is_named_by_it(ctx: Context) -> None:
+    chosen = prompt_arrives._chosen(ctx)
+    assert {one.nonce.part for one in chosen} == set(Part)
+    explained: set[Alteration] = set()
+    for alteration, change in alterations.CHANGES:
+        wrong = []
+        for one in chosen:
+            other = prompt_arrives._text(ctx, change(one.nonce.prompt)) or ""
+            [ids] = prompt_arrives.tokens_of(ctx, (other,)) or ((),)
+            if len(ids) != len(one.tokens):
+                wrong.append(replace(one, counted=len(ids)))
+        assert wrong, alteration
+        if prompt_arrives.explanation(ctx, wrong) is alteration:
+            explained.add(alteration)
+    assert explained == set(Alteration)
