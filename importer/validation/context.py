@@ -17,6 +17,7 @@ from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.journal import Journal
+from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.reply import Reply
@@ -107,6 +108,7 @@ class Context:
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
     ``files``     the hashes of files and weights at the import; empty where the receipt has none.
     ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
+    ``likelihood``  figures of the first validated run, and of this one as they are measured.
     ``served``    the hashes of the weights that are served, and of large files beside them.
     """
 
@@ -125,6 +127,7 @@ class Context:
     files: Mapping[str, str] = field(default_factory=dict)
     served: Mapping[str, str] = field(default_factory=dict)
     table: TokenTable | None = None
+    likelihood: Likelihood = field(default_factory=Likelihood)
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""

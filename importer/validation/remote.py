@@ -19,6 +19,7 @@ from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import promise_of
 from importer.validation.journal import without
+from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import Report
 from importer.validation.probes import PROBES, Probe
 from importer.validation.run import probe
@@ -41,9 +42,11 @@ def against(
     progress: Progress | None = None,
     render: Render | None = None,
     proof: Proof | None = None,
+    likelihood: Likelihood | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against the server; ``model`` is the name that requests use.
 
+    ``likelihood`` has the figures of the document's first validated run, and takes those of this one.
     The features of the server are unknown, so a probe sends its request, and a refusal is an answer. No
     request goes on after the return.
     """
@@ -51,7 +54,7 @@ def against(
     chosen = PROBES if probes is None else tuple(probes)
     brief = replace(client, time_limit=BRIEF)
     promise = replace(promise_of(document), detected=_detected(brief))
-    bench = Context(promise, model, client, render=render, proof=proof)
+    bench = Context(promise, model, client, render=render, proof=proof, likelihood=likelihood or Likelihood())
     version = _version(brief)
     try:
         rows = probe(bench, chosen, progress or silent)

@@ -14,6 +14,7 @@ from importer.validation.probes import (
     context_length,
     files_as_imported,
     health,
+    likelihood,
     long_prompt,
     messages_tools,
     model_listed,
@@ -257,6 +258,7 @@ CAUSES = (
     RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
     RootCause(None, (Remedy.OWN_TOKENIZER,), _rests),
     RootCause(files_as_imported.NAME, (), _rests_or_otherwise),
+    RootCause(likelihood.NAME, (), _rests),
 )
 
 

@@ -28,6 +28,7 @@ from importer.validation.context import Context, Render, Shared
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, Expectations, other_task, promise_of
 from importer.validation.journal import Journal
+from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
@@ -166,6 +167,7 @@ def validate(
     files: Mapping[str, str] | None = None,
     served_files: Mapping[str, str] | None = None,
     table: TokenTable | None = None,
+    likelihood: Likelihood | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -175,6 +177,7 @@ def validate(
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
     ``tokens``      runs the tokenizer beside the weights.
     ``table``       the rows of the embedding and the tokens beyond.
+    ``likelihood``  has the figures of the first validated run, and takes those of this one.
     ``files``       the hashes of the import, ``served_files`` those of the weights that are served.
     ``time_limit``  seconds for one exchange.
     ``progress``    is called with each step, from several threads.
@@ -191,6 +194,7 @@ def validate(
         promise, served.model, client,
         render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
         files=files or {}, served=served_files or {}, table=table,
+        likelihood=likelihood or Likelihood(),
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
