@@ -1,16 +1,50 @@
-"""What a document's import recorded of its files, beside those that are served."""
+"""What import and first validation recorded of a model, beside the files that are served now."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from importer.config_file.store import StoredDocument
+from importer.engines import token_numbers
+from importer.engines.token_numbers import TokenTable
 from importer.hub import digests
 from importer.progress import Progress
+from importer.validation.likelihood import Likelihood, recorded
 
 WEIGHTS = ".safetensors"
 SHA256 = 64  # hex digits
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The hashes of the import and of the served files, the embedding, and earlier figures.
+
+    ``files``       hashes of files and weights at the import.
+    ``served``      those of the served weights, and of large files beside them.
+    ``table``       the embedding's rows and the tokens beyond.
+    ``likelihood``  the figures of the first validated run; a run adds its own.
+    """
+
+    files: Mapping[str, str]
+    served: Mapping[str, str]
+    table: TokenTable | None
+    likelihood: Likelihood
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the receipt's entries of a run."""
+        weights = {path: digest for path, digest in self.served.items() if path.endswith(WEIGHTS)}
+        measured = self.likelihood.to_json()
+        return {"weights": weights} | ({} if measured is None else {"likelihood": measured})
+
+
+def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> References:
+    """Return the references of a document for a run of these weights; large new files are read once."""
+    files = files_of(stored, weights)
+    table = token_numbers.of_folder(weights)
+    return References(files, digests_of(files, weights, progress), table, likelihood_of(stored))
 
 
 def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
@@ -21,6 +55,15 @@ def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
     files = {**receipt.files, **(receipt.weights or {})}
     present = {name: was for name, was in files.items() if (weights / name).exists()}
     return files if receipt.model_id is None else present
+
+
+def likelihood_of(stored: StoredDocument) -> Likelihood:
+    """Return the figures of the first validated run of these very weights, for a new run to measure again."""
+    receipt = stored.receipt
+    if receipt is None or not receipt.weights:
+        return Likelihood()
+    runs = (recorded(run) for run in receipt.runs if run.get("weights") == receipt.weights)
+    return next((likelihood for likelihood in runs if likelihood.reference), Likelihood())
 
 
 def digests_of(files: Mapping[str, str], weights: Path, progress: Progress) -> dict[str, str]:

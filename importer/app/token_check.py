@@ -26,7 +26,7 @@ def check_tokens(snapshot: Snapshot, template: str, *, offline: bool) -> list[Ev
     found = token_numbers.beyond(snapshot, numbers, rows, template)
     needed = tuple(token.content for token in found if token.needed)
     if needed:
-        raise RepositoryError("tokens-beyond", repo=snapshot.label, tokens=needed[:3], rows=rows)
+        raise RepositoryError("tokens-beyond", repo=snapshot.label, tokens=", ".join(needed[:3]), rows=rows)
     return [token_numbers.evidence(found, rows, exact=True)] if found else []
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from importer.app.beside_weights import offline_parsers, proof_of, template_rendering
-from importer.app.references import WEIGHTS, digests_of, files_of
+from importer.app.references import likelihood_of, references_of
 from importer.app.run_settings import for_run
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
@@ -148,7 +148,7 @@ def run_on(
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
     """
-    from importer.engines import token_numbers, tokenizer
+    from importer.engines import tokenizer
     from importer.engines.process import serve
     from importer.validation.journal import Journal
     from importer.validation.run import validate
@@ -163,8 +163,7 @@ def run_on(
     document |= {"backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
-    files = files_of(stored, weights)
-    served_files = digests_of(files, weights, progress)
+    known = references_of(stored, weights, progress)
     with (
         _instead(document, proof),
         template_rendering(weights, document, template_file) as render,
@@ -188,15 +187,15 @@ def run_on(
             fit=lambda: _fit_error(fit, document, served.log) or _resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
-            files=files,
-            served_files=served_files,
-            table=token_numbers.of_folder(weights),
+            files=known.files,
+            served_files=known.served,
+            table=known.table,
+            likelihood=known.likelihood,
             offline=offline,
             score=score,
         ).to_json()
-    recorded: dict[str, Any] = {} if run is None else {"run": run.to_json()}
-    recorded["weights"] = {path: was for path, was in served_files.items() if path.endswith(WEIGHTS)}
-    return report | {"fit": _fit_error(fit, document, served.log), **recorded}
+    recorded = {} if run is None else {"run": run.to_json()}
+    return report | {"fit": _fit_error(fit, document, served.log), **recorded, **known.to_json()}
 
 
 def validate_document(
@@ -249,6 +248,7 @@ def validate_against(
         report = against(
             stored.data, client, name,
             probes=probes, progress=progress, render=render, proof=proof, score=score,
+            likelihood=likelihood_of(stored),
         ).to_json()  # fmt: skip
     shareable: dict[str, Any] = without(report, client.secrets)
     record(shareable, store, stored.name, stored.digest)

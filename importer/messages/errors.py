@@ -50,7 +50,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "unreadable": "{file} in {repo} cannot be read: {problem}.",
         "too-costly": "{file} in {repo} cannot be analysed within its limits: {limit}.",
         "bad-weights": "{file} in {repo} is not a sound safetensors file: {problem}.",
-        "tokens-beyond": "{repo} needs the tokens {tokens:and}, and its embedding has no row for them ({rows} rows).",
+        "tokens-beyond": "{repo} needs the tokens {tokens}, and its embedding has no row for them ({rows} rows).",
     },
     "DocumentError": {
         "exists": "{path} exists already and holds other settings.",

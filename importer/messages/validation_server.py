@@ -101,6 +101,13 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "in-place": "no marker stands in another's place",
         "crossed": "the model closes a thought with {marker}: added tokens have each other's number",
     },
+    "LikelihoodReason": {
+        "no-text": "there is no rendered prompt, or no answer to it",
+        "not-offered": "the engine returns no probabilities of a prompt's tokens",
+        "measured": "{nats} nats for each of {tokens} tokens of its own answers; nothing to compare with yet",
+        "as-before": "{nats} nats for each of {tokens} tokens; {before} in the first validated run",
+        "worse": "{nats} nats for each of {tokens} tokens; {before} in the first validated run, and {margin} more at most",
+    },
     "TokenRowReason": {
         "unknown": "the numbers of the tokens, or the rows of the embedding, are unknown",
         "inside": "the highest number is {highest}, and the embedding has {rows} rows",

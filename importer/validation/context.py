@@ -18,6 +18,7 @@ from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.journal import Journal
+from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.reply import Reply
@@ -123,6 +124,7 @@ class Context:
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
     ``files``     the hashes of files and weights at the import; empty where the receipt has none.
     ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
+    ``likelihood``  figures of the first validated run, and of this one as they are measured.
     ``served``    the hashes of the weights that are served, and of large files beside them.
     ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
     ``judged_wrong``  the verdicts of this probe that are no pass.
@@ -145,6 +147,7 @@ class Context:
     judged_wrong: list[Judgement] = field(default_factory=list)
     served: Mapping[str, str] = field(default_factory=dict)
     table: TokenTable | None = None
+    likelihood: Likelihood = field(default_factory=Likelihood)
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""

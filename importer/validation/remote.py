@@ -18,6 +18,7 @@ from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import promise_of
+from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import Report
 from importer.validation.probes import PROBES, Probe
 from importer.validation.redaction import without
@@ -44,9 +45,11 @@ def against(
     render: Render | None = None,
     proof: Proof | None = None,
     score: int = 0,
+    likelihood: Likelihood | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against the server; ``model`` is the name that requests use.
 
+    ``likelihood`` has the figures of the document's first validated run, and takes those of this one.
     The features of the server are unknown, so a probe sends its request, and a refusal is an answer. No
     request goes on after the return. ``score``  answers to each question of the score; 0 for none.
     """
@@ -54,7 +57,7 @@ def against(
     chosen = PROBES if probes is None else tuple(probes)
     brief = replace(client, time_limit=BRIEF)
     promise = replace(promise_of(document), detected=_detected(brief))
-    bench = Context(promise, model, client, render=render, proof=proof)
+    bench = Context(promise, model, client, render=render, proof=proof, likelihood=likelihood or Likelihood())
     version = _version(brief)
     try:
         rows = probe(bench, chosen, progress or silent)

@@ -14,6 +14,7 @@ from importer.validation.probes import (
     context_length,
     files_as_imported,
     health,
+    likelihood,
     long_prompt,
     messages_tools,
     model_listed,
@@ -298,6 +299,7 @@ OBSERVERS: tuple[tuple[Rung, str], ...] = (
     (Rung.TEMPLATE, turns_rendered.NAME),
     (Rung.TOKENS, tokenizer_whole.NAME),
     (Rung.TOKENS, prompt_arrives.NAME),
+    (Rung.DRAWN, likelihood.NAME),
 )
 
 

@@ -28,6 +28,7 @@ from importer.validation.context import Context, Render, Shared
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, Expectations, other_task, promise_of
 from importer.validation.journal import Journal
+from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
@@ -171,6 +172,7 @@ def validate(
     score: int = 0,
     served_files: Mapping[str, str] | None = None,
     table: TokenTable | None = None,
+    likelihood: Likelihood | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
@@ -180,6 +182,7 @@ def validate(
     ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
     ``tokens``      runs the tokenizer beside the weights.
     ``table``       the rows of the embedding and the tokens beyond.
+    ``likelihood``  has the figures of the first validated run, and takes those of this one.
     ``files``       the hashes of the import, ``served_files`` those of the weights that are served.
     ``offline``     the engine's own parsers, run without it.
     ``score``       answers to each question of the score; 0 for none.
@@ -198,6 +201,7 @@ def validate(
         promise, served.model, client,
         render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
         files=files or {}, served=served_files or {}, table=table, offline=offline,
+        likelihood=likelihood or Likelihood(),
     )  # fmt: skip
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun

@@ -1,0 +1,129 @@
+"""The probe of likelihood: what the model answered once has the same probability now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from importer.reasons import Reason
+from importer.validation.context import VERBATIM, Context
+from importer.validation.errors import ReplyError
+from importer.validation.expectations import Expectations, no_chat
+from importer.validation.likelihood import ScoredText, per_token
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.prompts import COUNT, GREETING, SUM
+from importer.validation.remedy import Remedy
+
+
+class LikelihoodReason(StrEnum):
+    """The reasons of ``likelihood``."""
+
+    NO_TEXT = "no-text"
+    NOT_OFFERED = "not-offered"
+    MEASURED = "measured"
+    AS_BEFORE = "as-before"
+    WORSE = "worse"
+
+
+NAME = "likelihood"
+LESSON = "Weights at three bits or with other positions still spoke fluently: nobody measured the loss."
+PATH = "/v1/completions"
+PROMPTS = (GREETING, SUM, COUNT)
+ANSWER = 24  # tokens of an answer
+GREEDY = {"temperature": 0.0, **VERBATIM}
+MARGIN = 0.2  # nats for each token; docs/validation.md has the figures behind it
+
+
+def needs(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: it reads rendered turns through plain completions."""
+    return no_chat(promise) or promise.lacks("completions")
+
+
+def run(ctx: Context) -> Outcome:
+    """Measure the reference's texts, else the model's own greedy answers."""
+    known = ctx.likelihood.reference
+    texts = [(text.prompt, text.answer) for text in known] or _answers(ctx)
+    if not texts:
+        return NotApplicable(Reason(LikelihoodReason.NO_TEXT))
+    scored: list[ScoredText] = []
+    for prompt, answer in texts:
+        text = _score(ctx, prompt, answer)
+        if text is None:
+            return NotApplicable(Reason(LikelihoodReason.NOT_OFFERED))
+        scored.append(text)
+    ctx.likelihood.measured[:] = scored
+    return judge(scored, known)
+
+
+def judge(scored: Sequence[ScoredText], known: Sequence[ScoredText]) -> Outcome:
+    """Judge the nats of the same texts beside those of the first validated run."""
+    tokens = sum(text.tokens for text in known or scored)
+    now = per_token(scored, known or scored)
+    if not known:
+        return Pass(Reason(LikelihoodReason.MEASURED, nats=now, tokens=tokens))
+    before = per_token(known, known)
+    fields = {"nats": now, "before": before, "tokens": tokens}
+    if now > before + MARGIN:
+        worse = Reason(LikelihoodReason.WORSE, margin=MARGIN, **fields)
+        return Fail(worse, "model", Reason(Remedy.WHOLE_WEIGHTS))
+    return Pass(Reason(LikelihoodReason.AS_BEFORE, **fields))
+
+
+def _answers(ctx: Context) -> list[tuple[str, str]]:
+    """Return the rendered prompts with the model's own answers, cut after ``ANSWER`` tokens."""
+    texts = []
+    for prompt in PROMPTS:
+        rendered = ctx.rendered(prompt)
+        if rendered:
+            answer = _text(_complete(ctx, rendered, ANSWER))
+            texts += [(rendered, answer)] if answer else []
+    return texts
+
+
+def _score(ctx: Context, prompt: str, answer: str) -> ScoredText | None:
+    """Return the text with its nats; ``None`` where the engine returns no probabilities of a prompt."""
+    whole = _complete(ctx, prompt + answer, 1, prompt_logprobs=0)
+    listed = _choice(whole).get("prompt_logprobs")
+    if not isinstance(listed, list):
+        return None
+    begun = _count(_complete(ctx, prompt, 1))
+    entries = listed[begun:]
+    if not entries:
+        raise ReplyError(Reason(LikelihoodReason.NO_TEXT))
+    return ScoredText(prompt, answer, len(entries), round(-sum(map(_logprob, entries)), 4))
+
+
+def _complete(ctx: Context, prompt: str, most: int, **more: Any) -> Mapping[str, Any]:
+    body = {"model": ctx.model, "prompt": prompt, "max_tokens": most, **GREEDY, **more}
+    answer = ctx.client.post(PATH, body, ctx.log)
+    return answer if isinstance(answer, Mapping) else {}
+
+
+def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, Mapping) else {}
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    text = _choice(answer).get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _count(answer: Mapping[str, Any]) -> int:
+    """Return the tokens of the prompt."""
+    usage = answer.get("usage")
+    count = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
+    if not isinstance(count, int):
+        raise ReplyError(Reason(LikelihoodReason.NOT_OFFERED))
+    return count
+
+
+def _logprob(entry: object) -> float:
+    """Return the logarithm of one token of the prompt: the only one in its entry."""
+    values = list(entry.values()) if isinstance(entry, Mapping) else []
+    first = values[0].get("logprob") if values and isinstance(values[0], Mapping) else None
+    if not isinstance(first, int | float):
+        raise ReplyError(Reason(LikelihoodReason.NOT_OFFERED))
+    return float(first)

@@ -1,0 +1,78 @@
+"""Teacher-forced likelihood: measured on a real answer of vLLM's form, and compared with the first run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from importer.validation.diagnosis import altered
+from importer.validation.expectations import promise_of
+from importer.validation.likelihood import Likelihood, ScoredText, per_token, recorded
+from importer.validation.outcome import Fail, Pass
+from importer.validation.probes import likelihood as probe
+from importer.validation.remedy import Remedy
+from tests.judging import words
+
+BEFORE = (ScoredText("<user>Hi<bot>", "Hello.", 4, 1.0), ScoredText("<user>2+2<bot>", "4", 1, 0.5))
+
+
+def scored(nats: float) -> list[ScoredText]:
+    return [replace(text, nats=nats * text.tokens) for text in BEFORE]
+
+
+def test_without_a_reference_the_number_is_shown() -> None:
+    shown = probe.judge(BEFORE, ())
+    assert isinstance(shown, Pass)
+    assert words(shown).startswith("0.3 nats for each of 5 tokens")
+
+
+def test_a_loss_beyond_the_margin_is_the_model_s_fault() -> None:
+    assert isinstance(probe.judge(scored(0.3 + probe.MARGIN - 0.01), BEFORE), Pass)
+    assert isinstance(probe.judge(scored(0.0), BEFORE), Pass)
+    worse = probe.judge(scored(0.3 + probe.MARGIN + 0.01), BEFORE)
+    assert isinstance(worse, Fail)
+    assert worse.attribution == "model"
+    assert worse.remedy is not None
+    assert worse.remedy.kind is Remedy.WHOLE_WEIGHTS
+
+
+def test_a_setting_that_alters_numbers_is_the_document_s_fault() -> None:
+    worse = probe.judge(scored(9.0), BEFORE)
+    outcome = altered(worse, promise_of({"name": "x", "quantization": "fp8"}))
+    assert outcome.attribution == "configuration"
+    assert outcome.remedy is not None
+    assert outcome.remedy.kind is Remedy.TAKE_OUT_SETTING
+
+
+def test_another_tokenizer_s_tokens_are_counted_as_those_of_the_reference() -> None:
+    split = [replace(text, tokens=text.tokens * 3) for text in BEFORE]
+    assert per_token(split, BEFORE) == per_token(BEFORE, BEFORE) == 0.3
+
+
+def entry(measured: Likelihood) -> Mapping[str, Any]:
+    made = measured.to_json()
+    assert made is not None
+    return made
+
+
+def test_the_first_run_that_passed_stays_the_reference() -> None:
+    first = Likelihood()
+    first.measured[:] = BEFORE
+    run = {"passed": True, "started": "2026-11-23T00:00:00", "likelihood": entry(first)}
+    assert recorded({**run, "passed": False}) == Likelihood()
+    second = recorded(run)
+    assert (second.reference, second.since) == (BEFORE, "2026-11-23T00:00:00")
+    second.measured[:] = scored(2.0)
+    later = entry(second)
+    assert (later["nats_per_token"], later["reference"]) == (2.0, 0.3)
+    third = recorded({"passed": False, "started": "2026-11-24T00:00:00", "likelihood": later})
+    assert (third.reference, third.since) == (BEFORE, "2026-11-23T00:00:00")
+
+
+@pytest.mark.parametrize("broken", [None, {}, {"texts": [{}]}, {"texts": [{"prompt": "", "nats": math.nan}]}])
+def test_a_broken_entry_is_no_reference(broken: object) -> None:
+    assert recorded({"passed": True, "likelihood": broken}) == Likelihood()
