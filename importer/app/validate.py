@@ -148,7 +148,7 @@ def run_on(
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
     """
-    from importer.engines import tokenizer
+    from importer.engines import tokenizer, vllm_frontends
     from importer.engines.process import serve
     from importer.validation.journal import Journal
     from importer.validation.run import validate
@@ -179,7 +179,7 @@ def run_on(
             served,
             probes=probes,
             progress=progress,
-            offers=engine.offers,
+            offers=vllm_frontends.offers(document, engine.offers),
             render=render,
             proof=proof,
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),

@@ -20,6 +20,8 @@ SINCE = (0, 33)
 SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")  # the module of the command: only it knows the variable
 # ``cmd/src/cli/unsupported.rs`` of 0.33.0: of the options that a document may set, those that end the start.
 LACKS = ("data_parallel_hybrid_lb", "mm_processor_kwargs")
+# Of ``OFFERS``: it answers 501 for Anthropic's messages, and 404 for OpenAI's responses (0.33.0).
+NOT_OFFERED = frozenset(("messages", "responses", "call-pieces"))
 FLAGS = {"tool_parser": "--tool-call-parser", "reasoning_parser": "--reasoning-parser"}
 BUILT_IN = "built-in"
 NONE = "none"  # without a name it takes a parser by substrings of the model's id
@@ -33,6 +35,11 @@ def is_rust(document: Document) -> bool:
 def variables(document: Document) -> Mapping[str, str]:
     """Return the variables that select the frontend; none for the one in Python."""
     return VARIABLES if is_rust(document) else {}
+
+
+def offers(document: Document, offered: frozenset[str]) -> frozenset[str]:
+    """Return the features of the server that a document is started with, out of those of its engine."""
+    return offered - NOT_OFFERED if is_rust(document) else offered
 
 
 def checked(document: Document, version: tuple[int, ...]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from importer.app.target import bind
 from importer.config_file.field_paths import frontend_of
-from importer.engines import capabilities, registries
+from importer.engines import capabilities, registries, vllm_frontends
 from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.errors import DocumentError, UsageError
 
@@ -134,3 +134,13 @@ def test_an_earlier_version_cannot_be_started_so() -> None:
 def test_a_frontend_that_is_none_is_none(engine: object) -> None:
     assert frontend_of({"importer": {"engine": engine}}) is None
     assert frontend_of({"importer": 3}) is None
+
+
+def test_a_document_for_rust_promises_the_endpoints_of_its_server() -> None:
+    offered = VllmCuda().offers
+    assert {"messages", "responses", "tokenize"} <= vllm_frontends.offers(document("python"), offered)
+    rust = vllm_frontends.offers(document(), offered)
+    assert "tokenize" in rust
+    assert not rust & {"messages", "responses", "call-pieces"}
+    mlx = {**document(), "backend": "mlx"}
+    assert vllm_frontends.offers(mlx, offered) == offered
