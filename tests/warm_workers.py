@@ -14,6 +14,7 @@ from importer.engines.jsonl_worker import JsonLinesWorker
 from importer.engines.parsers import SETTINGS, ParserWorker
 from importer.launcher import Purpose
 
+UNREAD = {"HF_HOME"}  # a worker is offline, and reads the folder that a question names
 MOST = 2  # idle workers of a process: each holds 0.3 to 0.7 GB
 
 
@@ -72,7 +73,7 @@ def _kind(worker: ParserWorker) -> Hashable:
     variables = launcher.environment(Purpose.PARSERS, SETTINGS)
     return (
         str(worker._python), str(parsers.SCRIPT), *worker._arguments, *(file.read_bytes() for file in files),
-        *sorted(variables.items()),
+        *sorted((name, value) for name, value in variables.items() if name not in UNREAD),
     )  # fmt: skip
 
 

@@ -133,5 +133,5 @@ READERS = (
     ("a patch", patched, "service.api.request_models service.localai.imports", 6_000, as_is),
     ("a request's headers", tags, "service.api.etags service.security.middleware", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
-    ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 20_000, as_is),
+    ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 8_000, as_is),
 )  # fmt: skip

@@ -133,7 +133,7 @@ READERS = (
     ("the way in", prompted, "chat_template.way_in.compare chat_template.way_in.check", 16_000, as_is),
     ("the way in, often", repeated, "chat_template.way_in.compare", 40_000, as_is),
     ("the way in of values", valued, "chat_template.way_in.values", 16_000, as_is),
-    ("prompts of engines", differing, "proof.differences", LONGEST // 5, as_is),
+    ("prompts of engines", differing, "proof.differences", LONGEST // 10, as_is),
     ("response templates", derived, "proof.frames proof.wire_regex proof.call_fields proof.delimiters", 12_000, analysed),
     ("response templates of JSON", derived, "proof.call_fields", 24_000, jsoned),
     ("a rendered template", evidenced,

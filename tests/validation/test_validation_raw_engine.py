@@ -24,7 +24,7 @@ from importer.validation.context import Context, Shared
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.journal import Journal
 from importer.validation.outcome import Outcome, Pass
-from importer.validation.probes import health, plain_chat, tool_call
+from importer.validation.probes import health, plain_chat, prefix_cache, settings_read_back, tool_call
 from importer.validation.prompts import (
     GREETING,
     SUM,
@@ -38,6 +38,7 @@ from importer.validation.prompts import (
 from importer.validation.run import validate
 from tests.facts import as_reason
 from tests.judging import remedy, words
+from tests.validation.test_validation_server_engine import held
 
 pytestmark = pytest.mark.engine
 MODELS = Path(__file__).parents[1] / "models"
@@ -193,17 +194,42 @@ def verdict(parser: str, **failed: str) -> ParserVerdict:
     return ParserVerdict(parser, parser, () if failed else ("one-call",), failed, ("one-call",))
 
 
+def odd(*options: str, **more: Any) -> dict[str, Any]:
+    """A document for vLLM, without a cache; by itself with a parser that reads none of the model's calls."""
+    chosen = options or ("tool_parser:pythonic", "reasoning_parser:qwen3")
+    return {**document("vllm-cpu", *chosen), "engine_args": {"enable_prefix_caching": False}, **more}
+
+
 @pytest.mark.xdist_group("vllm")
-def test_vllm_with_the_wrong_parser_is_told_the_right_one(vllm_engine: Installed) -> None:
-    made = document("vllm", "tool_parser:pythonic", "reasoning_parser:qwen3")
+def test_vllm_with_other_settings_than_the_documents_and_the_wrong_parser(vllm_engine: Installed) -> None:
+    """Two tests on one server: a start costs 20 s of processor. A validation ends it, and comes last."""
+    with running("vllm-cpu", vllm_engine, odd(), MODEL) as (served, ctx):
+        what_its_log_says_is_held_against_the_document(served)
+        the_wrong_parser_is_told_the_right_one(served, ctx)
+
+
+def what_its_log_says_is_held_against_the_document(served: EngineServer) -> None:
+    """A cache that is switched off is no fault."""
+    own = held(served, odd(), settings_read_back, prefix_cache)
+    assert own == {"settings-read-back": ("pass", None), "prefix-cache": ("not-applicable", None)}
+    for other in (
+        odd("tool_parser:mistral", "reasoning_parser:qwen3"),
+        odd("reasoning_parser:qwen3"),
+        odd("tool_parser:pythonic"),
+        odd(parameters={"temperature": 0.2}),
+    ):
+        found = held(served, other, settings_read_back)
+        assert found == {"settings-read-back": ("fail", "configuration")}, other
+
+
+def the_wrong_parser_is_told_the_right_one(served: EngineServer, ctx: Context) -> None:
     listed = (verdict("hermes"), verdict("pythonic", **{"one-call": "read no call where one call stood"}))
-    with running("vllm-cpu", vllm_engine, made, MODEL) as (served, ctx):
-        assert ctx.render is not None
-        proof = Proof("vllm", "0.32.0", ctx.render.digest, {"tool_parser": listed}, {})
-        compare(ctx, calls_read=False)
-        report = validate(
-            made, served, probes=[health, tool_call], render=ctx.render, proof=proof, journal=ctx.journal
-        )
+    assert ctx.render is not None
+    proof = Proof("vllm", "0.32.0", ctx.render.digest, {"tool_parser": listed}, {})
+    compare(ctx, calls_read=False)
+    report = validate(
+        odd(), served, probes=[health, tool_call], render=ctx.render, proof=proof, journal=ctx.journal
+    )
     outcome = report.rows[1].outcome
     assert (outcome.outcome, outcome.attribution) == ("fail", "configuration"), outcome
     assert remedy(outcome).startswith("Set tool_parser:hermes in options")

@@ -15,7 +15,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of
 from importer.validation.journal import Journal
-from importer.validation.probes import Probe, health, prefix_cache, sampling_arrives, settings_read_back
+from importer.validation.probes import Probe, health, prefix_cache, sampling_arrives
 from importer.validation.run import probe
 
 pytestmark = pytest.mark.engine
@@ -23,7 +23,6 @@ pytestmark = pytest.mark.engine
 OPTIONS = {
     "mlx": ["tool_parser:json_tools", "reasoning_parser:think"],
     "mlx-vlm": ["tool_parser:json_tools", "reasoning_parser:<think>"],
-    "vllm-cpu": ["tool_parser:hermes", "reasoning_parser:qwen3"],
 }
 
 
@@ -75,25 +74,3 @@ def test_mlx_vlm_says_whether_it_caches(
     monkeypatch.setenv("APC_ENABLED", "1")
     monkeypatch.setenv("APC_DISK_ENABLED", "0")
     assert found(mlx_vlm_engine, said, said, prefix_cache) == {"prefix-cache": ("pass", None)}
-
-
-@pytest.mark.xdist_group("vllm")
-def test_vllm_that_runs_with_other_settings_than_the_documents(
-    vllm_engine: Installed, importer_home: object
-) -> None:
-    """What its log says is held against the document; a cache that is switched off is no fault."""
-    cold = {"enable_prefix_caching": False}
-    started = document("vllm-cpu", parameters={"temperature": 0.7}, engine_args=cold)
-    others = (
-        document(
-            "vllm-cpu", "tool_parser:mistral", "reasoning_parser:qwen3", parameters={"temperature": 0.7}
-        ),
-        document("vllm-cpu", "reasoning_parser:qwen3", parameters={"temperature": 0.7}),
-        document("vllm-cpu", "tool_parser:hermes", parameters={"temperature": 0.7}),
-        document("vllm-cpu", parameters={"temperature": 0.2}),
-    )
-    with serve(get("vllm-cpu"), vllm_engine.python, started, MODEL) as served:
-        own = held(served, started, settings_read_back, prefix_cache)
-        wrong = [held(served, other, settings_read_back) for other in others]
-    assert own == {"settings-read-back": ("pass", None), "prefix-cache": ("not-applicable", None)}
-    assert wrong == [{"settings-read-back": ("fail", "configuration")}] * 4
