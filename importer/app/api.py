@@ -173,6 +173,7 @@ def validate(
     server: str | None = None,
     api_key: str | None = None,
     model: str | None = None,
+    time_limit: float | None = None,
     progress: Progress = silent,
 ) -> Validated:
     """Serve a document on a real engine, probe it, stop the engine; the report is kept in the receipt.
@@ -180,7 +181,7 @@ def validate(
     ``document``  a name in ``folder``, or a file. ``engine``  another one than the document names.
     ``fetch``     download weights that are not on this disk. ``probes``  names; the report is partial then.
     ``server``    the URL of a running server, which is probed in place of an engine of importer's;
-    ``model``     its name for the model, ``api_key`` its key.
+    ``model``     its name for the model, ``api_key`` its key. ``time_limit``  seconds for all probes (600).
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
     or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe").
     """
@@ -193,11 +194,27 @@ def validate(
     name = server or engine or stored.backend
     if server is not None:
         report = validate_against(
-            stored, store, server, model, ANYWHERE, key=api_key, progress=progress, probes=only
+            stored,
+            store,
+            server,
+            model,
+            ANYWHERE,
+            key=api_key,
+            progress=progress,
+            probes=only,
+            time_limit=time_limit,
         )
     else:
         report = validate_document(
-            stored, store, name, ANYWHERE, fetch=fetch, port=port, progress=progress, probes=only
+            stored,
+            store,
+            name,
+            ANYWHERE,
+            fetch=fetch,
+            port=port,
+            progress=progress,
+            probes=only,
+            time_limit=time_limit,
         )
     return Validated(stored.name, name, report)
 

@@ -33,7 +33,7 @@ class RunOptions(TypedDict, total=False):
 
     ``port``  of the engine, ``None`` for a free one. ``probes``  only these, and the report is partial.
     ``watch``  is called with the engine once it serves, so that another thread can stop it.
-    ``hold``  files that stay open until the engine has ended.
+    ``hold``  files that stay open until the engine has ended. ``time_limit``  seconds for all probes.
     """
 
     port: Required[int | None]
@@ -41,6 +41,7 @@ class RunOptions(TypedDict, total=False):
     probes: Sequence[Probe] | None
     watch: Callable[[EngineServer], None]
     hold: Sequence[int]
+    time_limit: float | None
 
 
 def weights_of(
@@ -140,6 +141,7 @@ def run_on(
     probes: Sequence[Probe] | None = None,
     watch: Callable[[EngineServer], None] = lambda _: None,
     hold: Sequence[int] = (),
+    time_limit: float | None = None,
 ) -> dict[str, Any]:
     """Serve, probe and stop on this engine, installed there; ``backend`` is its name in the document.
 
@@ -147,6 +149,7 @@ def run_on(
     """
     from importer.engines import tokenizer
     from importer.engines.process import serve
+    from importer.validation.client import TOTAL_LIMIT
     from importer.validation.journal import Journal
     from importer.validation.run import validate
 
@@ -180,6 +183,7 @@ def run_on(
             served,
             probes=probes,
             progress=progress,
+            total_limit=time_limit or TOTAL_LIMIT,
             offers=engine.offers,
             render=render,
             proof=proof,
@@ -225,13 +229,14 @@ def validate_against(
     key: str | None,
     progress: Progress,
     probes: Sequence[Probe] | None = None,
+    time_limit: float | None = None,
 ) -> dict[str, Any]:
     """Probe a running server and record the report in the receipt: partial, and without the key.
 
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
-    from importer.validation.client import Client
+    from importer.validation.client import TOTAL_LIMIT, Client
     from importer.validation.journal import without
     from importer.validation.remote import against, the_model
 
@@ -246,6 +251,7 @@ def validate_against(
             progress=progress,
             render=render,
             proof=proof_of(stored, stored.backend),
+            total_limit=time_limit or TOTAL_LIMIT,
         ).to_json()
     shareable: dict[str, Any] = report if key is None else without(report, key)
     record(shareable, store, stored.name, stored.digest)

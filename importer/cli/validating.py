@@ -52,9 +52,12 @@ def validate(arguments: argparse.Namespace) -> None:
     engine = arguments.engine or stored.backend
     if server is not None:
         engine = server.url
-        report = _ask(stored, store, server, arguments.model, probes)
+        report = _ask(stored, store, server, arguments, probes)
     else:
-        report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes)
+        report = _run(
+            stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes,
+            time_limit=arguments.time_limit,
+        )  # fmt: skip
     if arguments.json:
         show.json_line(show.json_text(report))
     else:
@@ -67,10 +70,17 @@ def validate(arguments: argparse.Namespace) -> None:
 
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
+    from importer.reasons import key_of
+    from importer.validation.expectations import CommonReason
+
     console, run = show.console(), report_model.run(report, stored.digest)
     shown = run.outcomes if report.get("partial") else tuple(one for one in run.outcomes if not one.passed)
+    unasked = [one for one in shown if (one.cause or {}).get("kind") == key_of(CommonReason.NOT_ASKED)]
+    shown = tuple(one for one in shown if one not in unasked)
     if shown:
         console.print(terminal.outcomes(shown, console.width))
+    if unasked:
+        show.line(f"not asked: {len(unasked)} probes; {unasked[0].reason}")
     if not report.get("partial"):
         show.line(f"probes: {terminal.counted(run)}")
 
@@ -111,6 +121,7 @@ def _run(
     fetch: bool,
     port: int | None,
     probes: Sequence[Probe] | None = None,
+    time_limit: float | None = None,
 ) -> Mapping[str, Any]:
     """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
     from importer.engines import get, install
@@ -130,6 +141,7 @@ def _run(
             port=port,
             progress=progress,
             probes=probes,
+            time_limit=time_limit,
         )
 
 
@@ -137,7 +149,7 @@ def _ask(
     stored: StoredDocument,
     store: Store,
     server: asking.Server,
-    model: str | None,
+    arguments: argparse.Namespace,
     probes: Sequence[Probe] | None,
 ) -> Mapping[str, Any]:
     """Validate against a running server; return its report."""
@@ -145,14 +157,15 @@ def _ask(
         show.note("Warning: the key goes to another machine over http, where others can read it.")
     with show.progress(f"{stored.name} against {server.url}") as progress:
         return validate_against(
-            stored, store, server.url, model, ANYWHERE, key=server.key, progress=progress, probes=probes
-        )
+            stored, store, server.url, arguments.model, ANYWHERE, key=server.key, progress=progress,
+            probes=probes, time_limit=arguments.time_limit,
+        )  # fmt: skip
 
 
 def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:
     """Print the result in one line; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
-    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}).")
+    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}{report_model.pace(report['speed'])}).")
     for what, fit in report.get("fit", {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+.2%}"
         show.note(f"{what.replace('_', ' ')}: {amounts}.")

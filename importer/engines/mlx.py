@@ -127,7 +127,17 @@ class Mlx:
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
-        ("completions", "logprobs", "usage", "penalties", "cached", "switches")
+        (
+            "completions",
+            "logprobs",
+            "usage",
+            "top-k",
+            "penalties",
+            "cut-calls",
+            "tools-as-sent",
+            "cached",
+            "switches",
+        )
     )
 
     def plan(self) -> tuple[Pip, ...]:

@@ -60,7 +60,9 @@ class MlxVlm:
     takes_template: bool = False
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
-    offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "limit", "messages", "images"))
+    offers: frozenset[str] = frozenset(
+        ("logprobs", "drawn", "top-k", "penalties", "messages", "counts", "images")
+    )
 
     def plan(self) -> tuple[Pip, ...]:
         """Return one command: every package of the constraints, checked by its hash.

@@ -73,8 +73,8 @@ class SGLang:
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         (
-            "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "penalties",
-            "messages", "switches", "limit", "images",
+            "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "top-k",
+            "penalties", "cut-calls", "tools-as-sent", "messages", "counts", "switches", "limit", "images",
         )
     )  # fmt: skip
 

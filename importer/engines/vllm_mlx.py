@@ -78,7 +78,9 @@ class VllmMlx:
     takes_template: bool = False
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
-    offers: frozenset[str] = frozenset(("completions", "usage", "messages", "switches", "images"))
+    offers: frozenset[str] = frozenset(
+        ("completions", "usage", "cut-calls", "tools-as-sent", "messages", "switches", "images")
+    )
 
     def plan(self) -> Plan:
         """Return an install with a torch for processors, from PyTorch's index where pip's own settings
