@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
-from importer.app.run_settings import for_run
+from importer.app.run_settings import fit_error, for_run, resident
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError
@@ -189,13 +189,13 @@ def run_on(
             proof=proof,
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
             memory=lambda: served.memory,
-            fit=lambda: _fit_error(fit, document, served.log) or _resident(fit, served.memory),
+            fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
             files=files_of(stored, weights),
         ).to_json()
     recorded = {} if run is None else {"run": run.to_json()}
-    return report | {"fit": _fit_error(fit, document, served.log), **recorded}
+    return report | {"fit": fit_error(fit, document, served.log), **recorded}
 
 
 def validate_document(
@@ -360,18 +360,6 @@ def _first(
     return tuple(sorted(verdicts, key=lambda verdict: verdict.parser != chosen))
 
 
-def _fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: Path) -> dict[str, Any]:
-    """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
-    from importer.engines import reported
-    from importer.memory.estimate_types import compare
-
-    if fit is None:
-        return {}
-    measured = reported.read_memory(log)
-    explicit = (document.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
-    return compare(fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens)
-
-
 def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
     """Return the folder of the model's weights on this disk; no request goes to the Hub."""
     from importer.hub import cache
@@ -386,13 +374,6 @@ def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | N
         return folder if folder is not None and any(folder.glob("*.safetensors")) else None
     except (ImporterError, OSError):
         return None
-
-
-def _resident(fit: Mapping[str, Any] | None, held: int | None) -> dict[str, Any]:
-    """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
-    from importer.memory.estimate_types import resident
-
-    return resident(fit or {}, held)
 
 
 def _snapshot(stored: StoredDocument, places: AllowedFolders, *, offline: bool = False) -> Snapshot:

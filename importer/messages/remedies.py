@@ -51,7 +51,7 @@ def _provide(fields: Fields) -> str:
 def _raise_time_limit(fields: Fields) -> str:
     seconds = fields.get("seconds")
     least = "" if seconds is None else f" to {seconds:.0f} s or more"
-    return f"Raise --time-limit{least}, or try a faster machine."
+    return f"Raise the time limit of the validation{least}, or try a faster machine."
 
 
 TEXTS: dict[str, dict[str, Text]] = {
