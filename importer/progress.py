@@ -16,15 +16,18 @@ def silent(_step: str) -> None:
 class Step(str):
     """A step's text; ``done`` of ``total`` for a front end that shows a bar.
 
-    ``unit`` is what is counted. ``passed`` and ``failed`` are the results so far, where there are any.
+    ``unit`` is what is counted. ``passed`` and ``failed`` are the results so far, ``running`` the parts at
+    work, ``seconds`` the time since the first of them, where there are any.
     """
 
-    __slots__ = ("done", "failed", "passed", "total", "unit")
+    __slots__ = ("done", "failed", "passed", "running", "seconds", "total", "unit")
     done: float
     total: float
     unit: Unit
     passed: int | None
     failed: int | None
+    running: tuple[str, ...] | None
+    seconds: float | None
 
     def __new__(
         cls,
@@ -35,16 +38,23 @@ class Step(str):
         *,
         passed: int | None = None,
         failed: int | None = None,
+        running: tuple[str, ...] | None = None,
+        seconds: float | None = None,
     ) -> Self:
         """Return the text with its figures."""
         step = super().__new__(cls, text)
         step.done, step.total, step.unit = done, total, unit
-        step.passed, step.failed = passed, failed
+        step.passed, step.failed, step.running, step.seconds = passed, failed, running, seconds
         return step
 
     @property
     def figures(self) -> dict[str, object]:
         """Return the figures as JSON; without the results where there are none."""
-        results = {"passed": self.passed, "failed": self.failed}
+        results = {
+            "passed": self.passed,
+            "failed": self.failed,
+            "running": None if self.running is None else list(self.running),
+            "seconds": None if self.seconds is None else round(self.seconds, 1),
+        }
         known = {name: number for name, number in results.items() if number is not None}
         return {"done": self.done, "total": self.total, "unit": self.unit, **known}

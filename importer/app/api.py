@@ -177,6 +177,7 @@ def validate(
     headers: Mapping[str, str] | None = None,
     model: str | None = None,
     score: int = 0,
+    time_limit: float | None = None,
     progress: Progress = silent,
 ) -> Validated:
     """Serve a document on a real engine, probe it, stop the engine; the report is kept in the receipt.
@@ -186,6 +187,7 @@ def validate(
     ``server``    the URL of a running server, which is probed in place of an engine of importer's;
     ``model``     its name for the model, ``api_key`` its key, ``headers`` what each request to it has, too;
     the report has neither key nor headers. ``score``  answers to each question of the score; 0 for none.
+    ``time_limit``  seconds for all probes (600).
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
     or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe") and
     UsageError("bad-header").
@@ -199,13 +201,14 @@ def validate(
     name = server or engine or stored.backend
     if server is not None:
         report = validate_against(
-            stored, store, server, model, ANYWHERE,
-            key=api_key, headers=headers, progress=progress, probes=only, score=score,
+            stored, store, server, model, ANYWHERE, key=api_key, headers=headers,
+            progress=progress, probes=only, score=score, time_limit=time_limit,
         )  # fmt: skip
     else:
         report = validate_document(
-            stored, store, name, ANYWHERE, fetch=fetch, port=port, progress=progress, probes=only, score=score
-        )
+            stored, store, name, ANYWHERE,
+            fetch=fetch, port=port, progress=progress, probes=only, score=score, time_limit=time_limit,
+        )  # fmt: skip
     return Validated(stored.name, name, report)
 
 

@@ -127,3 +127,22 @@ def _set_by_person(stored: StoredDocument) -> frozenset[str]:
 
 def _map(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: Path) -> dict[str, Any]:
+    """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
+    from importer.engines import reported
+    from importer.memory.estimate_types import compare
+
+    if fit is None:
+        return {}
+    measured = reported.read_memory(log)
+    explicit = (document.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
+    return compare(fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens)
+
+
+def resident(fit: Mapping[str, Any] | None, held: int | None) -> dict[str, Any]:
+    """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
+    from importer.memory import estimate_types
+
+    return estimate_types.resident(fit or {}, held)

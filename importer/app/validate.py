@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from importer.app.beside_weights import offline_parsers, proof_of, template_rendering
 from importer.app.references import likelihood_of, references_of
-from importer.app.run_settings import for_run
+from importer.app.run_settings import fit_error, for_run, resident
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError
@@ -35,6 +35,7 @@ class RunOptions(TypedDict, total=False):
     ``port``  of the engine, ``None`` for a free one. ``probes``  only these, and the report is partial.
     ``watch``  is called with the engine once it serves, so that another thread can stop it.
     ``hold``  files that stay open until the engine has ended. ``score``  answers to each question.
+    ``time_limit``  seconds for all probes.
     """
 
     port: Required[int | None]
@@ -43,6 +44,7 @@ class RunOptions(TypedDict, total=False):
     watch: Callable[[EngineServer], None]
     hold: Sequence[int]
     score: int
+    time_limit: float | None
 
 
 def weights_of(
@@ -143,6 +145,7 @@ def run_on(
     watch: Callable[[EngineServer], None] = lambda _: None,
     hold: Sequence[int] = (),
     score: int = 0,
+    time_limit: float | None = None,
 ) -> dict[str, Any]:
     """Serve, probe and stop on this engine, installed there; ``backend`` is its name in the document.
 
@@ -150,6 +153,7 @@ def run_on(
     """
     from importer.engines import tokenizer, vllm_frontends
     from importer.engines.process import serve
+    from importer.validation.client import TOTAL_LIMIT
     from importer.validation.journal import Journal
     from importer.validation.run import validate
 
@@ -179,12 +183,13 @@ def run_on(
             served,
             probes=probes,
             progress=progress,
+            total_limit=time_limit or TOTAL_LIMIT,
             offers=vllm_frontends.offers(document, engine.offers),
             render=render,
             proof=proof,
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
             memory=lambda: served.memory,
-            fit=lambda: _fit_error(fit, document, served.log) or _resident(fit, served.memory),
+            fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
             files=known.files,
@@ -195,7 +200,7 @@ def run_on(
             score=score,
         ).to_json()
     recorded = {} if run is None else {"run": run.to_json()}
-    return report | {"fit": _fit_error(fit, document, served.log), **recorded, **known.to_json()}
+    return report | {"fit": fit_error(fit, document, served.log), **recorded, **known.to_json()}
 
 
 def validate_document(
@@ -231,13 +236,14 @@ def validate_against(
     headers: Mapping[str, str] | None = None,
     probes: Sequence[Probe] | None = None,
     score: int = 0,
+    time_limit: float | None = None,
 ) -> dict[str, Any]:
     """Probe a running server and record the report in the receipt: partial, without key and headers.
 
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
-    from importer.validation.client import Client
+    from importer.validation.client import TOTAL_LIMIT, Client
     from importer.validation.headers import checked
     from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
@@ -248,7 +254,7 @@ def validate_against(
         report = against(
             stored.data, client, name,
             probes=probes, progress=progress, render=render, proof=proof, score=score,
-            likelihood=likelihood_of(stored),
+            likelihood=likelihood_of(stored), total_limit=time_limit or TOTAL_LIMIT,
         ).to_json()  # fmt: skip
     shareable: dict[str, Any] = without(report, client.secrets)
     record(shareable, store, stored.name, stored.digest)
@@ -293,18 +299,6 @@ def _template_at_hand(
         return nullcontext()
 
 
-def _fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: Path) -> dict[str, Any]:
-    """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
-    from importer.engines import reported
-    from importer.memory.estimate_types import compare
-
-    if fit is None:
-        return {}
-    measured = reported.read_memory(log)
-    explicit = (document.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
-    return compare(fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens)
-
-
 def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
     """Return the folder of the model's weights on this disk; no request goes to the Hub."""
     from importer.hub import cache
@@ -319,13 +313,6 @@ def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | N
         return folder if folder is not None and any(folder.glob("*.safetensors")) else None
     except (ImporterError, OSError):
         return None
-
-
-def _resident(fit: Mapping[str, Any] | None, held: int | None) -> dict[str, Any]:
-    """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
-    from importer.memory.estimate_types import resident
-
-    return resident(fit or {}, held)
 
 
 def _snapshot(stored: StoredDocument, places: AllowedFolders, *, offline: bool = False) -> Snapshot:

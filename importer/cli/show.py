@@ -278,7 +278,9 @@ class Progress:
         if self._display is None:
             return
         done, total = (step.done, step.total) if isinstance(step, Step) else (0, None)
-        text = _text(f"{self._title}: {plain(step)}")
+        spent = getattr(step, "seconds", None)
+        counted = "" if spent is None else f"{done:.0f} of {total:.0f}, {spent:.0f} s: "
+        text = _text(f"{self._title}: {counted}{plain(step)}")
         self._display.update(self._task, description=text, completed=done, total=total)
 
     def stop(self) -> None:

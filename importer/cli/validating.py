@@ -52,11 +52,11 @@ def validate(arguments: argparse.Namespace) -> None:
     engine = arguments.engine or stored.backend
     if server is not None:
         engine = server.url
-        report = _ask(stored, store, server, arguments.model, probes, arguments.score)
+        report = _ask(stored, store, server, arguments, probes)
     else:
         report = _run(
-            stored, store, engine, None,
-            fetch=arguments.fetch, port=arguments.port, probes=probes, score=arguments.score,
+            stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes,
+            score=arguments.score, time_limit=arguments.time_limit,
         )  # fmt: skip
     if arguments.json:
         show.json_line(show.json_text(report))
@@ -72,10 +72,17 @@ def validate(arguments: argparse.Namespace) -> None:
 
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
+    from importer.reasons import key_of
+    from importer.validation.expectations import CommonReason
+
     console, run = show.console(), report_model.run(report, stored.digest)
     shown = run.outcomes if report.get("partial") else tuple(one for one in run.outcomes if not one.passed)
+    unasked = [one for one in shown if (one.cause or {}).get("kind") == key_of(CommonReason.NOT_ASKED)]
+    shown = tuple(one for one in shown if one not in unasked)
     if shown:
         console.print(terminal.outcomes(shown, console.width))
+    if unasked:
+        show.line(f"not asked: {len(unasked)} probes; {unasked[0].reason}")
     if not report.get("partial"):
         show.line(f"probes: {terminal.counted(run)}")
     if "score" in report:
@@ -119,6 +126,7 @@ def _run(
     port: int | None,
     probes: Sequence[Probe] | None = None,
     score: int = 0,
+    time_limit: float | None = None,
 ) -> Mapping[str, Any]:
     """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
     from importer.engines import get, install
@@ -139,6 +147,7 @@ def _run(
             progress=progress,
             probes=probes,
             score=score,
+            time_limit=time_limit,
         )
 
 
@@ -146,24 +155,23 @@ def _ask(
     stored: StoredDocument,
     store: Store,
     server: asking.Server,
-    model: str | None,
+    arguments: argparse.Namespace,
     probes: Sequence[Probe] | None,
-    score: int,
 ) -> Mapping[str, Any]:
     """Validate against a running server; return its report."""
     if server.exposed:
         show.note("Warning: key and headers go to another machine over http, where others can read them.")
     with show.progress(f"{stored.name} against {server.url}") as progress:
         return validate_against(
-            stored, store, server.url, model, ANYWHERE,
-            key=server.key, headers=server.headers, progress=progress, probes=probes, score=score,
+            stored, store, server.url, arguments.model, ANYWHERE, key=server.key, headers=server.headers,
+            progress=progress, probes=probes, score=arguments.score, time_limit=arguments.time_limit,
         )  # fmt: skip
 
 
 def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:
     """Print the result in one line; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
-    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}).")
+    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}{report_model.pace(report['speed'])}).")
     for what, fit in report.get("fit", {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+.2%}"
         show.note(f"{what.replace('_', ' ')}: {amounts}.")

@@ -127,8 +127,11 @@ class Mlx:
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
-        ("completions", "logprobs", "usage", "penalties", "cached", "switches", "bias", "seed")
-    )
+        (
+            "completions", "logprobs", "usage", "top-k", "penalties", "cut-calls", "tools-as-sent",
+            "cached", "switches", "bias", "seed",
+        )
+    )  # fmt: skip
 
     def plan(self) -> tuple[Pip, ...]:
         """Return one command: every package of the constraints, checked by its hash.

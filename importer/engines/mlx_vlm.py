@@ -62,8 +62,8 @@ class MlxVlm:
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         (
-            "logprobs", "drawn", "penalties", "limit", "messages", "responses", "call-pieces", "images",
-            "bias", "seed",
+            "logprobs", "drawn", "top-k", "penalties", "messages", "counts", "responses", "call-pieces",
+            "images", "bias", "seed",
         )
     )  # fmt: skip
 

@@ -73,8 +73,9 @@ class SGLang:
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         (
-            "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "penalties",
-            "messages", "responses", "call-pieces", "switches", "limit", "images", "bias",
+            "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "top-k",
+            "penalties", "cut-calls", "tools-as-sent", "messages", "counts", "responses", "call-pieces",
+            "switches", "limit", "images", "bias",
         )
     )  # fmt: skip
 

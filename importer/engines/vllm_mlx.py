@@ -79,7 +79,16 @@ class VllmMlx:
     needs_card: bool = False
     system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
-        ("completions", "usage", "messages", "responses", "switches", "images")
+        (
+            "completions",
+            "usage",
+            "cut-calls",
+            "tools-as-sent",
+            "messages",
+            "responses",
+            "switches",
+            "images",
+        )
     )
 
     def plan(self) -> Plan:

@@ -48,6 +48,12 @@ def _provide(fields: Fields) -> str:
     return f"{lacking[:1].upper()}{lacking[1:]}."
 
 
+def _raise_time_limit(fields: Fields) -> str:
+    seconds = fields.get("seconds")
+    least = "" if seconds is None else f" to {seconds:.0f} s or more"
+    return f"Raise the time limit of the validation{least}, or try a faster machine."
+
+
 TEXTS: dict[str, dict[str, Text]] = {
     "Remedy": {
         "set-parser": _set_parser,
@@ -148,6 +154,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "declare": "Declare {token} as a special token, and as an end-of-sequence token if it ends the turn.",
         "chat-instead": "Use /v1/chat/completions until the engine is mended.",
         "allow-tokens": "Allow more tokens.",
+        "raise-time-limit": _raise_time_limit,
+        "less-load": "Ask while it serves fewer clients, or raise its limit of requests for this key.",
         "more-time": "Give it more time, or try a faster machine.",
         "refuse-names": "Let the client refuse names that it did not offer.",
         "ask-by-name": "Ask for the model by a name that is listed: {listed}.",

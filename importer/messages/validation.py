@@ -15,6 +15,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "unreachable": "the connection failed: {problem}",
         "timed-out": "no whole answer within {seconds:.0f} s",
         "refused": "the engine answered {status}: {says}",
+        "overloaded": "the server refuses for load, also after {seconds:.0f} s: {status}, {says}",
         "reports-error": "the engine reports an error: {says}",
         "died": "the engine died: {says}",
         "log-lacks": "its log: {lacking}",
@@ -25,7 +26,9 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "log-gone": "its log is gone",
     },
     "PromiseReason": {
-        "not-offered": "the engine does not offer: {names}",
+        "not-offered": lambda fields: (
+            f"{fields.get('engine') or 'the engine'} does not offer: {fields['names']}"
+        ),
         "offer-unknown": "nobody knows whether the engine offers it",
         "base-model": "a base model completes text and does not chat",
         "no-tool-parser": "the document names no tool parser",
@@ -75,8 +78,13 @@ VALIDATION: dict[str, dict[str, Text]] = {
     "SpoiltReason": {
         "passes-without": "without {name} {value:g} it passes",
     },
+    "LimitReason": {
+        "cut-thoughts": "no reasoning parser of {engine} that reads this model's thoughts reads a cut one",
+        "in-pieces": "no tool parser of {engine} that reads this model's calls reads all of them in pieces",
+    },
     "SilenceReason": {
         "no-answers": "not asked: {probes} probes before it had no answer within {seconds:g} s",
+        "time-is-up": "not asked: the time limit of the validation is over",
     },
     "ClientReason": {
         "not-json": "the answer of {path} is not JSON",

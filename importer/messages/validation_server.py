@@ -152,6 +152,14 @@ VALIDATION_SERVER: dict[str, dict[str, Text]] = {
         "models-answer": "/v1/models answers",
         "answers": "/health answers",
     },
+    "FirstAnswerReason": {
+        "began": "answered after {seconds:.2f} s",
+        "measured": "{rate:.1f} tokens/s",
+        "elsewhere": "the answer is judged by other probes",
+        "too-slow": (
+            "slow: {rate:.1f} tokens/s; all probes would take about {seconds:.0f} s, and the limit is {limit:.0f} s"
+        ),
+    },
     "EmbeddingReason": {
         "no-vectors": "{count} vectors arrived for {texts} texts",
         "other-size": "a vector has {size} values, the document promises {promised}",

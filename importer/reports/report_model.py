@@ -70,6 +70,7 @@ class Run:
     ``state``    passed, failed, stale (of other data than the present document), or partial.
     ``partial``  its limits: ``probes``, ``against``.
     ``fit``      predicted and reported memory.
+    ``speed``    medians of the streamed answers: ``first_token_seconds``, ``tokens_per_second``.
     """
 
     engine: str
@@ -82,6 +83,7 @@ class Run:
     outcomes: tuple[ProbeOutcome, ...]
     partial: Json | None = None
     fit: Json = field(default_factory=dict)
+    speed: Json = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -190,6 +192,13 @@ def moment(text: str) -> str:
     return f"{match[1]} {match[2]} UTC" if match else text
 
 
+def pace(speed: Json) -> str:
+    """Return the speed of the answers as text: ``, first token 0.31 s, 41.0 tokens/s``; may be empty."""
+    first, rate = speed.get("first_token_seconds"), speed.get("tokens_per_second")
+    texts = ["" if first is None else f", first token {_number(first):.2f} s"]
+    return "".join([*texts, "" if rate is None else f", {_number(rate):.1f} tokens/s"])
+
+
 def split(seconds: dict[str, float]) -> str:
     """Return the times of parts as text: ``start 1.03 s, probes 2.68 s, stop 0.06 s``."""
     return ", ".join(f"{part} {duration(spent)}" for part, spent in seconds.items())
@@ -266,6 +275,7 @@ def run(report: Json, digest: str) -> Run:
         tuple(map(_outcome, report["outcomes"])),
         _mapping(partial) or None,
         _mapping(report.get("fit")),
+        _mapping(report.get("speed")),
     )
 
 

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from importer.reports.report_model import ProbeOutcome, ReportModel, Run, plain, split, trials
+from importer.reports.report_model import ProbeOutcome, ReportModel, Run, pace, plain, split, trials
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -55,7 +55,8 @@ def rendered(sheet: ReportModel, width: int) -> Iterator[RenderableType]:
         yield Text(plain(f"Only a part, asked of {run.label}:"), style="bold")
         yield outcomes(run.outcomes, width)
     for run in sheet.runs:
-        yield Text(plain(f"{run.label}: {run.state} ({counted(run)}; {split(run.seconds)}), {run.started}"))
+        spent = f"{split(run.seconds)}{pace(run.speed)}"
+        yield Text(plain(f"{run.label}: {run.state} ({counted(run)}; {spent}), {run.started}"))
 
 
 def outcomes(probe_outcomes: Sequence[ProbeOutcome], width: int) -> RenderableType:

@@ -67,7 +67,13 @@ def request(prompt: Prompt) -> dict[str, Any]:
 def ask(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
     """Send a prompt and read the answer; raises ExchangeError."""
     sent = {k: v for k, v in ctx.promise.client_sampling.items() if k in SAMPLING}
-    body = {"model": ctx.model, "max_tokens": ctx.promise.max_tokens, **sent, **request(prompt), **extra}
+    body = {
+        "model": ctx.model,
+        "max_tokens": ctx.promise.limit(prompt.tokens),
+        **sent,
+        **request(prompt),
+        **extra,
+    }
     read = from_events if stream else from_message
     return read(ctx.client.read(PATH, {**body, "stream": True} if stream else body, ctx.log))
 

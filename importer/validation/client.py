@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import socket
 import threading
 import time
@@ -13,6 +14,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ from importer.reasons import Reason
 from importer.validation.errors import (
     AnswerFailure,
     ExchangeError,
+    Overloaded,
     ReplyError,
     RequestRefused,
     ServerUnreachable,
@@ -38,6 +41,11 @@ class ClientReason(StrEnum):
 
 
 TIME_LIMIT = 120.0  # seconds for one exchange, first byte to last
+TOTAL_LIMIT = 600.0  # seconds for all exchanges of a validation
+OVERLOADED = 429
+UNAVAILABLE = 503  # for load, where the answer names a time
+PATIENCE = 30.0  # seconds that one request waits for a server that refuses for load
+PAUSES = (1.0, 2.0, 4.0, 8.0)  # between tries, where the server names no time
 MAX_BODY = 16_000  # characters of a body that a receipt keeps
 MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer; a longer one is an error
 
@@ -47,6 +55,7 @@ class Exchange:
     """One request and its answer, as bytes on the wire; filled in as the answer arrives.
 
     ``seconds``  until the answer was whole, ``first`` until the first byte of its body.
+    ``tokens``   of a streamed answer, as the engine counts them. ``server``  names the server's software.
     """
 
     method: str
@@ -57,6 +66,8 @@ class Exchange:
     seconds: float = 0.0
     error: Reason | None = None
     first: float | None = None
+    tokens: int | None = None
+    server: str | None = None
     begun: float = field(default_factory=time.monotonic, repr=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -68,6 +79,8 @@ class Exchange:
             "status": self.status,
             "body": trim(self.received.decode("utf-8", "replace")),
             "seconds": round(self.seconds, 3),
+            "first": None if self.first is None else round(self.first, 3),
+            "tokens": self.tokens,
             "error": None if self.error is None else render(self.error),
         }
 
@@ -107,13 +120,16 @@ class Client:
 
     Each call appends its Exchange to ``log`` before it starts, then returns or raises an ExchangeError.
     ``key`` and ``headers`` go with every request, and what a server sends back of them into no log.
-    Redirections are not followed, so that no other host gets them.
+    Redirections are not followed, so that no other host gets them. No exchange goes on after ``deadline``,
+    on the clock of ``time.monotonic``; ``begins_within`` limits the seconds until an answer begins.
     """
 
     base_url: str
     time_limit: float = TIME_LIMIT
     key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    deadline: float = math.inf
+    begins_within: float = math.inf
     _open: set[socket.socket] = field(default_factory=set, repr=False, compare=False)
     _left: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
@@ -121,6 +137,11 @@ class Client:
     def secrets(self) -> tuple[str, ...]:
         """Return key and values of headers, in the forms that are cut out of answers."""
         return secrets_of((self.key, *self.headers.values()))
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline."""
+        return self.deadline - time.monotonic()
 
     def hang_up(self) -> None:
         """End every exchange that is under way, and let none begin: for a server that importer does not
@@ -141,7 +162,11 @@ class Client:
         """POST /v1/chat/completions and return the answer; ``stream`` in ``body`` selects a streamed one."""
         exchange = Exchange("POST", "/v1/chat/completions", body)
         with _recorded(exchange, log), closing(self._chunks(exchange)) as chunks:
-            return from_stream(chunks) if body.get("stream") else from_whole(b"".join(chunks))
+            if not body.get("stream"):
+                return from_whole(b"".join(chunks))
+            reply = from_stream(chunks)
+            exchange.tokens = reply.usage.completion
+            return reply
 
     def read(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> bytes:
         """POST to another path and return the body of a 2xx answer."""
@@ -202,16 +227,28 @@ class Client:
         """Send the request and yield the answer's bytes as they arrive; raises RequestRefused for an error
         status.
         """
-        deadline = time.monotonic() + self.time_limit
-        with self._sent(exchange, form) as connection:
-            sock = connection.sock
-            with connection.getresponse() as response:
-                exchange.status = response.status
-                body = redacted(_paced(response, sock, deadline, exchange), self.secrets)
-                body = _received(body, exchange)
-                if not 200 <= response.status < 300:
-                    raise RequestRefused(response.status, _sentence(b"".join(body)))
-                yield from body
+        begun = time.monotonic()
+        deadline = min(begun + self.time_limit, self.deadline)
+        for tries in count():
+            with self._sent(exchange, form) as connection:
+                sock = connection.sock
+                with connection.getresponse() as response:
+                    exchange.status, exchange.server = response.status, response.headers.get("Server")
+                    begins = min(deadline, exchange.begun + self.begins_within)
+                    body = redacted(_paced(response, sock, (begins, deadline), exchange), self.secrets)
+                    body = _received(body, exchange)
+                    if 200 <= response.status < 300:
+                        yield from body
+                        return
+                    says, waited = _sentence(b"".join(body)), time.monotonic() - begun
+                    pause = _pause(response, tries)
+            if pause is None:
+                raise RequestRefused(response.status, says)
+            if waited + pause > min(PATIENCE, deadline - begun):
+                raise Overloaded(response.status, says, waited)
+            self._left.wait(pause)
+            exchange.received.clear()
+            exchange.begun, exchange.first = time.monotonic(), None
 
     @contextmanager
     def _sent(self, exchange: Exchange, form: bytes | None = None) -> Iterator[http.client.HTTPConnection]:
@@ -222,9 +259,10 @@ class Client:
         headers = {"Content-Type": "application/json"} if payload else {}
         if form is not None:
             payload, headers = form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+        limit = max(min(self.time_limit, self.begins_within, self.seconds_left), 0.001)
         headers |= self.headers
         headers |= {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
-        with closing(kind(parts.hostname or "", parts.port, timeout=self.time_limit)) as connection:
+        with closing(kind(parts.hostname or "", parts.port, timeout=limit)) as connection:
             connection.connect()
             sock = connection.sock
             self._open.add(sock)
@@ -237,6 +275,14 @@ class Client:
                 self._open.discard(sock)
 
 
+def _pause(response: http.client.HTTPResponse, tries: int) -> float | None:
+    """Return the seconds until the next try where a server refuses for load; ``None`` for other refusals."""
+    named = response.headers.get("Retry-After", "")
+    if response.status != OVERLOADED and not (response.status == UNAVAILABLE and named):
+        return None
+    return float(named) if named.isascii() and named.isdecimal() else PAUSES[min(tries, len(PAUSES) - 1)]
+
+
 def _form(fields: Mapping[str, str], sound: bytes) -> bytes:
     """Return the body of a form with these fields and one WAV file."""
     head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; name="
@@ -246,11 +292,13 @@ def _form(fields: Mapping[str, str], sound: bytes) -> bytes:
 
 
 def _paced(
-    response: http.client.HTTPResponse, sock: socket.socket, deadline: float, exchange: Exchange
+    response: http.client.HTTPResponse, sock: socket.socket, limits: tuple[float, float], exchange: Exchange
 ) -> Iterator[bytes]:
+    """Yield the pieces of a body; ``limits`` are the times when it begins and ends at the latest."""
     total = 0
     while True:
-        sock.settimeout(max(deadline - time.monotonic(), 0.001))
+        limit = limits[exchange.first is not None]
+        sock.settimeout(max(limit - time.monotonic(), 0.001))
         chunk = response.read1(65536)
         if not chunk:
             return

@@ -35,6 +35,7 @@ EXTRA: Mapping[Way, Mapping[str, Any]] = {
 VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
 TRIALS = 3  # a model may decline once by chance
+SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
 WAYS = {"whole": False, "streamed": True}
 
 
@@ -316,7 +317,11 @@ class Context:
             body["tools"] = list(prompt.tools)
         if prompt.switches:
             body["chat_template_kwargs"] = dict(prompt.switches)
-        body |= {"max_tokens": self.promise.max_tokens, **EXTRA[way], **self.promise.client_sampling}
+        body |= {
+            "max_tokens": self.promise.limit(prompt.tokens),
+            **EXTRA[way],
+            **self.promise.client_sampling,
+        }
         body |= prompt.extra
         return self.client.chat({k: v for k, v in body.items() if v is not None}, log)
 
@@ -325,7 +330,11 @@ class Context:
         text = self.render(prompt) if self.render else None
         if text is None:
             raise TemplateRefusedError
-        body: dict[str, Any] = {"model": self.model, "max_tokens": self.promise.max_tokens, **VERBATIM}
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": self.promise.limit(prompt.tokens),
+            **VERBATIM,
+        }
         if not self.promise.lacks("logprobs"):
             body |= TOKENS
         body |= {**self.promise.client_sampling, **{k: v for k, v in prompt.extra.items() if k in LIMITS}}

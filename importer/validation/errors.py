@@ -3,6 +3,7 @@
 ExchangeError
  ├── ServerUnreachable   the connection was refused or broke
  ├── TimedOut            no whole answer within the time limit
+ ├── Overloaded          refused for load, again after each pause
  ├── RequestRefused      an HTTP status that is not 2xx
  └── ReplyError          the answer breaks the format of the OpenAI API
 """
@@ -25,6 +26,7 @@ class AnswerFailure(StrEnum):
     UNREACHABLE = "unreachable"
     TIMED_OUT = "timed-out"
     REFUSED = "refused"
+    OVERLOADED = "overloaded"
     REPORTS_ERROR = "reports-error"
     DIED = "died"
     LOG_LACKS = "log-lacks"
@@ -62,6 +64,17 @@ class TimedOut(ExchangeError):
     def outcome(self) -> Inconclusive:
         """Return an inconclusive outcome: a slow answer is attributed to the machine."""
         return Inconclusive(self.reason, "environment", Reason(Remedy.MORE_TIME))
+
+
+class Overloaded(ExchangeError):
+    """The server refuses for load, and went on refusing."""
+
+    def __init__(self, status: int, message: str, seconds: float) -> None:
+        super().__init__(Reason(AnswerFailure.OVERLOADED, status=status, says=message, seconds=seconds))
+
+    def outcome(self) -> Inconclusive:
+        """Return an inconclusive outcome: the request was not looked at."""
+        return Inconclusive(self.reason, "environment", Reason(Remedy.LESS_LOAD))
 
 
 class RequestRefused(ExchangeError):

@@ -59,7 +59,7 @@ class CommonReason(StrEnum):
     TOOLS_LEFT_OUT = "tools-left-out"
 
 
-MAX_TOKENS = 2048  # enough for a short thought and a short answer
+THOUGHT = 1792  # tokens of a short thought, before an answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document has no context; no served model has less
 # LocalAI's names, where the OpenAI API's differ.
 REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
@@ -77,7 +77,7 @@ class Expectations:
     ``kind``             of the model; ``outputs`` what a request returns where it is no text.
     ``client_sampling``  values that this engine cannot be started with, under the request's names.
     ``markers``          strings that the proof has shown to be markup, where there was one.
-    ``max_tokens``       the limit of an answer to a probe.
+    ``max_tokens``       the most tokens of an answer: half of the context.
     ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
     ``context``          tokens of prompt and answer; ``None`` where the document has no limit.
     ``images``           images that a request may hold; 0 where the document has no limit for them.
@@ -87,6 +87,8 @@ class Expectations:
     ``offers``           features of the server (``engines.base.OFFERS``); ``None`` where they are unknown:
                          then a probe sends its request, and a refusal is an answer.
     ``detected``         features beyond the OpenAI API that such a server has answered.
+    ``remote``           whether importer did not start the server.
+    ``engine``           name and version of the engine; empty where they are unknown.
     """
 
     chats: bool = True
@@ -105,16 +107,24 @@ class Expectations:
     altering: Mapping[str, Any] = field(default_factory=dict)
     offers: frozenset[str] | None = None
     detected: frozenset[str] = frozenset()
+    engine: str = ""
+    remote: bool = False
 
     def lacks(self, *names: str) -> Reason | None:
         """Return why a probe that needs these features does not apply, or ``None``."""
         missing = [n for n in names if self.offers is not None and n not in self.offers]
-        return Reason(PromiseReason.NOT_OFFERED, names=tuple(missing)) if missing else None
+        return (
+            Reason(PromiseReason.NOT_OFFERED, names=tuple(missing), engine=self.engine) if missing else None
+        )
+
+    def limit(self, tokens: int) -> int:
+        """Return the limit for an answer of so many tokens, with room for a thought if the model thinks."""
+        return min(self.max_tokens, tokens + (THOUGHT if self.reasoning_parser else 0))
 
     def unsure(self, name: str) -> Reason | None:
         """Return why a probe of a feature beyond the OpenAI API does not apply: absent, or unknown."""
-        if self.offers is None:
-            return None if name in self.detected else Reason(PromiseReason.OFFER_UNKNOWN)
+        if (self.remote or self.offers is None) and name not in self.detected:
+            return self.lacks(name) or Reason(PromiseReason.OFFER_UNKNOWN)
         return self.lacks(name)
 
 
@@ -135,7 +145,7 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
             REQUEST_NAMES.get(k, k): v for k, v in (section.get("client_sampling") or {}).items()
         },
         markers=tuple((section.get("proof") or {}).get("markers") or ()),
-        max_tokens=max(1, min(MAX_TOKENS, int(context) // 2)),
+        max_tokens=max(1, int(context) // 2),
         sampling={
             REQUEST_NAMES.get(k, k): v for k, v in parameters.items() if k != "model" and v is not None
         },
@@ -145,6 +155,7 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
         stopwords=tuple(w for w in document.get("stopwords") or () if isinstance(w, str)),
         altering=_altering(document),
         offers=offers,
+        engine=" ".join(str(v) for v in map((section.get("engine") or {}).get, ("name", "version")) if v),
     )
 
 

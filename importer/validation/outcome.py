@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeVar
 
@@ -231,7 +231,8 @@ class Report:
     """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop.
 
     ``partial`` has the limits of a validation that is not of the whole document: ``probes``, and ``against``,
-    the address of a server that importer did not start. ``score``  the quality figures, on request.
+    the address of a server that importer did not start. ``score``  the quality figures, on request. ``speed``
+    has the time of a first token and the tokens in a second.
     """
 
     engine: Mapping[str, Any]
@@ -240,6 +241,7 @@ class Report:
     rows: tuple[ProbeRow, ...]
     partial: Mapping[str, Any] | None = None
     score: Mapping[str, Any] | None = None
+    speed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -253,6 +255,7 @@ class Report:
             "engine": dict(self.engine),
             "started": self.started,
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
+            "speed": dict(self.speed),
             "outcomes": [row.to_json() for row in self.rows],
             "passed": self.passed,
         }

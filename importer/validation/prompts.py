@@ -18,6 +18,7 @@ class Prompt:
     ``expects``   words in lower case; a right answer holds one of them.
     ``switches``  variables for the chat template, where the probe is about them.
     ``extra``     further fields of the request: ``tool_choice``, ``stop``, ``max_tokens`` …
+    ``tokens``    that its answer may have, behind a thought.
     ``begins``    whether it ends with the beginning of an assistant's turn; all prompts that are sent do.
     """
 
@@ -27,6 +28,7 @@ class Prompt:
     expects: tuple[str, ...] = ()
     switches: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    tokens: int = 256
     begins: bool = True
 
 

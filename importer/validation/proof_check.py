@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from importer.config_file import field_paths
-from importer.proof.result import RENDERS_NONE, Proof
+from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.markup import call_markup, control_token, thinking_markup, untagged
@@ -74,6 +74,15 @@ def whole_in_pieces(ctx: Context) -> Reason | None:
     if used is None or better is None or (used.reads and used.streaming is None):
         return None
     return Reason(Remedy.SET_PARSER_IN_PIECES, key="tool_parser", parser=better, named=used.parser)
+
+
+def none_better(key: str, ctx: Context, fails: Callable[[ParserVerdict], bool]) -> bool:
+    """Return whether the parser in use reads the served template and ``fails``, as do all that read it."""
+    proof = ctx.proof
+    if proof is None or not same_template(ctx, proof):
+        return False
+    reading = [verdict for verdict in proof.verdicts.get(key, ()) if verdict.reads]
+    return named(key, ctx, proof) in {v.parser for v in reading} and all(map(fails, reading))
 
 
 def instead(document: Mapping[str, Any], proof: Proof) -> Reason | None:

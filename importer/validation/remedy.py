@@ -91,6 +91,8 @@ class Remedy(StrEnum):
     CHAT_INSTEAD = "chat-instead"
     ALLOW_TOKENS = "allow-tokens"
     MORE_TIME = "more-time"
+    RAISE_TIME_LIMIT = "raise-time-limit"
+    LESS_LOAD = "less-load"
     REFUSE_NAMES = "refuse-names"
     ASK_BY_NAME = "ask-by-name"
     OTHER_VERSION_HISTORY = "other-version-history"

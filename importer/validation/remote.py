@@ -11,15 +11,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from importer.config_file.validation_status import builds
+from importer.engines import get
 from importer.errors import EngineError, UsageError
 from importer.progress import Progress, silent
 from importer.proof.result import Proof
-from importer.validation.client import Client, Exchange
+from importer.validation.client import TOTAL_LIMIT, Client, Exchange
 from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import promise_of
 from importer.validation.likelihood import Likelihood
+from importer.validation.make import recognise, version
 from importer.validation.outcome import Report
+from importer.validation.pacing import speed
 from importer.validation.probes import PROBES, Probe
 from importer.validation.redaction import without
 from importer.validation.run import probe
@@ -46,19 +50,26 @@ def against(
     proof: Proof | None = None,
     score: int = 0,
     likelihood: Likelihood | None = None,
+    total_limit: float = TOTAL_LIMIT,
 ) -> Report:
     """Run ``probes`` (all by default) against the server; ``model`` is the name that requests use.
 
     ``likelihood`` has the figures of the document's first validated run, and takes those of this one.
-    The features of the server are unknown, so a probe sends its request, and a refusal is an answer. No
-    request goes on after the return. ``score``  answers to each question of the score; 0 for none.
+    The features of a server of a known make are those of the engine. Of another one they are unknown, so a
+    probe sends its request, and a refusal is an answer. No request goes on after the return.
+    ``score``  answers to each question of the score; 0 for none.
     """
     started, begun = datetime.now(UTC), time.monotonic()
     chosen = PROBES if probes is None else tuple(probes)
     brief = replace(client, time_limit=BRIEF)
-    promise = replace(promise_of(document), detected=_detected(brief))
-    bench = Context(promise, model, client, render=render, proof=proof, likelihood=likelihood or Likelihood())
-    version = _version(brief)
+    made = recognise(brief, model)
+    promise = replace(promise_of(document, None if made is None else get(made.engine).offers), remote=True)
+    promise = replace(promise, engine="", detected=_detected(brief))
+    if made is not None:
+        promise = replace(promise, engine=" ".join(filter(None, (made.engine, made.version))))
+        proof = proof if proof is not None and proof.engine in builds(made.engine) else None
+    timed = replace(client, deadline=begun + total_limit)
+    bench = Context(promise, model, timed, render=render, proof=proof, likelihood=likelihood or Likelihood())
     try:
         rows = probe(bench, chosen, progress or silent)
         probed = time.monotonic() - begun
@@ -66,9 +77,10 @@ def against(
     finally:
         client.hang_up()
     partial = {"probes": [one.NAME for one in chosen], "against": client.base_url}
-    engine = {"name": client.base_url, "version": version}
-    seconds = {"probes": probed}
-    return Report(engine, started.isoformat(timespec="seconds"), seconds, tuple(rows), partial, scored)
+    engine = {"name": client.base_url, "version": made.version if made is not None else version(brief)}
+    engine |= {} if made is None else {"make": made.engine}
+    seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")
+    return Report(engine, began, seconds, tuple(rows), partial, scored, speed(rows))
 
 
 def the_model(client: Client, named: str | None, own: str) -> str:
@@ -107,13 +119,3 @@ def _exists(client: Client, path: str) -> bool:
     except ExchangeError:
         return False
     return True
-
-
-def _version(client: Client) -> str | None:
-    """Return the version that vLLM reports; other engines have no such path."""
-    try:
-        answer = json.loads(client.get("/version", []))
-    except (ExchangeError, ValueError, RecursionError):
-        return None
-    version = answer.get("version") if isinstance(answer, dict) else None
-    return version[:80] if isinstance(version, str) else None

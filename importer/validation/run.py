@@ -12,26 +12,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from itertools import count
-from threading import Lock
 from typing import Any, Protocol
 
 from importer.engines.token_numbers import TokenTable
 from importer.engines.tokenizer import Ask
-from importer.progress import Progress, Step, silent
+from importer.progress import Progress, silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.signals.evidence import TASKS
-from importer.validation import diagnosis, root_causes
-from importer.validation.client import TIME_LIMIT, Client
-from importer.validation.context import Context, Render, Shared
-from importer.validation.errors import ExchangeError
-from importer.validation.expectations import CommonReason, Expectations, other_task, promise_of
+from importer.validation import diagnosis, limits, root_causes
+from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT, Client
+from importer.validation.context import SIDE_BY_SIDE, Context, Render, Shared
+from importer.validation.errors import AnswerFailure, ExchangeError
+from importer.validation.expectations import Expectations, other_task, promise_of
 from importer.validation.journal import Journal
 from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import (
     Fail,
-    Inconclusive,
     NotApplicable,
     Outcome,
     Pass,
@@ -40,17 +37,19 @@ from importer.validation.outcome import (
     counts_as_passed,
     failing,
 )
-from importer.validation.probes import PROBES, Probe, health, sampling_arrives, stops_cleanly
+from importer.validation.pacing import CircuitBreaker, ProbeProgress, not_asked, speed
+from importer.validation.probes import (
+    PROBES,
+    Probe,
+    first_answer,
+    health,
+    sampling_arrives,
+    stops_cleanly,
+)
 from importer.validation.remedy import Remedy
 from importer.validation.rungs import cause
 from importer.validation.rungs.offline import OfflineParsers
 from importer.validation.score.measure import measure
-
-
-class SilenceReason(StrEnum):
-    """Why no more probes run."""
-
-    NO_ANSWERS = "no-answers"
 
 
 class SpoiltReason(StrEnum):
@@ -59,7 +58,6 @@ class SpoiltReason(StrEnum):
     PASSES_WITHOUT = "passes-without"
 
 
-ENOUGH = 4  # consecutive probes without an answer: as many as run side by side
 # Neutral values, and the remedy for others. A temperature up to WARM spoils no answer of an intact model.
 NEUTRAL = {
     "repetition_penalty": 1.0,
@@ -74,33 +72,8 @@ REMEDIES = {
     "temperature": Reason(Remedy.LOWER_TEMPERATURE),
 }
 WARM = 1.0
-SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
-
-
-class CircuitBreaker:
-    """A counter of consecutive probes without an answer; ``limit`` is seconds for one exchange."""
-
-    def __init__(self, limit: float) -> None:
-        self._limit, self._lock, self._rows = limit, Lock(), 0
-
-    def record(self, row: ProbeRow) -> None:
-        """Count one more probe; a probe that sent nothing changes no count."""
-        requests = [exchange for exchange in row.outcome.evidence if exchange["method"] == "POST"]
-        if not requests:
-            return
-        late = all(e["status"] is None and e["seconds"] >= self._limit for e in requests)
-        with self._lock:
-            self._rows = self._rows + 1 if late else 0
-
-    @property
-    def verdict(self) -> Inconclusive | None:
-        """Return the outcome of all further probes once ``ENOUGH`` had no answer, else ``None``."""
-        if self._rows < ENOUGH:
-            return None
-        reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._limit)
-        return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME_OR_LOG), trials=0)
 
 
 def suspects(sampling: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,7 +87,7 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
 
     ``run`` runs the probe again; ``shared`` has the answers without each value.
     """
-    if counts_as_passed(outcome):
+    if counts_as_passed(outcome) or outcome.gives(AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED):
         return outcome
     for name, value in suspects(ctx.promise.sampling).items():
         sent = {**ctx.promise.client_sampling, name: NEUTRAL[name]}
@@ -159,6 +132,7 @@ def validate(
     probes: Sequence[Probe] | None = None,
     progress: Progress | None = None,
     time_limit: float = TIME_LIMIT,
+    total_limit: float = TOTAL_LIMIT,
     offers: frozenset[str] | None = None,
     render: Render | None = None,
     proof: Proof | None = None,
@@ -186,7 +160,7 @@ def validate(
     ``files``       the hashes of the import, ``served_files`` those of the weights that are served.
     ``offline``     the engine's own parsers, run without it.
     ``score``       answers to each question of the score; 0 for none.
-    ``time_limit``  seconds for one exchange.
+    ``time_limit``  seconds for one exchange, ``total_limit`` for all of them.
     ``progress``    is called with each step, from several threads.
 
     A failed exchange is an outcome. Only a fault of importer itself is raised; the caller stops the engine.
@@ -195,7 +169,7 @@ def validate(
     started = datetime.now(UTC)
     chosen = PROBES if probes is None else tuple(probes)
     begun = time.monotonic()
-    client = Client(served.base_url, time_limit)
+    client = Client(served.base_url, time_limit, deadline=begun + total_limit)
     promise = promise_of(document, offers)
     bench = Context(
         promise, served.model, client,
@@ -213,38 +187,40 @@ def validate(
     partial_of = (
         None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
     )
-    return Report(
-        _engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), partial_of, scored
-    )
+    began = started.isoformat(timespec="seconds")
+    return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows))
 
 
 def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[ProbeRow]:
-    """Run probes against an API; rows keep the order of ``probes``. Health runs first, by itself.
+    """Run probes against an API; rows keep the order of ``probes``. Health and the first answer come first,
+    one at a time; where one does not pass, nothing else is asked.
 
     Each probe gets ``bench`` with a log of its own. Those with ``ALONE`` follow the others, one at a time.
     An engine that leaves everything unanswered gets no more requests.
     """
     shared: dict[str, Shared] = {}
-    numbers, results = count(), list[bool]()
-    breaker = CircuitBreaker(bench.client.time_limit)
-    healthy = _row(health, bench, shared)
-    unasked = Inconclusive(Reason(CommonReason.NOT_ASKED, why=healthy.outcome.reason), "engine", trials=0)
+    breaker, steps = CircuitBreaker(bench.client), ProbeProgress(progress, len(probes))
+    made: dict[str, ProbeRow] = {}
+    for gate in (health, first_answer):
+        if gate is health or gate in probes:
+            with steps.during(gate.NAME):
+                made[gate.NAME] = _row(gate, bench, shared)
+        if not counts_as_passed(made[health.NAME].outcome):
+            break
+    closed = next((row for row in made.values() if not counts_as_passed(row.outcome)), None)
 
     def row(one: Probe) -> ProbeRow:
-        passed = sum(results)
-        progress(Step(one.NAME, next(numbers), len(probes), passed=passed, failed=len(results) - passed))
-        if one is health:
-            return recorded(healthy)
-        why = breaker.verdict if isinstance(healthy.outcome, Pass) else unasked
-        if why is not None:
-            return recorded(ProbeRow(one.NAME, one.LESSON, why))
-        made = _row(one, bench, shared)
-        breaker.record(made)
-        return recorded(made)
-
-    def recorded(made: ProbeRow) -> ProbeRow:
-        results.append(counts_as_passed(made.outcome))
-        return made
+        why = breaker.verdict if closed is None else not_asked(closed)
+        if one.NAME in made:
+            result = made[one.NAME]
+        elif why is not None:
+            result = ProbeRow(one.NAME, one.LESSON, why)
+        else:
+            with steps.during(one.NAME):
+                result = _row(one, bench, shared)
+            breaker.record(result)
+        steps.done(result)
+        return result
 
     together = [one for one in probes if not alone(one)]
     pool = ThreadPoolExecutor(SIDE_BY_SIDE)
@@ -278,6 +254,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     outcome = _attributed(one, ctx)
     if not alone(one) and one is not sampling_arrives:
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
+    outcome = limits.within(outcome, one, ctx)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
     return replace(outcome, evidence=tuple(exchange.to_json() for exchange in log))
 

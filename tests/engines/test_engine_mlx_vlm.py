@@ -25,19 +25,18 @@ PROBES = {
 }  # fmt: skip
 
 
-# Its server ends a streamed call that is cut in an error, and writes one token more into a prompt with
-# tools, which the small model has not learnt to take.
-ITS_OWN = {"cut-call": ("fail", "engine"), "typed-arguments": ("inconclusive", "model")}
+# Probes that fail, and are not applicable: the exchange that shows it stands in the receipt.
+LIMITED = {"cut-call", "typed-arguments"}
 
 
-def test_the_demo_model_passes_but_for_what_the_engine_gets_wrong(
+def test_the_demo_model_passes_and_what_the_engine_cannot_do_does_not_apply(
     mlx_vlm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert mlx_vlm_engine.version == "0.7.10"
     chosen = ["--backend", "mlx-vlm", "--name", "demo", "--dir", str(tmp_path)]
     code = run([str(MODEL), *chosen, "--yes", "--validate", "--json"])
     shown = capfd.readouterr()
-    assert code == 1, shown.err
+    assert code == 0, shown.err
     line = json.loads(shown.out)
     for key, value in (("tool_parser", "json_tools"), ("reasoning_parser", "<think>")):
         assert (line["decisions"][key]["value"], line["decisions"][key]["status"]) == (value, "proved")
@@ -45,12 +44,13 @@ def test_the_demo_model_passes_but_for_what_the_engine_gets_wrong(
     receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
     assert {probe for probe, outcome in outcomes.items() if outcome == "pass"} >= PROBES
-    wrong = {
-        o["probe"]: (o["outcome"], o["attribution"])
+    assert set(outcomes.values()) == {"pass", "not-applicable"}
+    limited = {
+        o["probe"]: o["exchanges"]
         for o in receipt["validation"]["outcomes"]
-        if o["outcome"] not in ("pass", "not-applicable")
+        if o["outcome"] == "not-applicable" and o["exchanges"] and "mlx-vlm 0.7.10" in o["reason"]
     }
-    assert wrong == ITS_OWN
+    assert set(limited) == LIMITED
 
 
 def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, importer_home: Path) -> None:

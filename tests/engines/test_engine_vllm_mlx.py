@@ -25,10 +25,6 @@ APART = {  # the model chats, and the server has none of the others
 }  # fmt: skip
 
 
-# Its count of tokens leaves out what the chat template writes.
-ITS_OWN = {"count-tokens": ("fail", "engine")}
-
-
 def wrong(outcomes: dict[str, Any]) -> dict[str, tuple[str, str]]:
     told = {p: (o["outcome"], o["attribution"]) for p, o in outcomes.items()}
     return {p: found for p, found in told.items() if found[0] not in ("pass", "not-applicable")}
@@ -51,10 +47,12 @@ def test_the_demo_model_is_told_which_parser_reads_a_cut_thought(
     assert vllm_mlx_engine.version == "0.6.0"
     code, outcomes = validated(tmp_path, capfd)
     assert {p for p, o in outcomes.items() if o["outcome"] == "not-applicable"} >= APART
-    assert (code, wrong(outcomes)) == (1, ITS_OWN)
+    assert (code, wrong(outcomes)) == (0, {})
+    assert outcomes["count-tokens"]["outcome"] == "not-applicable"
+    assert outcomes["count-tokens"]["exchanges"]
 
     code, outcomes = validated(tmp_path / "by-hand", capfd, "--set", "reasoning_parser=qwen3")
-    assert (code, wrong(outcomes)) == (1, ITS_OWN | {"reasoning-cut": ("fail", "configuration")})
+    assert (code, wrong(outcomes)) == (1, {"reasoning-cut": ("fail", "configuration")})
     mend = "Set reasoning_parser:deepseek_r1 in options: it reads thinking-cut, which qwen3 does not."
     assert outcomes["reasoning-cut"]["remedy_message"] == mend
 

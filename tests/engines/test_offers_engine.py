@@ -19,8 +19,10 @@ from importer.engines import get, reported
 from importer.engines.base import OFFERS
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
-from importer.validation.errors import ReplyError
-from importer.validation.probes import guided_output
+from importer.validation.client import Client
+from importer.validation.errors import ExchangeError, ReplyError
+from importer.validation.outcome import Pass
+from importer.validation.probes import cut_call, guided_output
 from importer.validation.probes.structured_output import FORMAT
 from importer.validation.prompts import (
     COUNT,
@@ -162,9 +164,47 @@ def seed(server: Server) -> bool:
     return drawn[0] == drawn[1] and len({*drawn}) > 1
 
 
+def top_k(server: Server) -> bool:
+    written = {server.written(NUMBER, temperature=1.5, top_k=1) for _ in range(8)}
+    return len(written) == 1
+
+
 def penalties(server: Server) -> bool:
     plain, *changed = (server.written(ODD, **{n: v}) for n, v in {"n": 1, **PENALTIES}.items())
     return plain not in changed
+
+
+def cut_calls(server: Server) -> bool:
+    client, asked = Client(server.served.base_url), {"messages": WEATHER.messages, "tools": WEATHER.tools}
+    body = {"model": server.served.model, "temperature": 0, **asked}
+    tokens = client.chat(body, []).usage.completion or 0
+    for stream in (False, True):
+        try:
+            cut = client.chat({**body, "max_tokens": tokens - cut_call.TAIL, "stream": stream}, [])
+        except ExchangeError:
+            return False
+        if not isinstance(cut_call.judge(cut), Pass):
+            return False
+    return True
+
+
+def tools_as_sent(server: Server) -> bool:
+    """Keys in another order are other tokens, and as it happens not as many."""
+    turned = json.loads(json.dumps(WEATHER.tools, sort_keys=True))
+    counts = [
+        server.chat(replace(WEATHER, tools=tools), max_tokens=1)[1]["usage"]
+        for tools in (WEATHER.tools, turned)
+    ]
+    one, other = (c.get("prompt_tokens") or c.get("input_tokens") for c in counts)
+    return bool(one != other)
+
+
+def counts(server: Server) -> bool:
+    asked = {"messages": GREETING.messages, "max_tokens": 60}
+    (one, answer), (other, count) = (
+        server.post(path, asked) for path in ("/v1/messages", "/v1/messages/count_tokens")
+    )
+    return one == other == 200 and count["input_tokens"] == answer["usage"]["input_tokens"]
 
 
 def tokenize(server: Server) -> bool:
@@ -183,11 +223,8 @@ def cached(server: Server) -> bool:
 
 
 def messages(server: Server) -> bool:
-    asked = {"messages": GREETING.messages, "max_tokens": 60}
-    (one, answer), (other, count) = (
-        server.post(path, asked) for path in ("/v1/messages", "/v1/messages/count_tokens")
-    )
-    return one == other == 200 and bool(answer["content"]) and count["input_tokens"] > 0
+    status, answer = server.post("/v1/messages", {"messages": GREETING.messages, "max_tokens": 60})
+    return status == 200 and bool(answer["content"])
 
 
 def responses(server: Server) -> bool:
@@ -215,7 +252,8 @@ def switches(server: Server) -> bool:
 
 
 def limit(server: Server) -> bool:
-    far = Prompt("far", ({"role": "user", "content": "hello " * 2200},))
+    """Longer than the document's context, and shorter than the model's."""
+    far = Prompt("far", ({"role": "user", "content": "hello " * 1700},))
     return 400 <= server.chat(far, max_tokens=1)[0] < 500
 
 
@@ -235,10 +273,14 @@ TRIALS: dict[str, Callable[[Server], bool]] = {
     "stop": stop,
     "bias": bias,
     "seed": seed,
+    "top-k": top_k,
     "penalties": penalties,
+    "cut-calls": cut_calls,
+    "tools-as-sent": tools_as_sent,
     "tokenize": tokenize,
     "cached": cached,
     "messages": messages,
+    "counts": counts,
     "responses": responses,
     "call-pieces": call_pieces,
     "switches": switches,
@@ -255,7 +297,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     document = {
         "name": "demo",
         "options": [f"tool_parser:{tools}", f"reasoning_parser:{thoughts}"],
-        "max_model_len": 2048,
+        "max_model_len": 1500,
     }
     with serve(get(name), installed.python, document, MODEL, log_path=tmp_path / "log") as served:
         yield Server(served)

@@ -389,7 +389,7 @@ def test_what_an_engine_lacks_is_a_reason_and_what_nobody_knows_is_none() -> Non
     some = Expectations(offers=frozenset({"stop", "logprobs"}))
     assert some.lacks("stop") is None
     assert some.lacks("stop", "guided", "tokenize") == Reason(
-        PromiseReason.NOT_OFFERED, names=("guided", "tokenize")
+        PromiseReason.NOT_OFFERED, names=("guided", "tokenize"), engine=""
     )
     assert Expectations().lacks("guided") is None
 

@@ -25,7 +25,7 @@ from importer.validation.probes.request_options import OptionReason
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.rung import Rung
+from importer.validation.rungs.fact import Rung
 from tests.facts import as_reason
 
 ONE, OTHER = Word(7, " weather"), Word(9, "Zo\u00eb")

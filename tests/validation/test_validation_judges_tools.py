@@ -114,7 +114,7 @@ def test_a_named_call_and_a_forbidden_one() -> None:
 
 def test_tool_choice_needs_an_engine_that_knows_it() -> None:
     promise = Expectations(tool_parser="x", offers=frozenset({"stop"}))
-    assert tool_choice.needs(promise) == Reason(PromiseReason.NOT_OFFERED, names=("tool-choice",))
+    assert tool_choice.needs(promise) == Reason(PromiseReason.NOT_OFFERED, names=("tool-choice",), engine="")
     assert tool_choice.needs(Expectations(tool_parser="x")) is None
 
 

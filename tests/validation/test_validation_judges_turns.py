@@ -41,7 +41,7 @@ from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.rung import Rung
+from importer.validation.rungs.fact import Rung
 from importer.validation.tokenized import OWN, TEXT
 from tests.facts import as_reason
 from tests.judging import remedy, words

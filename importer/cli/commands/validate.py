@@ -15,6 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=config.NAMES, help="another engine than the document names")
     parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
     parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+    parser.add_argument(
+        "--time-limit", type=options.count, metavar="SECONDS", help="seconds for all probes (default: 600)"
+    )
     options.json(parser, "the report as one line of JSON")
     parser.add_argument(
         "--report",

@@ -49,6 +49,7 @@ def environment() -> Environment:
         "duration": report_model.duration,
         "indented": drawing.indented,
         "moment": report_model.moment,
+        "pace": report_model.pace,
         "split": report_model.split,
         "trials": drawing.trials,
         "value": report_model.value,

@@ -25,9 +25,13 @@ const label = (one) => (one.version ? `${one.engine} ${one.version}` : one.engin
 const outcome = (o) => mark(o.outcome, SHORT[o.outcome] ?? o.outcome);
 const passed = (o) => o.outcome === "pass" || o.outcome === "not-applicable";
 
+function pace({ first_token_seconds: first, tokens_per_second: rate }) {
+  return `${first == null ? "" : `, first token ${first.toFixed(2)} s`}${rate == null ? "" : `, ${rate.toFixed(1)} tokens/s`}`;
+}
+
 function ran(one) {
   const counts = Object.entries(one.counts).filter(([, n]) => n).map(([word, n]) => `${n} ${word}`).join(", ");
-  const times = Object.entries(one.seconds).map(([part, s]) => `${part} ${s.toFixed(1)} s`).join(", ");
+  const times = Object.entries(one.seconds).map(([part, s]) => `${part} ${s.toFixed(1)} s`).join(", ") + pace(one.speed ?? {});
   const odd = { stale: "These are outcomes of other data than the document has now.", partial: "Only a part was asked: this is not the document's validation." }[one.state];
   return el("div", { class: "run" }, el("p", {}, el("strong", {}, label(one)), " ", mark(one.state), " ", soft(`${counts}; ${moment(one.started)}`)),
     odd ? el("p", { class: "soft" }, odd) : null, el("p", { class: "soft small" }, times));

@@ -18,6 +18,7 @@ from importer.validation.probes import (
     cut_call,
     embedding,
     files_as_imported,
+    first_answer,
     guided_output,
     health,
     history,
@@ -81,6 +82,8 @@ class Probe(Protocol):
     """A probe module. ``LESSON`` is one line on the failure behind the probe.
 
     A probe for models that pool or transcribe names their kinds in ``TASKS``; without it none applies.
+    ``LIMIT`` is a feature of engines (``engines.base.OFFERS``): without it, a failure is a known limit.
+    ``LIMITED`` has sampling values, one of which the document must have for that.
     """
 
     NAME: str
@@ -95,6 +98,7 @@ class Probe(Protocol):
 
 PROBES: tuple[Probe, ...] = (
     health,
+    first_answer,
     model_listed,
     context_length,
     settings_read_back,

@@ -31,7 +31,11 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Hang up twice in each way, then send a question."""
     before = _timed(ctx)[1]
-    body = {"model": ctx.model, "messages": list(COUNT.messages), "max_tokens": ctx.promise.max_tokens}
+    body = {
+        "model": ctx.model,
+        "messages": list(COUNT.messages),
+        "max_tokens": ctx.promise.limit(COUNT.tokens),
+    }
     for after in (None, 1, None, 1):
         ctx.client.leave({**body, "stream": True}, ctx.log, after=after, wait=0.02)
     return judge(*_timed(ctx), before)

@@ -34,7 +34,7 @@ def run(ctx: Context) -> Outcome:
     try:
         ctx.client.get("/health", ctx.log)
     except RequestRefused:
-        if ctx.promise.offers is not None:
+        if not ctx.promise.remote:
             raise
         ctx.client.get("/v1/models", ctx.log)
         return Pass(Reason(HealthReason.MODELS_ANSWER))

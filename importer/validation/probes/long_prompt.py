@@ -45,7 +45,7 @@ def run(ctx: Context) -> Outcome:
         reply = ctx.ask(prompt, max_tokens=1)
     except RequestRefused as refused:
         return ctx.refused(refused, prompt)
-    if ctx.promise.offers is None:
+    if ctx.promise.remote:
         return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
     return Fail(
         Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), "engine", REMEDY

@@ -30,7 +30,9 @@ needs = no_chat
 
 def run(ctx: Context) -> Outcome:
     """Repeat without ``max_tokens`` a request that is answered to the end with it."""
-    return judge(ctx.ask(COUNT, max_tokens=None), ctx.first(COUNT), ctx.promise.max_tokens)
+    full = ctx.first(COUNT)
+    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None)
+    return judge(reply, full, ctx.promise.limit(COUNT.tokens))
 
 
 def judge(reply: Reply, full: Reply, allowed: int) -> Outcome:

@@ -20,7 +20,7 @@ from importer.validation.probes import prompt_rendered
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.rung import Rung
+from importer.validation.rungs.fact import Rung
 from importer.validation.tokenized import tokens_of, words_of
 
 

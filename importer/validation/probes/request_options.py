@@ -16,7 +16,7 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.rung import Rung
+from importer.validation.rungs.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 

@@ -14,7 +14,7 @@ from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.remedy import Remedy
-from importer.validation.rung import Rung
+from importer.validation.rungs.fact import Rung
 
 
 class TemplateWholeReason(StrEnum):

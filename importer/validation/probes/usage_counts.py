@@ -43,7 +43,7 @@ def run(ctx: Context) -> Outcome:
 
 def prompt_tokens(ctx: Context) -> int | None:
     """Return the tokens of the prompt by the tokenizer, where the engine has that path."""
-    if ctx.promise.offers is None or ctx.promise.lacks("tokenize"):
+    if ctx.promise.unsure("tokenize"):
         return None
     answer = ctx.client.post("/tokenize", {"model": ctx.model, "messages": list(GREETING.messages)}, ctx.log)
     count = answer.get("count") if isinstance(answer, dict) else None

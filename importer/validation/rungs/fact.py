@@ -14,21 +14,25 @@ class Rung(StrEnum):
     """The steps from messages to a client's answer, in their order.
 
     ``files``     the files of the import to those beside the weights.
+    ``messages``  the client's request to the one that the server renders.
     ``template``  messages to the text of the prompt.
     ``tokens``    that text to the tokens that the engine counts.
     ``drawn``     the prompt to the text that the model writes.
     ``parsed``    that text to the reading of the parsers in use, run without the engine.
     ``whole``     that reading to the answer in one piece.
     ``stream``    that reading to the streamed answer.
+    ``gateway``   the server's answer to the one that the client gets.
     """
 
     FILES = "files"
+    MESSAGES = "messages"
     TEMPLATE = "template"
     TOKENS = "tokens"
     DRAWN = "drawn"
     PARSED = "parsed"
     WHOLE = "whole"
     STREAM = "stream"
+    GATEWAY = "gateway"
 
 
 ORDER = tuple(Rung)

@@ -1,0 +1,133 @@
+"""The pace of a validation: which probes run, how fast answers come, and when no more requests are sent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from statistics import median
+from threading import Lock
+from typing import Any
+
+from importer.progress import Progress, Step
+from importer.reasons import Reason
+from importer.validation.client import Client
+from importer.validation.errors import AnswerFailure
+from importer.validation.expectations import CommonReason
+from importer.validation.outcome import Inconclusive, ProbeRow, counts_as_passed
+from importer.validation.remedy import Remedy
+
+
+class SilenceReason(StrEnum):
+    """Why no more probes run."""
+
+    NO_ANSWERS = "no-answers"
+    TIME_IS_UP = "time-is-up"
+
+
+ENOUGH = 4  # consecutive probes without an answer: as many as run side by side
+IN_PIECES = 0.1  # share of an answer's time that follows its first piece at least
+FEW = 4  # tokens; a shorter answer has no speed
+SHOWN = 3  # running probes that a step names
+
+
+class CircuitBreaker:
+    """The end of all requests: too many probes without an answer, a refusal for load, or the time limit."""
+
+    def __init__(self, client: Client) -> None:
+        self._client, self._lock, self._rows = client, Lock(), 0
+        self._refused: ProbeRow | None = None
+
+    def record(self, row: ProbeRow) -> None:
+        """Count one more probe; a probe that sent nothing changes no count."""
+        with self._lock:
+            if self._refused is None and row.outcome.gives(AnswerFailure.OVERLOADED):
+                self._refused = row
+        requests = [exchange for exchange in row.outcome.evidence if exchange["method"] == "POST"]
+        if not requests:
+            return
+        late = all(e["status"] is None and e["seconds"] >= self._client.time_limit for e in requests)
+        with self._lock:
+            self._rows = self._rows + 1 if late else 0
+
+    @property
+    def verdict(self) -> Inconclusive | None:
+        """Return the outcome of all further probes once no more requests are sent, else ``None``."""
+        if self._refused is not None:
+            return not_asked(self._refused)
+        if self._client.seconds_left <= 0:
+            reason = Reason(SilenceReason.TIME_IS_UP)
+            return Inconclusive(reason, "environment", Reason(Remedy.RAISE_TIME_LIMIT), trials=0)
+        if self._rows < ENOUGH:
+            return None
+        reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._client.time_limit)
+        return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME_OR_LOG), trials=0)
+
+
+def not_asked(row: ProbeRow) -> Inconclusive:
+    """Return the outcome of the probes that were not asked because of the one of ``row``."""
+    reason = Reason(CommonReason.NOT_ASKED, why=row.outcome.reason)
+    return Inconclusive(reason, row.outcome.attribution or "engine", trials=0, follows=(row.probe,))
+
+
+class ProbeProgress:
+    """The steps of the probes: how many of them are done, the seconds, and the ones that run."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._begun = progress, total, time.monotonic()
+        self._lock, self._running, self._results = Lock(), dict[str, None](), list[bool]()
+
+    @contextmanager
+    def during(self, probe: str) -> Iterator[None]:
+        """Report the probe as running until the block ends."""
+        self._report(started=probe)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.pop(probe, None)
+
+    def done(self, row: ProbeRow) -> None:
+        """Count a result."""
+        with self._lock:
+            self._results.append(counts_as_passed(row.outcome))
+
+    def _report(self, started: str) -> None:
+        with self._lock:
+            self._running[started] = None
+            running, done, passed = tuple(self._running), len(self._results), sum(self._results)
+        more = f" and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
+        self._progress(
+            Step(
+                f"{', '.join(running[-SHOWN:])}{more}",
+                done,
+                self._total,
+                passed=passed,
+                failed=done - passed,
+                running=running,
+                seconds=time.monotonic() - self._begun,
+            )
+        )
+
+
+def speed(rows: Sequence[ProbeRow]) -> dict[str, Any]:
+    """Return medians of the streamed answers, up to four at a time; empty without answers of some tokens.
+
+    ``first_token_seconds``, and ``tokens_per_second`` after it: ``None`` where answers come in one piece.
+    """
+    evidence = [exchange for row in rows for exchange in row.outcome.evidence if exchange["first"]]
+    answers = {(e["seconds"], e["body"]): e for e in evidence if (e["tokens"] or 0) >= FEW}
+    first = [e["first"] for e in answers.values()]
+    rates = [
+        (e["tokens"] - 1) / (e["seconds"] - e["first"])
+        for e in answers.values()
+        if e["seconds"] - e["first"] > IN_PIECES * e["seconds"]
+    ]
+    if not first:
+        return {}
+    return {
+        "first_token_seconds": round(median(first), 3),
+        "tokens_per_second": round(median(rates), 1) if rates else None,
+        "answers": len(first),
+    }

