@@ -34,6 +34,8 @@ class Tokenized:
     ``exact``    tokens are bytes: every space comes back, and no other.
     ``ids``      the numbers of each text's tokens; none is added before or behind them.
     ``words``    numbers and texts of words that are one token, some with letters beyond ASCII.
+    ``steady``   each text has the same tokens each time.
+    ``split``    added tokens that stand in a text, and are not one token there.
     """
 
     back: tuple[str, ...]
@@ -42,6 +44,8 @@ class Tokenized:
     exact: bool = False
     ids: tuple[tuple[int, ...], ...] = ()
     words: tuple[tuple[int, str], ...] = ()
+    steady: bool = True
+    split: tuple[str, ...] = ()
 
 
 Ask = Callable[[tuple[str, ...]], Tokenized | None]
@@ -63,6 +67,7 @@ def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
         answer = json.loads(done.output)
         ids, words = tuple(map(tuple, answer["ids"])), tuple(map(tuple, answer["words"]))
         back, sampled, reached = tuple(answer["back"]), answer["sampled"], answer["reached"]
-        return Tokenized(back, sampled, reached, answer["exact"], ids, words)
+        steady, split = answer["steady"], tuple(answer["split"])
+        return Tokenized(back, sampled, reached, answer["exact"], ids, words, steady, split)
     except (OSError, ValueError, KeyError):
         return None

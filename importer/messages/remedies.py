@@ -178,6 +178,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         "raise-rate-limit": (
             "Raise the rate of requests that the server, or what stands before it, allows, or validate later."
         ),
+        "no-filter": (
+            "Let the server, and what stands before it, take texts with markup, paths, statements and numbers."
+        ),
         "raise-body-limit": (
             "Let the server, and what stands before it, take bodies of {size} bytes and more."
         ),

@@ -43,6 +43,8 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "cut": "{part}: of {size} bytes a part is missing, {counted} tokens of {expected}",
         "differs": "{part}: the prompt has {counted} tokens, and the template's text {expected}",
         "refused": "{part}: {size} bytes are refused, and {taken} are answered: {error}",
+        "filtered": "a text with markup, paths, statements and numbers is refused, and others are not: {error}",
+        "switched": "the prompt is that of the template with {switches}, which the document does not set",
         "other-tokens": "the engine makes other tokens of the same text in {conversations} conversations",
         "arrived": "{conversations} conversations have the tokens of the template's text",
     },
@@ -99,6 +101,8 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "unused": "of {sampled} words of its vocabulary the tokenizer makes {reached}",
         "used": "{reached} of {sampled} words of the vocabulary are in use",
         "in-place": "no marker stands in another's place",
+        "by-chance": "the tokenizer makes other tokens of the same text each time",
+        "split": "the marker {marker} is no token of its own within a prompt",
         "crossed": "the model closes a thought with {marker}: added tokens have each other's number",
     },
     "LikelihoodReason": {

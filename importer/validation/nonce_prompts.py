@@ -18,6 +18,7 @@ class Part(StrEnum):
     LETTERS = "letters"
     TAGS = "tags"
     SPACES = "spaces"
+    FILTERED = "filtered"
     ROLES = "roles"
     TOOLS = "tools"
     ROUND = "round"
@@ -40,6 +41,12 @@ LETTERS = (
 )
 TAGS = "Is <b>this</b> a <i>tag</i>,<br/> and 5 < 6 & 7 > 2, or &lt;that&gt;?"
 SPACES = "one  two   three\n\n\n\nfour\t\tfive \n    six\n\nseven"
+# What filters look for: markup, paths, statements, addresses, numbers of cards, words of secrets.
+FILTERED = (
+    "<script>alert(1)</script> ../../etc/passwd; SELECT name FROM users WHERE id = 1 OR 1=1 -- "
+    "mia@example.org, +49 30 1234567, 4111 1111 1111 1111, DE89370400440532013000, 192.0.2.7, "
+    "https://example.org/?q=${jndi:x}&key=sk-abc123 password: hunter2, order 20418837"
+)
 SIZES = {Part.LONG_USER: (8_600, 4_400, 2_200), Part.LONG_SYSTEM: (2_200, 1_000)}  # letters
 ONE_TOKEN: Mapping[str, Any] = {"max_tokens": 1}
 WORD = "again"
@@ -72,6 +79,7 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
         _prompt(Part.PLAIN, plain),
         _prompt(Part.LETTERS, user(f"{nonce('letters')} {LETTERS}")),
         _prompt(Part.TAGS, user(f"{nonce('tags')} {TAGS}")),
+        _prompt(Part.FILTERED, user(f"{nonce('filtered')} {FILTERED}")),
         _prompt(Part.SPACES, user(f"\n  {nonce('spaces')} {SPACES}  \n")),
         _prompt(
             Part.ROLES, _system(nonce("system")), user(nonce("question")),

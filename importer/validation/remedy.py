@@ -73,6 +73,7 @@ class Remedy(StrEnum):
     RAISE_MAX_TOKENS = "raise-max-tokens"
     RAISE_LIMITS = "raise-limits"
     SAME_CONTEXT = "same-context"
+    NO_FILTER = "no-filter"
     START_WITH_VARIABLES = "start-with-variables"
     RENAME_VARIABLE = "rename-variable"
     START_WITH_VALUES = "start-with-values"

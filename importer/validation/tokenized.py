@@ -11,15 +11,19 @@ from importer.validation.prompts import GREETING
 from importer.validation.remedy import Remedy
 
 TEXT = "Say hello to Zo\u00eb, from K\u00f6ln!"
+# White space, signs that other signs are compatible with, and letters of four bytes.
+KINDS = "one  two\t\tthree\n\n  four: x\u00b2 + \u00bd \ufb01n, Zo\u00eb \U0001f389 \u6771\u4eac"
 OWN = Reason(Remedy.OWN_TOKENIZER)
 
 
 def round_trip(ctx: Context) -> Tokenized | None:
-    """Return ``TEXT`` and a prompt after tokenization and back; ``None`` where no tokenizer is at hand."""
+    """Return ``TEXT``, a prompt and ``KINDS`` after tokenization and back; ``None`` where no tokenizer is at
+    hand.
+    """
     if ctx.tokens is None:
         return None
-    result = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT))
-    return result if result is not None and len(result.back) == 2 else None
+    result = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT, KINDS))
+    return result if result is not None and len(result.back) == 3 else None
 
 
 def tokens_of(ctx: Context, texts: tuple[str, ...]) -> tuple[tuple[int, ...], ...] | None:
@@ -44,7 +48,8 @@ def changed_prompt(ctx: Context) -> str | None:
         return None
     back = result.back[1]
     spaced = result.exact and len(back) > len(prompt)
-    return back if spaced or letters(back) != letters(prompt) else None
+    cut = not result.steady or result.split
+    return back if spaced or cut or letters(back) != letters(prompt) else None
 
 
 def letters(text: str) -> str:

@@ -4,13 +4,17 @@
 ``ids``      the tokens of each text, by their numbers.
 ``words``    number and text of parts of the vocabulary that are one token in a text of their own.
 ``exact``    whether its tokens are bytes, so that every text comes back to the last space.
+``steady``   whether a text has the same tokens each time.
+``split``    added tokens that stand in a text, and are not one token there.
 ``sampled``  words and parts of words in the vocabulary, of which a text can yield ``reached``.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +36,8 @@ def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
     words = [word for word in (tokenizer.decode([n]) for n in some) if _is_word(word)]
     reached = sum(len(_ids(tokenizer, word)) == 1 for word in words)
     exact = type(tokenizer.decoder).__name__ == "ByteLevel"
-    shown = {"ids": ids, "words": _single(tokenizer, numbers)}
+    shown = {"ids": ids, "words": _single(tokenizer, numbers), "split": _split(tokenizer, texts, ids)}
+    shown["steady"] = all(_ids(tokenizer, text) == each for text, each in zip(texts, ids, strict=True))
     return {"back": back, "exact": exact, "sampled": len(words), "reached": reached, **shown}
 
 
@@ -46,6 +51,19 @@ def _single(tokenizer: Any, numbers: Sequence[int]) -> list[tuple[int, str]]:
         if len(some) < SINGLE and long and text.strip().isalpha() and _ids(tokenizer, text) == [number]:
             some.append((number, text))
     return [*found[True], *found[False]]
+
+
+def _split(tokenizer: Any, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> list[str]:
+    """Return the added tokens that occur in a text more often than among its tokens."""
+    added = {token.content: number for number, token in tokenizer.get_added_tokens_decoder().items()}
+    if not added:
+        return []
+    longest = re.compile("|".join(map(re.escape, sorted(added, key=len, reverse=True))))
+    wanted = [Counter(longest.findall(text)) for text in texts]
+    pairs = list(zip(wanted, ids, strict=True))
+    return [
+        token for token, number in added.items() if any(w[token] > list(i).count(number) for w, i in pairs)
+    ]
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

@@ -31,6 +31,8 @@ class PromptArrivesReason(StrEnum):
     CUT = "cut"
     DIFFERS = "differs"
     REFUSED = "refused"
+    FILTERED = "filtered"
+    SWITCHED = "switched"
     OTHER_TOKENS = "other-tokens"
     ARRIVED = "arrived"
 
@@ -156,6 +158,9 @@ def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
     if first is None or first.refused is None:
         return None
     taken = [one for one in sent if one.refused is None]
+    if taken and first.nonce.part is Part.FILTERED:
+        reason = Reason(PromptArrivesReason.FILTERED, rung=Rung.GATEWAY, error=first.refused.reason)
+        return Fail(reason, "engine", Reason(Remedy.NO_FILTER), trials=len(sent))
     longer = [one for one in taken if one.size >= first.size]
     if not taken or longer or first.nonce.part not in (Part.LONG_USER, Part.LONG_SYSTEM):
         raise first.refused
@@ -174,6 +179,9 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
     if ctx.render is not None and ctx.render.others:
         remedy = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
         return replace(_failure(wrong, None), attribution="configuration", remedy=remedy)
+    switched = _switched(ctx, wrong)
+    if switched is not None:
+        return switched
     alteration = explanation(ctx, wrong)
     if alteration is None and _rendered_alike(ctx, wrong):
         return Pass(
@@ -181,6 +189,20 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
             trials=len(wrong),
         )
     return _failure(wrong, alteration)
+
+
+def _switched(ctx: Context, wrong: Sequence[Sent]) -> Fail | None:
+    """Return the fault of a start with a variable of the template, if that explains every count."""
+    thinking = None if ctx.render is None or ctx.render.analysis is None else ctx.render.analysis.thinking
+    for switches in () if thinking is None else (thinking.off, thinking.on):
+        prompts = [replace(one.nonce.prompt, switches={**(switches or {}), **one.nonce.prompt.switches})
+                   for one in wrong]  # fmt: skip
+        tokens = tokens_of(ctx, tuple(_text(ctx, prompt) or "" for prompt in prompts)) or ()
+        counts = [len(ids) for ids in tokens]
+        if switches and counts == [one.counted for one in wrong]:
+            reason = Reason(PromptArrivesReason.SWITCHED, rung=Rung.TEMPLATE, switches=dict(switches))
+            return Fail(reason, "configuration", Reason(Remedy.START_WITH_VARIABLES), trials=len(wrong))
+    return None
 
 
 def _rendered_alike(ctx: Context, wrong: Sequence[Sent]) -> bool:

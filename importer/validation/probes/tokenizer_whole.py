@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from unicodedata import normalize
 
 from importer.engines.tokenizer import Tokenized
 from importer.reasons import Reason
@@ -11,7 +12,7 @@ from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM
-from importer.validation.tokenized import OWN, TEXT, letters, round_trip
+from importer.validation.tokenized import KINDS, OWN, TEXT, letters, round_trip
 
 
 class TokenizerReason(StrEnum):
@@ -23,6 +24,8 @@ class TokenizerReason(StrEnum):
     USED = "used"
     IN_PLACE = "in-place"
     CROSSED = "crossed"
+    BY_CHANCE = "by-chance"
+    SPLIT = "split"
 
 
 NAME = "tokenizer-whole"
@@ -45,6 +48,7 @@ def run(ctx: Context) -> Outcome:
     if result is None:
         return NotApplicable(Reason(CommonReason.NO_TOKENIZER))
     outcomes = {"text": judge_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
+    outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
     if not no_chat(ctx.promise):
         seen = ctx.look(SUM)
         outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
@@ -56,6 +60,23 @@ def judge_text(back: str) -> Outcome:
     if UNKNOWN in back or letters(back) == letters(TEXT):
         return Pass(Reason(TokenizerReason.KEPT))
     return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), "configuration", OWN)
+
+
+def judge_kinds(result: Tokenized) -> Outcome:
+    """Judge ``KINDS`` after tokenization and back: tokens of bytes keep all but accents' forms."""
+    back = result.back[2]
+    if not result.exact or normalize("NFC", back) == normalize("NFC", KINDS):
+        return Pass(Reason(TokenizerReason.KEPT))
+    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=KINDS), "configuration", OWN)
+
+
+def judge_tokens(result: Tokenized) -> Outcome:
+    """Judge the tokens of the texts: the same each time, and each marker of the template one of its own."""
+    if not result.steady:
+        return Fail(Reason(TokenizerReason.BY_CHANCE), "configuration", OWN)
+    if result.split:
+        return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), "configuration", OWN)
+    return Pass(Reason(TokenizerReason.IN_PLACE))
 
 
 def judge_vocabulary(result: Tokenized) -> Outcome:
