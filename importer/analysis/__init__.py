@@ -63,14 +63,6 @@ class Analysis:
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateQuestion:
-    """A template that is served, with the vocabulary of its repository."""
-
-    template: Template
-    vocabulary: Vocabulary
-
-
-@dataclass(frozen=True, slots=True)
 class EngineQuestion:
     """The facts of a snapshot, the engine for them, and the Hub's list of quantised repositories."""
 
@@ -94,10 +86,6 @@ class Facts:
 ANALYSE = Task(
     "importer.analysis:ANALYSE", "importer.analysis.child:analyse", Question, Analysis, SECONDS,
     warm="importer.analysis.child:warm",
-)  # fmt: skip
-TEMPLATE = Task(
-    "importer.analysis:TEMPLATE", "importer.analysis.child:template", TemplateQuestion, TemplateAnalysis,
-    SECONDS,
 )  # fmt: skip
 FOR_ENGINE = Task(
     "importer.analysis:FOR_ENGINE", "importer.analysis.child:bind", EngineQuestion, Facts, SECONDS

@@ -8,14 +8,12 @@ from importer.analysis import (
     EngineQuestion,
     Facts,
     Question,
-    TemplateQuestion,
 )
 from importer.chat_template import find, vocabulary
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
 from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
-from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in import shipped
 from importer.chat_template.way_in.offers import with_offers
 from importer.engines import capabilities, registries
@@ -75,11 +73,6 @@ def _analyse(question: Question) -> Analysis:
         template=None if question.override is None else question.override.source,
     )  # fmt: skip
     return Analysis(kind.kind, template, tokens, analysis, tuple(facts))
-
-
-def template(question: TemplateQuestion) -> TemplateAnalysis:
-    """Return the analysis of a template alone."""
-    return analyze(question.template, question.vocabulary, Local())
 
 
 def bind(bound: EngineQuestion) -> Facts:

@@ -25,6 +25,7 @@ from importer.chat_template.markers import SHAPE
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import ReasoningFormat, is_closed, is_open
 from importer.chat_template.render import Rendered, RenderRefused, Renders, Result
+from importer.chat_template.render_worker import Local
 from importer.chat_template.samples import (
     Sample,
     SettingSamples,
@@ -32,6 +33,7 @@ from importer.chat_template.samples import (
     TemplateProblem,
     Thinking,
 )
+from importer.chat_template.study import Served
 from importer.chat_template.vocabulary import Vocabulary
 from importer.chat_template.way_in.check import check
 from importer.reasons import Reason
@@ -211,3 +213,8 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
         settings=settings,
         tools_named=TOOLS_NAMED.search(template.text) is not None,
     )
+
+
+def study(served: Served) -> TemplateAnalysis:
+    """Return the analysis of a served template; runs in the sandbox alone."""
+    return analyze(served.template, served.vocabulary, Local())

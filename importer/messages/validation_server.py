@@ -60,7 +60,8 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
             "a stream of {tokens} tokens came at once: its first byte after {first:.2f} of {seconds:.2f} s"
         ),
         "crossed": "a request for {asked!r} was given the answer {came!r}",
-        "not-alike": "{option} {sent}: {different} of {trials} answers differ",
+        "cold-differs": "{option} {sent}: {different} of {trials} answers differ",
+        "seed-differs": "{option} {sent}: {different} of {trials} answers differ",
         "all-alike": "{option} {sent}: all of {trials} answers are one",
         "heeded": "{option} takes effect",
     },

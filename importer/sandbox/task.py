@@ -17,7 +17,7 @@ MAX_ANSWER = 64 * 2**20  # bytes
 TASKS = (
     "importer.chat_template.render:RENDER",
     "importer.analysis:ANALYSE",
-    "importer.analysis:TEMPLATE",
+    "importer.chat_template.study:STUDY",
     "importer.analysis:FOR_ENGINE",
 )
 

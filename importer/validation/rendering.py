@@ -9,10 +9,10 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from importer.analysis import TEMPLATE, TemplateQuestion
 from importer.chat_template import find, vocabulary
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
 from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import STUDY, Served
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit
 from importer.sandbox.closing import Closing
@@ -55,8 +55,8 @@ class PromptRendering(Closing):
         """
         if self._template is None:
             return None
-        question = TemplateQuestion(self._template, self._vocabulary)
-        answer = self._renderer.sandbox.call(TEMPLATE, question, "the chat template")
+        served = Served(self._template, self._vocabulary)
+        answer = self._renderer.sandbox.call(STUDY, served, "the chat template")
         return None if isinstance(answer, OverLimit) else answer
 
     @property

@@ -206,7 +206,9 @@ def _answered(row: ProbeRow) -> bool:
 
 
 def _of_temperature(failure: Fail) -> bool:
-    return failure.reason.fields.get("option") == "temperature"
+    """Return whether every answer has another temperature than its request."""
+    kinds = request_options.OptionReason
+    return failure.gives(kinds.COLD_DIFFERS, kinds.ALL_ALIKE)
 
 
 def _set_up(row: ProbeRow) -> bool:

@@ -110,13 +110,13 @@ def test_clients_get_their_own_answers_and_counts() -> None:
 def test_temperatures_and_seeds_have_controls() -> None:
     assert isinstance(request_options.judge_cold(["a"] * 5), Pass)
     assert isinstance(request_options.judge_cold(["b", "a", "a", "a", "a"]), Pass)
-    assert request_options.judge_cold(["a", "b", "c", "a", "a"]).reason.kind is OptionReason.NOT_ALIKE
+    assert request_options.judge_cold(["a", "b", "c", "a", "a"]).reason.kind is OptionReason.COLD_DIFFERS
     assert isinstance(request_options.judge_hot(["a", "b", "a", "c", "d"]), Pass)
     assert request_options.judge_hot(["a"] * 10).reason.kind is OptionReason.ALL_ALIKE
     assert isinstance(request_options.judge_seed(["a", "a"]), Pass)
     assert isinstance(request_options.judge_seed(["b", "a", "a", "c"]), Pass)
     lost = request_options.judge_seed(["a", "b", "c", "d"])
-    assert (lost.reason.kind, lost.reason.fields["option"]) == (OptionReason.NOT_ALIKE, "seed")
+    assert (lost.reason.kind, lost.reason.fields["option"]) == (OptionReason.SEED_DIFFERS, "seed")
 
 
 def test_one_cause_explains_what_follows_from_it() -> None:

@@ -30,7 +30,8 @@ class OptionReason(StrEnum):
     LETTERS_BROKEN = "letters-broken"
     BUFFERED = "buffered"
     CROSSED = "crossed"
-    NOT_ALIKE = "not-alike"
+    COLD_DIFFERS = "cold-differs"
+    SEED_DIFFERS = "seed-differs"
     ALL_ALIKE = "all-alike"
     HEEDED = "heeded"
 
@@ -219,7 +220,7 @@ def judge_cold(answers: Sequence[str]) -> Outcome:
     if len({*answers}) <= STEADY:
         return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
     reason = Reason(
-        OptionReason.NOT_ALIKE, rung=Rung.DRAWN, option="temperature", sent=0, different=len({*answers}),
+        OptionReason.COLD_DIFFERS, rung=Rung.DRAWN, option="temperature", sent=0, different=len({*answers}),
         trials=len(answers),
     )  # fmt: skip
     return Fail(reason, "engine", HEED, trials=len(answers))
@@ -240,7 +241,7 @@ def judge_seed(answers: Sequence[str]) -> Outcome:
     if len({*answers}) < len(answers):
         return Pass(Reason(OptionReason.HEEDED, option="seed"), trials=len(answers))
     reason = Reason(
-        OptionReason.NOT_ALIKE, rung=Rung.DRAWN, option="seed", sent=SEEDS[0], different=len({*answers}),
+        OptionReason.SEED_DIFFERS, rung=Rung.DRAWN, option="seed", sent=SEEDS[0], different=len({*answers}),
         trials=len(answers),
     )  # fmt: skip
     return Fail(reason, "engine", HEED, trials=len(answers))
