@@ -257,13 +257,13 @@ CAUSES = (
     RootCause(None, (Remedy.ONE_TEMPLATE,), _answered),
     RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
     RootCause(None, (Remedy.OWN_TOKENIZER,), _rests),
-    RootCause(files_as_imported.NAME, (), _rests_or_otherwise),
     RootCause(likelihood.NAME, (), _rests),
+    RootCause(files_as_imported.NAME, (), _rests_or_otherwise),
 )
 
 
 def _following(row: ProbeRow, root: str, cause: Fail) -> ProbeRow:
-    if not isinstance(row.outcome, Fail | Inconclusive):
+    if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == root:
         return row
     if (row.outcome.attribution, row.outcome.remedy) == (cause.attribution, cause.remedy):
         return row
