@@ -306,7 +306,7 @@ OBSERVERS: tuple[tuple[Rung, str], ...] = (
 
 
 def _following(row: ProbeRow, root: str, cause: Fail) -> ProbeRow:
-    if not isinstance(row.outcome, Fail | Inconclusive):
+    if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == root:
         return row
     if (row.outcome.attribution, row.outcome.remedy) == (cause.attribution, cause.remedy):
         return row

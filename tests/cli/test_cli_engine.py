@@ -24,6 +24,7 @@ KNOWN_BY_IMPORT = (
     "prompt-rendered",
     "turns-rendered",
     "tokenizer-whole",
+    "token-numbers",
 )
 
 

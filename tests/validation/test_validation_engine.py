@@ -49,6 +49,8 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
     "prompt-rendered",  # nobody renders here, or has the tokenizer
     "turns-rendered",
     "tokenizer-whole",
+    "token-numbers",
+    "likelihood",
     "stop-strings",
     "stop-words",
     "log-probabilities",
@@ -112,7 +114,7 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
         "reasoning-apart", "context-length", "settings-read-back", "memory-predicted", "files-as-imported",
-        "prompt-rendered", "turns-rendered", "tokenizer-whole",
+        "prompt-rendered", "turns-rendered", "tokenizer-whole", "token-numbers", "likelihood",
     }  # fmt: skip
     assert report.passed, why(report)
 

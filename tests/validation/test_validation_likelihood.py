@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
+from importer.reasons import Reason
+from importer.validation import root_causes
 from importer.validation.diagnosis import altered
 from importer.validation.expectations import promise_of
 from importer.validation.likelihood import Likelihood, ScoredText, per_token, recorded
-from importer.validation.outcome import Fail, Pass
+from importer.validation.outcome import Fail, Pass, ProbeRow
+from importer.validation.probes import files_as_imported, tool_call
 from importer.validation.probes import likelihood as probe
 from importer.validation.remedy import Remedy
+from tests.facts import as_reason
 from tests.judging import words
 
 BEFORE = (ScoredText("<user>Hi<bot>", "Hello.", 4, 1.0), ScoredText("<user>2+2<bot>", "4", 1, 0.5))
@@ -76,3 +80,16 @@ def test_the_first_run_that_passed_stays_the_reference() -> None:
 @pytest.mark.parametrize("broken", [None, {}, {"texts": [{}]}, {"texts": [{"prompt": "", "nats": math.nan}]}])
 def test_a_broken_entry_is_no_reference(broken: object) -> None:
     assert recorded({"passed": True, "likelihood": broken}) == Likelihood()
+
+
+def test_a_loss_explains_answers_and_other_weights_explain_the_loss() -> None:
+    loss = ProbeRow(probe.NAME, "", probe.judge(scored(9.0), BEFORE))
+    call = Fail(as_reason("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
+    rows = root_causes.traced([loss, ProbeRow(tool_call.NAME, "", call)])
+    assert [row.outcome.attribution for row in rows] == ["model", "model"]
+    assert [row.outcome.follows for row in rows] == [(), (probe.NAME,)]
+    digests = {"model.safetensors": "a" * 64}
+    files = files_as_imported.judge(digests, {"model.safetensors": "b" * 64})
+    both = root_causes.traced([ProbeRow(files_as_imported.NAME, "", files), loss])
+    assert [row.outcome.follows for row in both] == [(), (files_as_imported.NAME,)]
+    assert both[1].outcome.remedy == files.remedy

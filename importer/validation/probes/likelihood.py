@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
 from importer.validation.context import VERBATIM, Context
-from importer.validation.errors import ReplyError
+from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.likelihood import ScoredText, per_token
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -43,15 +43,15 @@ def needs(promise: Expectations) -> Reason | None:
 def run(ctx: Context) -> Outcome:
     """Measure the reference's texts, else the model's own greedy answers."""
     known = ctx.likelihood.reference
-    texts = [(text.prompt, text.answer) for text in known] or _answers(ctx)
-    if not texts:
-        return NotApplicable(Reason(LikelihoodReason.NO_TEXT))
+    texts = ((text.prompt, text.answer) for text in known) if known else _answers(ctx)
     scored: list[ScoredText] = []
     for prompt, answer in texts:
         text = _score(ctx, prompt, answer)
         if text is None:
             return NotApplicable(Reason(LikelihoodReason.NOT_OFFERED))
         scored.append(text)
+    if not scored:
+        return NotApplicable(Reason(LikelihoodReason.NO_TEXT))
     ctx.likelihood.measured[:] = scored
     return judge(scored, known)
 
@@ -70,20 +70,22 @@ def judge(scored: Sequence[ScoredText], known: Sequence[ScoredText]) -> Outcome:
     return Pass(Reason(LikelihoodReason.AS_BEFORE, **fields))
 
 
-def _answers(ctx: Context) -> list[tuple[str, str]]:
-    """Return the rendered prompts with the model's own answers, cut after ``ANSWER`` tokens."""
-    texts = []
+def _answers(ctx: Context) -> Iterator[tuple[str, str]]:
+    """Yield the rendered prompts with the model's own answers, cut after ``ANSWER`` tokens."""
     for prompt in PROMPTS:
         rendered = ctx.rendered(prompt)
-        if rendered:
-            answer = _text(_complete(ctx, rendered, ANSWER))
-            texts += [(rendered, answer)] if answer else []
-    return texts
+        if rendered and (answer := _text(_complete(ctx, rendered, ANSWER))):
+            yield rendered, answer
 
 
 def _score(ctx: Context, prompt: str, answer: str) -> ScoredText | None:
     """Return the text with its nats; ``None`` where the engine returns no probabilities of a prompt."""
-    whole = _complete(ctx, prompt + answer, 1, prompt_logprobs=0)
+    try:
+        whole = _complete(ctx, prompt + answer, 1, prompt_logprobs=0)
+    except RequestRefused as refused:
+        if refused.broke:
+            raise
+        return None
     listed = _choice(whole).get("prompt_logprobs")
     if not isinstance(listed, list):
         return None
