@@ -5,18 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 MAX_CHARACTERS = 1_000_000  # the longest real template known has 70,000
 DEFAULT = "default"
 TOOL_USE = "tool_use"
+SIDECAR = "chat_template.jinja"
 FOLDER = "additional_chat_templates"
 REPOSITORY = "repository:"  # before the name of a template of the repository's own set
 FILES = ("tokenizer_config.json", "chat_template.json", "processor_config.json")
+
+
+class TemplateFault(StrEnum):
+    """What transformers makes of a template that is none."""
+
+    ENTRY = "entry"  # a list's entry without name or template: no tokenizer is loaded
+    NOT_TEXT = "not-text"  # every conversation is refused
+    EMPTY = "empty"  # it is rendered, to nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +91,36 @@ def others(snapshot: Snapshot, template: Template) -> tuple[str, ...]:
     )
 
 
+def fault(snapshot: Snapshot) -> Reason | None:
+    """Return what is wrong with the template that transformers reads; ``None`` for a sound one, or none.
+
+    ``chat_template.jinja`` replaces the others, also where it is empty (transformers 5.19).
+    """
+    sidecar = snapshot.texts.get(SIDECAR)
+    places = [(path, snapshot.json(path).get("chat_template")) for path in FILES]
+    places = [(SIDECAR, sidecar)] if sidecar is not None else places
+    file, value = next(((file, value) for file, value in places if value is not None), ("", None))
+    kind = _fault(value)
+    return None if kind is None else Reason(kind, file=file)
+
+
+def _fault(value: Any) -> TemplateFault | None:
+    if isinstance(value, list):
+        if not all(isinstance(item, Mapping) and {"name", "template"} <= item.keys() for item in value):
+            return TemplateFault.ENTRY
+        texts = [text for item in value for text in (item["name"], item["template"])]
+    else:
+        texts = [*value.values()] if isinstance(value, Mapping) else [] if value is None else [value]
+    if not all(isinstance(text, str) for text in texts):
+        return TemplateFault.NOT_TEXT
+    return None if value is None or any(text.strip() for text in texts) else TemplateFault.EMPTY
+
+
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     """Yield name, text and file of every template, in transformers' order of preference."""
-    sidecar = snapshot.texts.get("chat_template.jinja", "")
+    sidecar = snapshot.texts.get(SIDECAR, "")
     if sidecar.strip():
-        yield DEFAULT, sidecar, "chat_template.jinja"
+        yield DEFAULT, sidecar, SIDECAR
     for path, text in sorted(snapshot.texts.items()):
         place = PurePosixPath(path)
         if place.parent.name == FOLDER and place.suffix == ".jinja" and text.strip():

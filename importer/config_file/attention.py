@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from importer.chat_template.find import TemplateFault
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.derived import DerivedReason, PairReason
 from importer.decisions.frontends import FrontendReason
@@ -61,6 +62,7 @@ OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
     PromptVerdict: AttentionReason.PROMPTS,
     WayInEffect: AttentionReason.WAY_IN,
     FrontendReason: AttentionReason.PARSER,
+    TemplateFault: AttentionReason.WAY_IN,
 }
 # Without tools in the prompt a tool parser has nothing to read.
 TOOLS_HIDDEN = (WayInEffect.HIDDEN, WayInEffect.SOMETIMES)
@@ -121,6 +123,7 @@ def _marked(decisions: Decisions) -> Iterator[Attention]:
             if is_warning(reason) and isinstance(inner, Reason):
                 kind = OF_WARNINGS.get(type(inner.kind), AttentionReason.OTHER)
                 kind = AttentionReason.OTHER if inner.kind is LoadReason.NOT_ITS_OWN else kind  # it may start
+                kind = AttentionReason.WILL_NOT_START if inner.kind is TemplateFault.ENTRY else kind
                 kind = AttentionReason.NO_TOOLS if inner.kind in TOOLS_HIDDEN else kind
                 yield Attention(kind, key, inner, _offers(decision) if inner.kind in TOOLS_HIDDEN else ())
 

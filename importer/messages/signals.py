@@ -352,6 +352,12 @@ TEXTS: dict[str, dict[str, Text]] = {
         "fp8-not-known": "{engine} reads FP8 weights of some model types; {model_type} is not known to be "
         "one",
     },
+    "TemplateFault": {
+        "entry": "{file} has a list of chat templates with an entry that lacks its name or its template;"
+        " no engine loads this tokenizer",
+        "not-text": "the chat template in {file} is not text; engines refuse every conversation",
+        "empty": "the chat template in {file} is empty, and engines use it in place of any other",
+    },
     "BackendReason": {
         "mlx-weights": "the weights are in MLX's own quantisation ({quote})",
         "mlx-origin": "the repository is made for MLX ({quote})",

@@ -27,6 +27,7 @@ from importer.signals import (
     speculation,
     stop_words,
     tasks,
+    template_fault,
     template_markers,
     way_in,
 )
@@ -112,6 +113,7 @@ def for_engine(
         *declared_parsers.model_type_match(snapshot, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
+        *template_fault.evidence(snapshot, engine, kind, facts),
         *context.evidence(snapshot, able),
         *modalities.evidence(snapshot, able),
         *tasks.evidence(snapshot, kind, able),

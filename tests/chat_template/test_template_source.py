@@ -11,6 +11,8 @@ from importer.chat_template import find, vocabulary
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 
+CONFIG, SIDECAR = "tokenizer_config.json", "chat_template.jinja"
+
 
 def snapshot(texts: dict[str, Any], **info: Any) -> Snapshot:
     written = {k: v if isinstance(v, str) else json.dumps(v) for k, v in texts.items()}
@@ -161,3 +163,40 @@ def test_special_tokens_alone_declare_no_vocabulary() -> None:
                                  {"additional_special_tokens": 5}, {"eos_token": 7}])  # fmt: skip
 def test_odd_vocabularies_are_read_as_far_as_they_go(odd: dict[str, Any]) -> None:
     assert vocabulary.read(snapshot({"tokenizer_config.json": odd})).tokens == ()
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "file"),
+    [
+        *(
+            ({"tokenizer_config.json": {"chat_template": [*named("default"), bad]}}, "entry", CONFIG)
+            for bad in (7, "x", {"template": "T"}, {"name": "rag"})
+        ),
+        *(
+            ({"tokenizer_config.json": {"chat_template": bad}}, "not-text", CONFIG)
+            for bad in (5, True, {"default": 5}, [*named("a"), {"name": "b", "template": 5}])
+        ),
+        *(({"tokenizer_config.json": {"chat_template": bad}}, "empty", CONFIG) for bad in ("", " ", [], {})),
+        ({"chat_template.jinja": "", "tokenizer_config.json": {"chat_template": "T"}}, "empty", SIDECAR),
+        ({"chat_template.json": {"chat_template": 5}}, "not-text", "chat_template.json"),
+    ],
+)  # fmt: skip
+def test_a_template_that_no_engine_can_use(texts: dict[str, Any], kind: str, file: str) -> None:
+    """As transformers 5.19 did with each."""
+    found = find.fault(snapshot(texts))
+    assert found is not None
+    assert (found.kind, found.fields) == (kind, {"file": file})
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {},
+        {"tokenizer_config.json": {"chat_template": None}},
+        {"tokenizer_config.json": {"chat_template": named("default", "rag")}},
+        {"tokenizer_config.json": {"chat_template": {"default": "T"}}},
+        {"tokenizer_config.json": {"chat_template": [5]}, "chat_template.jinja": "T"},
+    ],
+)
+def test_a_template_without_a_fault(texts: dict[str, Any]) -> None:
+    assert find.fault(snapshot(texts)) is None

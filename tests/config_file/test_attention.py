@@ -128,3 +128,34 @@ def test_rest_has_the_same(service: Service) -> None:
     assert "# attention: no tools reach the prompt" in config["text"]
     shown = service.client.get("/v1/configs/warned/decisions").json()["warnings"]
     assert shown == [f"tool_parser: {seen['warnings'][0]['message']}"]
+
+
+@pytest.mark.parametrize(
+    ("template", "kind", "says"),
+    [
+        (
+            [{"name": "default", "template": "{{ messages }}"}, 7],
+            "will-not-start",
+            "no engine loads this tokenizer",
+        ),
+        (5, "way-in", "the chat template in tokenizer_config.json is not text"),
+    ],
+)
+def test_a_template_that_no_engine_can_use_is_one_sentence(
+    desk: Desk, template: object, kind: str, says: str
+) -> None:
+    desk.hub.repos["acme/odd"] = Repo({**BASE, "tokenizer_config.json": {"chat_template": template}})
+    ran = desk("acme/odd", "--dry-run", "--json", "--set", "backend=vllm")
+    found = [w for w in ran.line["warnings"] if says in w["message"]]
+    assert [(w["kind"], w["key"]) for w in found] == [(kind, "backend")], ran.line["warnings"]
+
+
+def test_an_empty_template_beside_a_sound_one_is_told(desk: Desk) -> None:
+    """Engines read the file, and import and engine would differ in silence."""
+    desk.hub.repos["acme/odd"] = Repo(
+        {**CHAT, "chat_template.jinja": "", "tokenizer_config.json": {"chat_template": "{{ messages }}"}}
+    )
+    ran = desk("acme/odd", "--dry-run", "--json")
+    (found,) = (w for w in ran.line["warnings"] if "is empty" in w["message"])
+    assert (found["kind"], found["key"]) == ("way-in", "backend")
+    assert "chat_template.jinja is empty" in found["message"]
