@@ -90,6 +90,8 @@ _COMMON = {
     "trust_remote_code": "trust_remote_code",
     "default_chat_template_kwargs": "chat_template_kwargs",
 }
+# Switches with a key of their own that documents for LocalAI have below ``engine_args``, too.
+EITHER = ("vllm.enforce_eager", "vllm.disable_log_stats")
 _VLLM = ("dtype", "max_model_len", "load_format", "gpu_memory_utilization", "enforce_eager",
          "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt")  # fmt: skip
 OWN_PLACES: Mapping[str, Mapping[str, str]] = {
@@ -128,7 +130,7 @@ def refusal(engine: str, path: tuple[str, ...], kind: Kind) -> Reason | None:
         if name in ADDED.get(engine, {}):
             return None
         place = OWN_PLACES.get(engine, {}).get(name)
-        if place is not None:
+        if place is not None and f"{engine}.{name}" not in EITHER:
             return Reason(Refusal.OWN_PLACE, key=name, place=place)
         if f"{engine}.{name}" in CHOICES:
             return None

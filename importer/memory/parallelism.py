@@ -29,6 +29,7 @@ DATA, EXPERTS = "engine_args.data_parallel_size", "engine_args.enable_expert_par
 LOCAL = "engine_args.data_parallel_size_local"  # copies of one machine, where one server has several
 PARTS = {TENSOR: "tensor", PIPELINE: "pipeline", DATA: "data", EXPERTS: "experts"}  # of a layout
 LAYOUT = (*PARTS,)
+EAGER = ("enforce_eager", "engine_args.enforce_eager")  # without CUDA graphs, at either place
 KV_DTYPE, SLOTS = "engine_args.kv_cache_dtype", "engine_args.max_num_seqs"
 BATCHED = "engine_args.max_num_batched_tokens"
 ENCODER = "engine_args.mm_encoder_tp_mode"
@@ -279,7 +280,7 @@ class LoadCase:
             memory=self.device.memory,
             capability=sparse.compute(self.device.capability),
             prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
-            eager=self.request.get("enforce_eager") is True,
+            eager=any(self.request.get(key) is True for key in EAGER),
         )
 
     def _parts(self, split: Split) -> int:

@@ -172,6 +172,14 @@ def faults(document: Any) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("switch", ["enforce_eager", "disable_log_stats"])
+def test_a_switch_starts_the_engine_from_either_place(switch: str) -> None:
+    for document in (VLLM | {switch: True}, VLLM | {"engine_args": {switch: True}}):
+        assert faults(document) == {}
+        words = VllmCuda().settings(document, Address())
+        assert words.count(f"--{switch.replace('_', '-')}") == 1
+
+
 def test_a_flag_and_values_together_are_checked() -> None:
     assert "enable_eplb" in faults(VLLM | {"options": ["--enable-eplbb"]})["options.0"]
     least = {"parameters": {"model": "a/b", "min_p": 0.1}}
