@@ -59,7 +59,10 @@ ENVIRONMENT_ERRORS = tuple(
     for pattern, kind in (
         (r"\[Errno (?:28|122)\]|No space left on device|Disk quota exceeded", Lacking.DISK),
         (rf"^(?!{ADVICE}).*(?:\[Errno 2[34]\]|Too many open files)", Lacking.OPEN_FILES),
-        (r"\[Errno 30\]|Read-only file system", Lacking.WRITABLE_FOLDER),
+        (
+            r"\[Errno 30\]|Read-only file system|No usable temporary directory|temp_directory_path:",
+            Lacking.WRITABLE_FOLDER,
+        ),
         (r"PermissionError: .*?(?P<words>Permission denied: .*)", Lacking.PERMISSION),
         (r"(?P<library>[\w.+-]+\.(?:so[.\d]*|dylib)): cannot open shared object file", Lacking.LIBRARY),
         (r"Library not loaded: (?P<library>\S+)", Lacking.LIBRARY),
