@@ -36,9 +36,12 @@ class Word:
 
 
 def vocabulary(ctx: Context) -> tuple[Word, ...]:
-    """Return words of the model's vocabulary, none the beginning of another; those of ASCII first."""
+    """Return words of the model's vocabulary, none the beginning of another.
+
+    Those of ASCII come first, of these the ones with a space: some engines keep letters back until one comes.
+    """
     words: list[Word] = []
-    for number, text in words_of(ctx):
+    for number, text in sorted(words_of(ctx), key=lambda w: (not w[1].isascii(), not w[1].startswith(" "))):
         word = Word(number, text)
         if not any(alike(word.letters, other.letters) for other in words):
             words.append(word)

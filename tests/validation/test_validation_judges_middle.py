@@ -91,7 +91,7 @@ def test_a_long_stream_comes_whole(reply: Reply, kind: OptionReason, remedy: Rem
 
 @pytest.mark.parametrize(
     ("seconds", "first", "kept"),
-    [(0.7, 0.69, True), (0.7, 0.05, False), (0.7, 0.6, False), (0.05, 0.05, False)],
+    [(0.7, 0.69, True), (0.7, 0.05, False), (0.7, 0.4, False), (0.05, 0.05, False)],
 )
 def test_a_stream_comes_as_it_is_written(seconds: float, first: float, kept: bool) -> None:
     assert request_options.at_once(seconds, first) is kept

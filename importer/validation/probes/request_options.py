@@ -41,6 +41,7 @@ LESSON = "Gateways dropped seeds, capped or crossed answers and kept streams bac
 ALONE = True  # it measures time, and tells answers of clients apart
 SHORT, SHORTER = 7, 3  # tokens
 LONG = 96  # tokens: more than the caps that were met
+SOME = 20  # tokens: letters of two bytes on both sides of any piece's end
 CLIENTS = 6
 DICE = 16  # words to draw from
 DRAWN = 8  # words of a drawn answer
@@ -50,7 +51,7 @@ HOT = 2.0
 STEADY = 2  # different answers at temperature 0: a cache may round the first one otherwise
 TOPS = 3
 SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
-AT_ONCE = 0.03  # of these, between the first piece and the last one
+AT_ONCE = 0.3  # of these, between the first piece and the last one; the client reads them meanwhile
 TRIES = 3
 BROKEN = "\ufffd"
 HEED = Reason(Remedy.HEED_OPTIONS)
@@ -71,7 +72,8 @@ def run(ctx: Context) -> Outcome:
         return judge_unforced(ctx, words[0], reply)
     outcomes = {
         "max_tokens": _limits(ctx, words[0], reply),
-        "stream": _streamed(ctx, words[-1]),
+        "stream": _streamed(ctx, words[0]),
+        "letters": _letters(ctx, words[-1]),
         "clients": _clients(ctx, words),
         "draw": _draws(ctx, words[:DICE]),
     }
@@ -130,7 +132,7 @@ def _shown(reply: Reply) -> str:
 
 
 def _streamed(ctx: Context, word: Word) -> Outcome:
-    """Judge a long streamed answer, of letters beyond ASCII where the vocabulary has some."""
+    """Judge a long streamed answer, and when it came."""
     room = ctx.promise.context
     long = LONG if room is None else min(LONG, room // 4)
     times = []
@@ -147,6 +149,14 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
     seconds, first = times[-1]
     reason = Reason(OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first)
     return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=TRIES)
+
+
+def _letters(ctx: Context, word: Word) -> Outcome:
+    """Judge a streamed answer with letters beyond ASCII, where the vocabulary has a word with some."""
+    if word.letters.isascii():
+        return Pass(Reason(OptionReason.HEEDED, option="stream"))
+    reply = forced.ask(ctx, GREETING, [word], SOME, stream=True)
+    return judge_streamed(reply, word, SOME, usage=False)
 
 
 def at_once(seconds: float, first: float) -> bool:
