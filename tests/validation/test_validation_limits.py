@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from importer.engines.base import OFFERS
 from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
 from importer.reasons import Reason
 from importer.validation import limits
@@ -12,7 +13,15 @@ from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.limits import LimitReason
 from importer.validation.outcome import Fail, NotApplicable, Pass
-from importer.validation.probes import Probe, cut_call, plain_chat, reasoning_cut, tool_call_streamed
+from importer.validation.probes import (
+    PROBES,
+    Probe,
+    cut_call,
+    plain_chat,
+    reasoning_cut,
+    token_limit,
+    tool_call_streamed,
+)
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
 LOSES = Reason(ProofReason.WHOLE_ONLY, cases=(Reason(ProofReason.NOT_REPLAYED),))
@@ -73,3 +82,11 @@ def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
     assert limits.within(THOUGHT, cut_call, context(offers=None)) is THOUGHT
     passed = Pass(Reason(CommonReason.ANSWERED, content="a"))
     assert limits.within(passed, cut_call, context(offers=frozenset())) is passed
+
+
+def test_features_of_probes_are_those_of_engines() -> None:
+    features = {one.NAME: one.FEATURE for one in PROBES if hasattr(one, "FEATURE")}
+    assert features
+    assert set(features.values()) <= set(OFFERS)
+    for one in (token_limit, reasoning_cut):
+        assert limits.within(THOUGHT, one, context(verdict("used"), offers=frozenset())) is THOUGHT
