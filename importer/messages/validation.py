@@ -27,7 +27,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
     },
     "PromiseReason": {
         "not-offered": lambda fields: (
-            f"{fields.get('engine') or 'the engine'} does not offer: {fields['names']}"
+            f"{fields.get('engine') or 'the engine'} does not offer: {', '.join(fields['names'])}"
         ),
         "offer-unknown": "nobody knows whether the engine offers it",
         "base-model": "a base model completes text and does not chat",

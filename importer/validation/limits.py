@@ -47,7 +47,7 @@ def within(outcome: Outcome, probe: Probe, ctx: Context) -> Outcome:
 
 def explaining(outcome: Outcome, probe: Probe, ctx: Context) -> Reason | None:
     """Return the limit that explains a failure of the probe; ``None`` where there is none."""
-    feature = getattr(probe, "LIMIT", None)
+    feature = getattr(probe, "FEATURE", None)
     if feature is not None and not _concerns(probe, ctx):
         feature = None
     lacking = ctx.promise.lacks(feature) if feature is not None else None
@@ -70,7 +70,7 @@ def explaining(outcome: Outcome, probe: Probe, ctx: Context) -> Reason | None:
 
 def _concerns(probe: Probe, ctx: Context) -> bool:
     """Return whether the document sets a value that the probe's limit is about, where it is about some."""
-    about = getattr(probe, "LIMITED", ())
+    about = getattr(probe, "CONCERNS", ())
     return not about or any(name in ctx.promise.sampling for name in about)
 
 

@@ -63,6 +63,7 @@ def against(
     chosen = PROBES if probes is None else tuple(probes)
     brief = replace(client, time_limit=BRIEF)
     made = recognise(brief, model)
+    shown = made.version if made is not None else version(brief)
     promise = replace(promise_of(document, None if made is None else get(made.engine).offers), remote=True)
     promise = replace(promise, engine="", detected=_detected(brief))
     if made is not None:
@@ -77,7 +78,7 @@ def against(
     finally:
         client.hang_up()
     partial = {"probes": [one.NAME for one in chosen], "against": client.base_url}
-    engine = {"name": client.base_url, "version": made.version if made is not None else version(brief)}
+    engine = {"name": client.base_url, "version": shown}
     engine |= {} if made is None else {"make": made.engine}
     seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")
     return Report(engine, began, seconds, tuple(rows), partial, scored, speed(rows))

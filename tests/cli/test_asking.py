@@ -293,6 +293,8 @@ def test_a_question_of_ones_own_and_its_tool(written: Desk) -> None:
     assert (plain.code, called.code) == (0, 0), called.err
     assert "Hello, None!" in plain.out
     assert 'get_weather {"location": "Rome"}' in called.out
+    assert [a.get("max_tokens") for a in asked].count(1) == 2  # the greeting that shows the server's make
+    asked = [a for a in asked if a.get("max_tokens") != 1]
     assert [a["messages"][0]["content"] for a in asked] == ["What is new?", *["Is it cold in Rome?"] * 2]
     assert [a.get("tools") for a in asked] == [None, [TOOL], [TOOL]]
 

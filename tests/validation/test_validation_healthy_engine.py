@@ -31,7 +31,7 @@ def cases() -> list[Any]:
             id=f"{engine}-{base}",
             marks=[
                 pytest.mark.xdist_group(group),
-                *([pytest.mark.nightly] if engine == "vllm-cpu" and base != "demo" else []),
+                *([pytest.mark.nightly] if engine == "vllm-cpu" and base != "hermes" else []),
             ],
         )
         for engine, group in GROUPS.items()
@@ -62,7 +62,7 @@ def test_an_untouched_import_passes(engine: str, base: str) -> None:
     [pytest.param(name, marks=pytest.mark.xdist_group(group)) for name, group in GROUPS.items()],
 )
 def test_an_untouched_server_passes(engine: str) -> None:
-    good, stored = bench.imported("demo", engine)
+    good, stored = bench.imported("hermes", engine)
     store = Store(stored.path.parent)
     with serve(get(engine), install.need(get(engine)).python, stored.data, good) as served:
         report = validate_against(

@@ -82,8 +82,8 @@ class Probe(Protocol):
     """A probe module. ``LESSON`` is one line on the failure behind the probe.
 
     A probe for models that pool or transcribe names their kinds in ``TASKS``; without it none applies.
-    ``LIMIT`` is a feature of engines (``engines.base.OFFERS``): without it, a failure is a known limit.
-    ``LIMITED`` has sampling values, one of which the document must have for that.
+    ``FEATURE`` is one of engines (``engines.base.OFFERS``): without it, a failure is a known limit.
+    ``CONCERNS`` has sampling values, one of which the document must have for that.
     """
 
     NAME: str

@@ -26,7 +26,7 @@ NAME = "count-tokens"
 LESSON = (
     "Agents cut their history by this count; where tools were left out of it, prompts overran the context."
 )
-LIMIT = "counts"
+FEATURE = "counts"
 needs = anthropic.needs
 
 

@@ -30,7 +30,7 @@ LESSON = (
     "A call that was cut at the end of the stream was lost without a word, or came with broken arguments."
 )
 TAIL = 5  # tokens before the end of a call that are surely inside it
-LIMIT = "cut-calls"
+FEATURE = "cut-calls"
 needs = no_tools
 
 

@@ -10,7 +10,7 @@ from importer.validation.prompts import ALARMS
 
 NAME = "no-argument-call"
 LESSON = "Parsers that wait for a first argument lost calls without any, or gave an empty text for JSON."
-LIMIT = "tools-as-sent"  # a small model leaves out what it was trained to leave out
+FEATURE = "tools-as-sent"  # a small model leaves out what it was trained to leave out
 needs = no_tools
 
 

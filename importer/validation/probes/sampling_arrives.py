@@ -43,7 +43,7 @@ class SamplingArrivesReason(StrEnum):
 
 NAME = "sampling-arrives"
 LESSON = "An engine took its sampling values at the start, dropped some of them, and said nothing."
-LIMIT, LIMITED = "top-k", ("top_k",)
+FEATURE, CONCERNS = "top-k", ("top_k",)
 NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 SHOWN = {"temperature", "top_k", *NEUTRAL}
 GREEDY = 4  # answers that must be one

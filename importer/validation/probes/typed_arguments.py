@@ -23,7 +23,7 @@ class TypedArgumentsReason(StrEnum):
 
 NAME = "typed-arguments"
 LESSON = "Values from XML were always text: arrays and objects came encoded twice, numbers in quotes."
-LIMIT = "tools-as-sent"  # a small model fills in what it was trained to read
+FEATURE = "tools-as-sent"  # a small model fills in what it was trained to read
 needs = no_tools
 
 

@@ -1,0 +1,92 @@
+"""Limits of an engine: what the proof or the offers explain is not applicable, everything else stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from importer.engines.base import OFFERS
+from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
+from importer.reasons import Reason
+from importer.validation import limits
+from importer.validation.client import Client, Exchange
+from importer.validation.context import Context
+from importer.validation.expectations import CommonReason, Expectations
+from importer.validation.limits import LimitReason
+from importer.validation.outcome import Fail, NotApplicable, Pass
+from importer.validation.probes import (
+    PROBES,
+    Probe,
+    cut_call,
+    plain_chat,
+    reasoning_cut,
+    token_limit,
+    tool_call_streamed,
+)
+
+CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
+LOSES = Reason(ProofReason.WHOLE_ONLY, cases=(Reason(ProofReason.NOT_REPLAYED),))
+STREAMED = Fail(Reason(CommonReason.CALL_UNREAD), "engine", within=("streamed",))
+THOUGHT = Fail(Reason(CommonReason.THOUGHT_UNREAD), "configuration")
+
+
+def verdict(name: str, *, cut: bool = False, loses: bool = False, reads: bool = True) -> ParserVerdict:
+    failed = {**(CUT if cut else {}), **({} if reads else {"one-call": Reason(JudgeReason.NO_CONTENT)})}
+    return ParserVerdict(name, name, (), failed, ("one-call",), LOSES if loses else None)
+
+
+def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str] | None = None) -> Context:
+    body = {"messages": [], "tools": [{}] if tools else []}
+    keys = {"tool_parser": verdicts, "reasoning_parser": verdicts}
+    return Context(
+        Expectations(tool_parser="used", reasoning_parser="used", offers=offers, engine="vllm-mlx 0.6.0"),
+        "m",
+        Client("http://127.0.0.1:1"),
+        proof=Proof("vllm-mlx", "0.6.0", "", keys, {}),
+        log=[Exchange("POST", "/v1/chat/completions", body)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("probe", "failure", "verdicts", "kind"),
+    [
+        (tool_call_streamed, STREAMED, (verdict("used", loses=True),), LimitReason.IN_PIECES),
+        (reasoning_cut, THOUGHT, (verdict("used", cut=True),), LimitReason.CUT_THOUGHTS),
+        (reasoning_cut, THOUGHT, (verdict("used", cut=True), verdict("other")), None),
+        (tool_call_streamed, STREAMED, (verdict("used", loses=True), verdict("other")), None),
+        (tool_call_streamed, STREAMED, (verdict("used", loses=True, reads=False),), None),
+        (tool_call_streamed, STREAMED, (verdict("used"),), None),
+        (plain_chat, THOUGHT, (verdict("used", cut=True, loses=True),), None),
+    ],
+)
+def test_what_no_parser_of_the_engine_does_is_its_limit(
+    probe: Probe, failure: Fail, verdicts: tuple[ParserVerdict, ...], kind: LimitReason | None
+) -> None:
+    found = limits.within(failure, probe, context(*verdicts))
+    if kind is None:
+        assert found is failure
+    else:
+        assert isinstance(found, NotApplicable)
+        assert found.reason == Reason(kind, engine="vllm-mlx 0.6.0")
+        assert failure.reason in found.notes
+
+
+def test_a_streamed_answer_without_tools_is_no_limit_of_a_tool_parser() -> None:
+    ctx = context(verdict("used", loses=True), tools=False)
+    assert limits.within(STREAMED, tool_call_streamed, ctx) is STREAMED
+
+
+def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
+    found = limits.within(THOUGHT, cut_call, context(offers=frozenset()))
+    assert isinstance(found, NotApplicable)
+    assert limits.within(THOUGHT, cut_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
+    assert limits.within(THOUGHT, cut_call, context(offers=None)) is THOUGHT
+    passed = Pass(Reason(CommonReason.ANSWERED, content="a"))
+    assert limits.within(passed, cut_call, context(offers=frozenset())) is passed
+
+
+def test_features_of_probes_are_those_of_engines() -> None:
+    features = {one.NAME: one.FEATURE for one in PROBES if hasattr(one, "FEATURE")}
+    assert features
+    assert set(features.values()) <= set(OFFERS)
+    for one in (token_limit, reasoning_cut):
+        assert limits.within(THOUGHT, one, context(verdict("used"), offers=frozenset())) is THOUGHT
