@@ -24,7 +24,7 @@ from importer.chat_template.find import Template
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import ReasoningFormat, is_closed, is_open
-from importer.chat_template.render import Rendered, RenderRefused, Renders, Result
+from importer.chat_template.render import Recorder, Rendered, RenderRefused, Renders, Result
 from importer.chat_template.render_worker import Local
 from importer.chat_template.samples import (
     Sample,
@@ -186,7 +186,8 @@ def _beside_call(form: ReasoningFormat, called: Piece | RenderRefused) -> Sample
 
 def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> TemplateAnalysis:
     """Return the analysis of a template; a case that the template refuses is a problem, never an error."""
-    probe = TemplateProbe(template, vocabulary, renderer)
+    recorder = Recorder(renderer)
+    probe = TemplateProbe(template, vocabulary, recorder)
     style = tool_calls.find_form(probe)
     thought = reasoning.analyze_thinking(probe)
     called = tool_calls.analyze_calls(probe, thought)
@@ -194,7 +195,7 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
     settings = tuple(
         SettingSamples(kwargs, analyze_answers(probe, thought, kwargs).samples) for kwargs in thought.settings
     )
-    return TemplateAnalysis(
+    analysis = TemplateAnalysis(
         digest=template.digest,
         samples=(*called.samples, *spoken.samples),
         thinking=thought,
@@ -213,6 +214,7 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
         settings=settings,
         tools_named=TOOLS_NAMED.search(template.text) is not None,
     )
+    return replace(analysis, renders=recorder.digest)
 
 
 def study(served: Served) -> TemplateAnalysis:

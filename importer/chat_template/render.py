@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -114,6 +115,33 @@ class Renders(Protocol):
         mutable: bool = False,
     ) -> RenderResult:
         """Render every job in one exchange; failures of the template are results with reasons."""
+
+
+class Recorder:
+    """A renderer that keeps a digest of every text it returns, in their order."""
+
+    def __init__(self, renderer: Renders) -> None:
+        self._renderer, self._hash = renderer, hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the texts so far; a refused one counts as empty."""
+        return self._hash.hexdigest()
+
+    def render(
+        self,
+        template: str,
+        jobs: Sequence[RenderJob],
+        variables: Mapping[str, Any] | None = None,
+        *,
+        mutable: bool = False,
+    ) -> RenderResult:
+        """Render every job in one exchange, as the renderer behind it does."""
+        answer = self._renderer.render(template, jobs, variables, mutable=mutable)
+        for result in answer.results:
+            text = result.text if isinstance(result, Rendered) else ""
+            self._hash.update(f"{len(text)}:{text}".encode("utf-8", "surrogatepass"))
+        return answer
 
 
 class Renderer(Closing):

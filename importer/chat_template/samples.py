@@ -115,6 +115,7 @@ class TemplateAnalysis:
     ``next_turns``      without such a marker: the markers that begin the possible next turns.
     ``problems``        case to reason, for cases without a sample.
     ``digest``          SHA-256 of the template's text, for caching.
+    ``renders``         SHA-256 of all that it rendered here: reformatted templates have the same one.
     ``tools_prompt``    the text that tools add to the prompt: where a template prints no calls, its
                         instructions may still name the format.
     ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
@@ -135,3 +136,4 @@ class TemplateAnalysis:
     way_in: WayIn | None = None
     settings: tuple[SettingSamples, ...] = ()
     tools_named: bool = False
+    renders: str = ""

@@ -158,6 +158,7 @@ def prove(
         frontend=worker.frontend,
         derived=data,
         plain=plain,
+        renders=analysis.renders,
     )
 
 

@@ -203,6 +203,7 @@ class Proof:
     ``frontend``  of vLLM, whose parsers were asked; ``None`` for other engines.
     ``derived``   the template with which ``hf`` was judged; ``None`` where another parser reads the calls.
     ``prompts``   the prompts of each frontend of the engine, beside those of transformers.
+    ``renders``   digest of what the template rendered; a template that renders the same is this one.
     ``plain``     for a template that shows no reasoning: the reasoning parsers that lose its plain answer.
     """
 
@@ -219,6 +220,7 @@ class Proof:
     derived: DerivedTemplate | None = None
     prompts: tuple[FrontendPrompts, ...] = ()
     plain: Mapping[str, Reason] = field(default_factory=dict)
+    renders: str = ""
 
     def only(self, has: Callable[[str, str], bool]) -> Proof:
         """Return the proof with the parsers for which ``has`` is true, by field and name."""
@@ -302,6 +304,7 @@ class Proof:
             "version": self.version,
             "frontend": self.frontend,
             "template": self.template,
+            "renders": self.renders,
             "assumed": self.assumed,
             "written": dict(self.written),
             "unasked": {key: render(reason) for key, reason in self.unasked.items()},
@@ -336,6 +339,7 @@ class Proof:
             derived=None if data.get("derived") is None else DerivedTemplate.from_json(data["derived"]),
             prompts=tuple(map(FrontendPrompts.from_json, data.get("prompts", ()))),
             plain={name: recorded("", twin) for name, twin in data.get("plain", {}).items()},
+            renders=data.get("renders", ""),
         )
 
     def explain(self) -> Iterator[str]:

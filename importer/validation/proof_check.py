@@ -24,8 +24,11 @@ TAIL = 60  # characters that may follow a call's last argument: what closes it, 
 
 
 def same_template(ctx: Context, proof: Proof) -> bool:
-    """Return whether the template beside the weights is the proved one, or unknown."""
-    return ctx.render is None or ctx.render.digest in ("", proof.template)
+    """Return whether the template beside the weights is the proved one, renders as it does, or is unknown."""
+    render = ctx.render
+    if render is None or not proof.template or render.digest in ("", proof.template):
+        return True
+    return bool(proof.renders) and render.analysis is not None and render.analysis.renders == proof.renders
 
 
 def claimed(key: str, ctx: Context) -> str | None:

@@ -256,9 +256,8 @@ def test_a_switch_that_is_turned_round(tmp_path: Path) -> None:
 
 
 def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_blame() -> None:
-    assert isinstance(prompt_rendered.judge_template("a", "a"), Pass)
-    assert isinstance(prompt_rendered.judge_template("a", ""), Pass)
-    found = prompt_rendered.judge_template("a", "b")
+    assert isinstance(prompt_rendered.judge_template(same=True), Pass)
+    found = prompt_rendered.judge_template(same=False)
     assert isinstance(found, Fail)
     declined = Inconclusive(as_reason("the model answered without a call"), "model")
     ctx = context(MODEL)
@@ -276,7 +275,7 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), "model"))
     own = row("stops-cleanly", Fail(as_reason("the port is taken"), "engine"))
     for cause in (
-        row(prompt_rendered.NAME, prompt_rendered.judge_template("a", "b")),
+        row(prompt_rendered.NAME, prompt_rendered.judge_template(same=False)),
         row(tokenizer_whole.NAME, tokenizer_whole.judge_text("say hello to zoe, from koln!")),
     ):
         told = root_causes.traced([cause, engines, models, own])

@@ -8,6 +8,7 @@ from enum import StrEnum
 from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.signals import evidence
+from importer.validation import proof_check
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -27,6 +28,7 @@ LESSON = (
     "Other weights, a config.json or a tokenizer were put in place later; the review spoke of another model."
 )
 WEIGHTS = ".safetensors"
+TEMPLATES = ("chat_template.jinja", "chat_template.json")  # files that hold nothing but the template
 TASKS = evidence.TASKS  # of every model
 
 
@@ -39,7 +41,10 @@ def run(ctx: Context) -> Outcome:
     """Compare hashes of the receipt with those of the served files; no request is sent."""
     if ctx.render is None or not ctx.files:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
-    return judge(ctx.files, {**ctx.render.files, **ctx.served})
+    served = {**ctx.render.files, **ctx.served}
+    if ctx.proof is not None and proof_check.same_template(ctx, ctx.proof):  # a file may be written otherwise
+        served |= {name: was for name, was in ctx.files.items() if name in served and name in TEMPLATES}
+    return judge(ctx.files, served)
 
 
 def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:

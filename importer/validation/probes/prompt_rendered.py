@@ -8,6 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
+from importer.validation import proof_check
 from importer.validation.context import Context, together
 from importer.validation.expectations import CommonReason, no_chat, no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -67,7 +68,7 @@ def run(ctx: Context) -> Outcome:
     if greeted is not None and unasked is not None:
         outcomes["turn"] = judge_turn(text, unasked, greeted.partition(ANSWER)[0])
     if ctx.proof is not None:
-        outcomes["template"] = judge_template(ctx.render.digest, ctx.proof.template)
+        outcomes["template"] = judge_template(same=proof_check.same_template(ctx, ctx.proof))
     outcomes["switches"] = judge_switches(
         {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
         lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
@@ -119,9 +120,9 @@ def judge_turn(prompt: str, without_turn: str, history: str) -> Outcome:
     return Fail(reason, "configuration", HEED_TURN)
 
 
-def judge_template(digest: str, proved: str) -> Outcome:
-    """Judge the digest of the served template, beside that of the proof."""
-    if not proved or digest == proved:
+def judge_template(*, same: bool) -> Outcome:
+    """Judge the served template: ``same`` if it is the one of the proof, or renders as it does."""
+    if same:
         return Pass(Reason(PromptReason.PROVED))
     return Fail(Reason(CommonReason.NOT_PROVED), "configuration", Reason(Remedy.IMPORT_AGAIN))
 
