@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from importer.config_file.receipt import SCHEMA
+from importer.demo import MODEL
 from importer.engines import ENGINES
 from importer.engines.mlx import READY, Mlx
 from importer.errors import ServiceError
@@ -100,6 +103,16 @@ def unreadable(desk: Desk) -> Words:
 def bad_weights(desk: Desk) -> Words:
     desk.hub.repos["acme/odd"] = Repo({**BASE, "model.safetensors": b"<html></html>"})
     return ("acme/odd", "--exact-fit")
+
+
+def tokens_beyond(desk: Desk) -> Words:
+    folder = Path(shutil.copytree(MODEL, desk.folder / "odd"))
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    config["added_tokens_decoder"]["640"] = {"content": "<|turn|>", "special": True}
+    path.write_text(json.dumps(config))
+    (folder / "chat_template.jinja").write_text("<|turn|>{{ messages[0].content }}")
+    return (str(folder), "--backend", "mlx")
 
 
 def exists(desk: Desk) -> Words:
@@ -284,6 +297,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "not-text": repository(config__json=b"\xff\xfe"),
     "unreadable": unreadable,
     "bad-weights": bad_weights,
+    "tokens-beyond": tokens_beyond,
     "exists": exists,
     "other-backend": other_backend,
     "other-device": other_device,

@@ -16,13 +16,16 @@ from tests.serving import Service
 
 
 @contextmanager
-def gallery_of(service: Service) -> Iterator[Gallery]:
-    """The service's own database, without a connection that stays open."""
+def gallery_of(service: Service | Gallery) -> Iterator[Gallery]:
+    """The service's own database, without a connection that stays open; a gallery is itself."""
+    if isinstance(service, Gallery):
+        yield service
+        return
     with closing(Database(service.env["IMPORTER_SERVE_DATABASE"])) as database:
         yield Gallery(database)
 
 
-def validated(service: Service, name: str) -> None:
+def validated(service: Service | Gallery, name: str) -> None:
     """As a worker would write it after a run in which everything passed."""
     with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
         stored = change.checkout.load(name)
@@ -31,7 +34,7 @@ def validated(service: Service, name: str) -> None:
         change.checkout.amend(name, lambda receipt: receipt.with_validation(report, stored.digest))
 
 
-def published(service: Service, name: str) -> None:
+def published(service: Service | Gallery, name: str) -> None:
     """Approved by somebody, validated and released."""
     validated(service, name)
     with gallery_of(service) as gallery, gallery.change(AuditContext("ann", "approve")) as change:

@@ -20,7 +20,7 @@ __all__ = ["desk"]
 # Everything that a page is built of: none of it loads, runs or sends anything.
 ELEMENTS = {
     "a", "article", "body", "code", "dd", "details", "div", "dl", "dt", "footer", "h1", "h2", "h3", "head",
-    "header", "html", "li", "main", "meta", "p", "pre", "rect", "section", "span", "strong", "style",
+    "header", "html", "li", "main", "meta", "ol", "p", "pre", "rect", "section", "span", "strong", "style",
     "summary", "svg", "table", "tbody", "td", "th", "thead", "title", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {

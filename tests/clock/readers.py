@@ -61,18 +61,19 @@ _REASONS = {
         storage.releases storage.migrations.m0005_releases service.api.releases
         service.releases service.reviewed service.api.webhooks storage.findings storage.retention
         proof.cache proof.conversations reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
-        service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
+        service.api.openapi service.api.localai_configs validation.alterations validation.diagnosis validation.rendering
         cli.commands.show cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
         cli.asking cli.reviewing config_file.template_file engines.base engines.vllm
-        app.preferences service.settings""",
+        app.preferences service.settings validation.headers""",
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
         engines.start_check engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts service.api.response_models engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client hub.outgoing
-        validation.remote validation.probes.calls_kept validation.probes.context_length
+        engines.token_numbers memory.embedding validation.make validation.responses_reply validation.rungs.trace
+        validation.score.figures validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
         validation.probes.stream_equals_whole validation.probes.structured_output
