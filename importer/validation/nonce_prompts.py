@@ -20,6 +20,7 @@ class Part(StrEnum):
     SPACES = "spaces"
     FILTERED = "filtered"
     ROLES = "roles"
+    REPEATED = "repeated"
     TOOLS = "tools"
     ROUND = "round"
     SWITCH = "switch"
@@ -86,6 +87,8 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
             {"role": "assistant", "content": nonce("answer")}, plain,
         ),
     ]  # fmt: skip
+    again: Message = {"role": "assistant", "content": nonce("again")}
+    found.append(_prompt(Part.REPEATED, plain, again, plain, again, plain))
     if switches:
         found.append(_prompt(Part.SWITCH, plain, **switches))
     found.append(_prompt(Part.TOOLS, _system(nonce("beside tools")), plain, tools=tools))

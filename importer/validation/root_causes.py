@@ -113,6 +113,7 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     A cause in ``ROOTS`` explains all rows that depend on answers, and ends the search. A cause in ``CAUSES``
     explains those rows that its entry selects.
     """
+    rows = _of_prompts(rows)
     failed = _failed(rows)
     noise = failed.get(ANSWERS)
     if noise is not None and noise.attribution == "model":
@@ -139,6 +140,19 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
             _following(row, lacking, failed[lacking]) if _broken(row) else row for row in traced_rows
         ]
     return traced_rows
+
+
+def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
+    """Return the rows; where a rung breaks before the engine, its prompts and options follow from that."""
+    failed = _failed(rows)
+    seen = next((name for _, name in OBSERVERS if name in failed), None)
+    variable = failed.get(prompt_rendered.NAME)
+    if seen in (None, prompt_arrives.NAME) and variable is not None and asks_for(variable, *UNKNOWN_VARIABLE):
+        seen = prompt_rendered.NAME
+    if seen in (None, prompt_arrives.NAME, likelihood.NAME):
+        return rows
+    return [_following(row, seen, failed[seen]) if row.probe in PROMPTS and _of_engine(row) else row
+            for row in rows]  # fmt: skip
 
 
 def _failed(rows: Sequence[ProbeRow]) -> dict[str, Fail]:
@@ -255,6 +269,11 @@ def _declined(row: ProbeRow) -> bool:
     return isinstance(row.outcome, Fail) and row.outcome.gives(AnswerFailure.REFUSED)
 
 
+# Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
+PROMPTS = {
+    probe.NAME for probe in (prompt_arrives, request_options, tools_in_prompt, calls_kept, system_role)
+}
+UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
 # Causes of wrong simple answers of an intact model.
 NOISE = (
     RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
@@ -299,6 +318,8 @@ OBSERVERS: tuple[tuple[Rung, str], ...] = (
     (Rung.FILES, files_as_imported.NAME),
     (Rung.TEMPLATE, template_whole.NAME),
     (Rung.TEMPLATE, turns_rendered.NAME),
+    (Rung.TEMPLATE, tools_in_prompt.NAME),
+    (Rung.TEMPLATE, calls_kept.NAME),
     (Rung.TOKENS, tokenizer_whole.NAME),
     (Rung.TOKENS, prompt_arrives.NAME),
     (Rung.DRAWN, likelihood.NAME),

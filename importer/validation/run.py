@@ -72,6 +72,8 @@ REMEDIES = {
     "temperature": Reason(Remedy.LOWER_TEMPERATURE),
 }
 WARM = 1.0
+# Requests without an answer: a value that clients send may be one that the server cannot read.
+BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
 
@@ -89,8 +91,11 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
     """
     if counts_as_passed(outcome) or outcome.gives(AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED):
         return outcome
-    for name, value in suspects(ctx.promise.sampling).items():
-        sent = {**ctx.promise.client_sampling, name: NEUTRAL[name]}
+    harmful = suspects(ctx.promise.sampling)
+    if outcome.gives(*BROKEN):
+        harmful |= {k: v for k, v in ctx.promise.client_sampling.items() if k not in NEUTRAL}
+    for name, value in harmful.items():
+        sent = {**ctx.promise.client_sampling, name: NEUTRAL.get(name)}
         changed = replace(
             ctx, promise=replace(ctx.promise, client_sampling=sent), shared=shared.setdefault(name, Shared())
         )
@@ -99,10 +104,13 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
     return outcome
 
 
-def judge(outcome: Outcome, name: str, value: float) -> Fail:
+def judge(outcome: Outcome, name: str, value: object) -> Fail:
     """Return the failure of a probe that passes without this value."""
     note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
-    failure = failing(outcome, "configuration", REMEDIES[name], note)
+    remedy = REMEDIES.get(name) or Reason(
+        Remedy.CORRECT_SETTING, key=diagnosis.DOCUMENT_NAMES.get(name, name)
+    )
+    failure = failing(outcome, "configuration", remedy, note)
     return replace(failure, trials=outcome.trials + 1, agreed=None)
 
 

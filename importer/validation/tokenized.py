@@ -7,12 +7,16 @@ from unicodedata import normalize
 from importer.engines.tokenizer import Tokenized
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.prompts import GREETING
+from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import Remedy
 
 TEXT = "Say hello to Zo\u00eb, from K\u00f6ln!"
 # White space, signs that other signs are compatible with, and letters of four bytes.
 KINDS = "one  two\t\tthree\n\n  four: x\u00b2 + \u00bd \ufb01n, Zo\u00eb \U0001f389 \u6771\u4eac"
+# Letters stand on both sides of each marker.
+LETTERS_BESIDE = Prompt(
+    "letters-beside", (user("greetings"), {"role": "assistant", "content": "hello"}, user("thanks"))
+)
 OWN = Reason(Remedy.OWN_TOKENIZER)
 
 
@@ -22,8 +26,9 @@ def round_trip(ctx: Context) -> Tokenized | None:
     """
     if ctx.tokens is None:
         return None
-    result = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT, KINDS))
-    return result if result is not None and len(result.back) == 3 else None
+    beside = ctx.rendered(LETTERS_BESIDE) or TEXT
+    result = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT, KINDS, beside))
+    return result if result is not None and len(result.back) == 4 else None
 
 
 def tokens_of(ctx: Context, texts: tuple[str, ...]) -> tuple[tuple[int, ...], ...] | None:

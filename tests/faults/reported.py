@@ -13,7 +13,7 @@ FAULTS = (
         "Thoughts that the model opens itself are read by the parser that takes them for opened.",
         "configuration",
         (Option("reasoning_parser", "deepseek_r1"),),
-        apart=FLAGS,
+        apart=FLAGS | {"vllm-mlx": "its parser of that name takes an answer without a thought for one"},
         mend="reasoning_parser:qwen3",
         bitten="the commonest mistake in the field: an answer without a thought comes as reasoning",
     ),
