@@ -131,7 +131,7 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
             traced_rows = [
                 _following(row, first, failed[first]) if cause.explains(row) else row for row in traced_rows
             ]
-    seen = next((name for _, name in OBSERVERS if name in failed), None)
+    seen = _observed(failed)
     if seen is not None:
         traced_rows = [_following(row, seen, failed[seen]) if _weak(row) else row for row in traced_rows]
     lacking = next((name for name, failure in failed.items() if _lacking(failure)), None)
@@ -145,7 +145,7 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
 def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
     """Return the rows; where a rung breaks before the engine, its prompts and options follow from that."""
     failed = _failed(rows)
-    seen = next((name for _, name in OBSERVERS if name in failed), None)
+    seen = _observed(failed)
     variable = failed.get(prompt_rendered.NAME)
     if seen in (None, prompt_arrives.NAME) and variable is not None and asks_for(variable, *UNKNOWN_VARIABLE):
         seen = prompt_rendered.NAME
@@ -153,6 +153,13 @@ def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
         return rows
     return [_following(row, seen, failed[seen]) if row.probe in PROMPTS and _of_engine(row) else row
             for row in rows]  # fmt: skip
+
+
+def _observed(failed: Mapping[str, Fail]) -> str | None:
+    """Return the first probe in ``OBSERVERS`` that fails, with one of its remedies where it names some."""
+    shown = (name for _, name, remedies in OBSERVERS
+             if name in failed and (not remedies or asks_for(failed[name], *remedies)))  # fmt: skip
+    return next(shown, None)
 
 
 def _failed(rows: Sequence[ProbeRow]) -> dict[str, Fail]:
@@ -306,7 +313,6 @@ CAUSES = (
     RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
     RootCause(None, PENALTIES, _answered),
     RootCause(THOUGHTS, (), _thinks),
-    RootCause(prompt_rendered.NAME, (Remedy.IMPORT_AGAIN,), _rests),
     RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
     RootCause(None, (Remedy.ONE_TEMPLATE,), _answered),
     RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
@@ -314,15 +320,16 @@ CAUSES = (
 )
 # Probes that compare two rungs before the answer; whatever rests on answers, and is not itself seen to break
 # between two later rungs, follows from the first that fails.
-OBSERVERS: tuple[tuple[Rung, str], ...] = (
-    (Rung.FILES, files_as_imported.NAME),
-    (Rung.TEMPLATE, template_whole.NAME),
-    (Rung.TEMPLATE, turns_rendered.NAME),
-    (Rung.TEMPLATE, tools_in_prompt.NAME),
-    (Rung.TEMPLATE, calls_kept.NAME),
-    (Rung.TOKENS, tokenizer_whole.NAME),
-    (Rung.TOKENS, prompt_arrives.NAME),
-    (Rung.DRAWN, likelihood.NAME),
+OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
+    (Rung.FILES, files_as_imported.NAME, ()),
+    (Rung.TEMPLATE, prompt_rendered.NAME, (Remedy.IMPORT_AGAIN,)),
+    (Rung.TEMPLATE, template_whole.NAME, ()),
+    (Rung.TEMPLATE, turns_rendered.NAME, ()),
+    (Rung.TEMPLATE, tools_in_prompt.NAME, ()),
+    (Rung.TEMPLATE, calls_kept.NAME, ()),
+    (Rung.TOKENS, tokenizer_whole.NAME, ()),
+    (Rung.TOKENS, prompt_arrives.NAME, ()),
+    (Rung.DRAWN, likelihood.NAME, ()),
 )
 
 

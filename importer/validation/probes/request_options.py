@@ -17,7 +17,6 @@ from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.rungs.fact import Rung
-from importer.validation.tokenized import tokens_of
 
 
 class OptionReason(StrEnum):
@@ -187,17 +186,13 @@ def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
     ]
     with ThreadPoolExecutor(CLIENTS) as pool:
         replies = list(pool.map(lambda one: forced.ask(ctx, one[0], [one[1]], one[2]), asked))
-    texts = tuple(ctx.rendered(prompt) or "" for prompt, _, _ in asked)
-    tokens = tokens_of(ctx, texts) if all(texts) and not ctx.promise.lacks("usage") else None
-    counts = [len(ids) for ids in tokens or ()]
-    return judge_clients(replies, [word for _, word, _ in asked], counts)
+    return judge_clients(replies, [word for _, word, _ in asked])
 
 
-def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Sequence[int]) -> Outcome:
-    """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
-    for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
-        others = {*counts} - {*counts[place : place + 1]}
-        if not forced.repeats(reply, word) or reply.usage.prompt in others:
+def judge_clients(replies: Sequence[Reply], words: Sequence[Word]) -> Outcome:
+    """Judge answers to clients, each beside its word."""
+    for reply, word in zip(replies, words, strict=True):
+        if not forced.repeats(reply, word):
             reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
             return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS), trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
