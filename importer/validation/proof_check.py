@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from importer.config_file import field_paths
+from importer.engines.parsers import ParserQuestion
 from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.validation.context import Context
@@ -28,7 +29,16 @@ def same_template(ctx: Context, proof: Proof) -> bool:
     render = ctx.render
     if render is None or not proof.template or render.digest in ("", proof.template):
         return True
-    return bool(proof.renders) and render.analysis is not None and render.analysis.renders == proof.renders
+    renders = bool(proof.renders) and render.analysis is not None and render.analysis.renders == proof.renders
+    return renders and (proof.engine not in INFERRING or _infers_alike(ctx, proof))
+
+
+def _infers_alike(ctx: Context, proof: Proof) -> bool:
+    """Return whether an engine that goes by the template's text infers the parsers of the proof."""
+    if ctx.offline is None:
+        return False
+    inferred = ctx.offline.in_use(ParserQuestion(proof.inferred.get("tool_parser")))
+    return inferred.tool == (claimed("tool_parser", ctx) or proof.inferred.get("tool_parser"))
 
 
 def claimed(key: str, ctx: Context) -> str | None:

@@ -145,11 +145,11 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
 def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
     """Return the rows; where a rung breaks before the engine, its prompts and options follow from that."""
     failed = _failed(rows)
-    seen = _observed(failed)
+    seen = _observed({name: failure for name, failure in failed.items() if name in SENDS_NOTHING})
     variable = failed.get(prompt_rendered.NAME)
-    if seen in (None, prompt_arrives.NAME) and variable is not None and asks_for(variable, *UNKNOWN_VARIABLE):
+    if seen is None and variable is not None and asks_for(variable, *UNKNOWN_VARIABLE):
         seen = prompt_rendered.NAME
-    if seen in (None, prompt_arrives.NAME, likelihood.NAME):
+    if seen is None:
         return rows
     return [_following(row, seen, failed[seen]) if row.probe in PROMPTS and _of_engine(row) else row
             for row in rows]  # fmt: skip
@@ -280,6 +280,7 @@ def _declined(row: ProbeRow) -> bool:
 PROMPTS = {
     probe.NAME for probe in (prompt_arrives, request_options, tools_in_prompt, calls_kept, system_role)
 }
+SENDS_NOTHING = OFFLINE | {prompt_rendered.NAME}  # the last one with IMPORT_AGAIN
 UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
 # Causes of wrong simple answers of an intact model.
 NOISE = (

@@ -13,7 +13,6 @@ from tests.faults.conversation import Broken, Conversation, Data, Operation
 CAP = 24  # tokens
 LARGE = 4096  # bytes
 WARM = 1.3
-THIRD = 3
 PIECE = 61  # bytes
 PARTNER = 0.3  # seconds
 
@@ -84,22 +83,10 @@ def stream_options_dropped(chat: Conversation, _data: Data) -> None:
     chat.request.pop("stream_options", None)
 
 
-def too_many_requests(chat: Conversation, _data: Data) -> None:
-    """Every third request is one too many."""
-    if chat.state.asked % THIRD == 0:
-        raise TooMany("Rate limit exceeded, try again later")
-
-
 class TooLarge(Broken):
     """The body is larger than is allowed."""
 
     status = 413
-
-
-class TooMany(Broken):
-    """The client has asked too often."""
-
-    status = 429
 
 
 WAITING: list[Data] = []
@@ -155,7 +142,6 @@ BEFORE: dict[str, Operation] = {
         format_dropped,
         logprobs_dropped,
         stream_options_dropped,
-        too_many_requests,
     )
 }
 AFTER: dict[str, Operation] = {o.__name__: o for o in (answers_crossed,)}

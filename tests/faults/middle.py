@@ -121,11 +121,4 @@ FAULTS = (
         apart=FORCED,
         mend="buffering",
     ),
-    Fault(
-        "middle-limits-the-rate",
-        "Every third request is answered with 429.",
-        "engine",
-        (Wire("too_many_requests"),),
-        mend="rate",
-    ),
 )

@@ -171,7 +171,7 @@ def test_its_time_is_limited_and_what_was_not_asked_is_in_no_figure() -> None:
     assert found is not None
     assert found["seconds"] < 20
     assert found["complete"] is False
-    assert len(asked) == found["asked"] < 800
+    assert len(asked) <= found["asked"] < 800  # the last ones may end before they are read
     assert found["right"]["trials"] == found["answered"] <= found["asked"]
     fit_schema(found)
 

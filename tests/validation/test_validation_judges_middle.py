@@ -97,12 +97,14 @@ def test_a_stream_comes_as_it_is_written(seconds: float, first: float, kept: boo
     assert request_options.at_once(seconds, first) is kept
 
 
-def test_clients_get_their_own_answers() -> None:
+def test_clients_get_their_own_answers_and_counts() -> None:
     mine, others = answer("weather" * 8, 8, 15), answer("Zo\u00eb" * 9, 9, 17)
-    assert isinstance(request_options.judge_clients([mine, others], [ONE, OTHER]), Pass)
-    found = request_options.judge_clients([others, mine], [ONE, OTHER])
-    assert isinstance(found, Fail)
-    assert (found.reason.kind, found.reason.fields["rung"]) == (OptionReason.CROSSED, Rung.GATEWAY)
+    assert isinstance(request_options.judge_clients([mine, others], [ONE, OTHER], [15, 17]), Pass)
+    assert isinstance(request_options.judge_clients([mine, others], [ONE, OTHER], ()), Pass)
+    for replies in ([others, mine], [replace(mine, usage=Usage(17, 8)), others]):
+        found = request_options.judge_clients(replies, [ONE, OTHER], [15, 17])
+        assert isinstance(found, Fail)
+        assert (found.reason.kind, found.reason.fields["rung"]) == (OptionReason.CROSSED, Rung.GATEWAY)
 
 
 def test_temperatures_and_seeds_have_controls() -> None:

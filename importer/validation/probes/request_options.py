@@ -17,6 +17,7 @@ from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.rungs.fact import Rung
+from importer.validation.tokenized import tokens_of
 
 
 class OptionReason(StrEnum):
@@ -186,13 +187,22 @@ def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
     ]
     with ThreadPoolExecutor(CLIENTS) as pool:
         replies = list(pool.map(lambda one: forced.ask(ctx, one[0], [one[1]], one[2]), asked))
-    return judge_clients(replies, [word for _, word, _ in asked])
+    return judge_clients(replies, [word for _, word, _ in asked], _counts(ctx, [one for one, _, _ in asked]))
 
 
-def judge_clients(replies: Sequence[Reply], words: Sequence[Word]) -> Outcome:
-    """Judge answers to clients, each beside its word."""
-    for reply, word in zip(replies, words, strict=True):
-        if not forced.repeats(reply, word):
+def _counts(ctx: Context, prompts: Sequence[Prompt]) -> list[int]:
+    """Return the tokens of prompts by the tokenizer; none where the engine counts a greeting otherwise."""
+    texts = tuple(ctx.rendered(prompt) or "" for prompt in (GREETING, *prompts))
+    tokens = tokens_of(ctx, texts) if all(texts) and not ctx.promise.lacks("usage") else None
+    first, *counts = [len(ids) for ids in tokens or ()] or [0]
+    return counts if first == ctx.first(GREETING).usage.prompt else []
+
+
+def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Sequence[int]) -> Outcome:
+    """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
+    for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
+        others = {*counts} - {*counts[place : place + 1]}
+        if not forced.repeats(reply, word) or reply.usage.prompt in others:
             reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
             return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS), trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
