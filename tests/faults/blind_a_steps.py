@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import json
-import random
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.fault import Site
-from tests.faults.steps import TEMPLATE, WEIGHTS, Says, save_tensors, tensors
+from tests.faults.steps import TEMPLATE, WEIGHTS, save_tensors, tensors
 from tests.models.formats import FORMATS
 
 
@@ -30,17 +29,6 @@ class New:
 
 
 @dataclass(frozen=True)
-class Marked:
-    """A file of the model begins with the mark of byte order that an editor puts there."""
-
-    file: str = TEMPLATE
-
-    def plant(self, site: Site) -> None:
-        path = site.folder / self.file
-        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-
-
-@dataclass(frozen=True)
 class LinesOfWindows:
     """Lines of a file of the model end as on Windows."""
 
@@ -49,18 +37,6 @@ class LinesOfWindows:
     def plant(self, site: Site) -> None:
         path = site.folder / self.file
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-
-
-@dataclass(frozen=True)
-class Dangling:
-    """A file of the model is a link to one that somebody has cleared away."""
-
-    file: str
-
-    def plant(self, site: Site) -> None:
-        path = site.folder / self.file
-        path.unlink()
-        path.symlink_to(site.folder.parent / "blobs" / "0f4c1f0a6b1de0c5")
 
 
 @dataclass(frozen=True)
@@ -121,17 +97,6 @@ class FarBytesLost:
 
 
 @dataclass(frozen=True)
-class MergesSorted:
-    """The tokenizer's merges stand in the order of the alphabet."""
-
-    def plant(self, site: Site) -> None:
-        path = site.folder / "tokenizer.json"
-        data = json.loads(path.read_text(encoding="utf-8"))
-        data["model"]["merges"].sort()
-        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
-
-
-@dataclass(frozen=True)
 class EndsSwapped:
     """Tensors whose names end so, of one layer, have each other's place."""
 
@@ -143,36 +108,7 @@ class EndsSwapped:
         for name in [n for n in names if n.endswith(self.one)]:
             other = name.removesuffix(self.one) + self.other
             names[name], names[other] = names[other], names[name]
-        save_tensors(site, names, data)
-
-
-@dataclass(frozen=True)
-class Renamed:
-    """Before the name of each tensor stands a prefix."""
-
-    prefix: str
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        changed = {n if n == "__metadata__" else self.prefix + n: told for n, told in names.items()}
-        save_tensors(site, changed, data)
-
-
-@dataclass(frozen=True)
-class BlocksSwapped:
-    """Of tensors whose names end so, the first ``rows`` rows and the next ones have each other's place."""
-
-    ends: tuple[str, ...]
-    rows: int
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        for name in [n for n in names if n.endswith(self.ends)]:
-            first, last = names[name]["data_offsets"]
-            size = self.rows * (last - first) // names[name]["shape"][0]
-            old = bytes(data[first:last])
-            data[first:last] = old[size : 2 * size] + old[:size] + old[2 * size :]
-        save_tensors(site, names, data)
+        save_tensors(site, names, bytes(data))
 
 
 @dataclass(frozen=True)
@@ -188,50 +124,7 @@ class Transposed:
             assert rows == columns, name
             numbers = _numbers(names, data, name)
             _put(names, data, name, [numbers[j * rows + i] for i in range(rows) for j in range(rows)])
-        save_tensors(site, names, data)
-
-
-@dataclass(frozen=True)
-class Ones:
-    """All numbers of the tensors whose names end so are one."""
-
-    ends: tuple[str, ...]
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        for name in [n for n in names if n.endswith(self.ends)]:
-            _put(names, data, name, [1.0] * len(_numbers(names, data, name)))
-        save_tensors(site, names, data)
-
-
-@dataclass(frozen=True)
-class Stretched:
-    """Each matrix of the layers was scaled to the range of eight bits, and nobody kept the scale."""
-
-    most: float = 448.0
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        for name in [n for n in names if n.endswith("_proj.weight")]:
-            numbers = _numbers(names, data, name)
-            scale = self.most / max(map(abs, numbers))
-            _put(names, data, name, [number * scale for number in numbers])
-        save_tensors(site, names, data)
-
-
-@dataclass(frozen=True)
-class Clipped:
-    """No number of the layers' matrices is larger than so many times their usual size."""
-
-    times: float
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        for name in [n for n in names if n.endswith("_proj.weight")]:
-            numbers = _numbers(names, data, name)
-            most = self.times * (sum(n * n for n in numbers) / len(numbers)) ** 0.5
-            _put(names, data, name, [max(-most, min(most, number)) for number in numbers])
-        save_tensors(site, names, data)
+        save_tensors(site, names, bytes(data))
 
 
 @dataclass(frozen=True)
@@ -247,21 +140,7 @@ class OneScale:
             numbers = _numbers(names, data, name)
             step = max(map(abs, numbers)) / levels
             _put(names, data, name, [round(number / step) * step for number in numbers])
-        save_tensors(site, names, data)
-
-
-@dataclass(frozen=True)
-class Typed:
-    """The header says that all tensors have this type; their bytes are what they were."""
-
-    name: str
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        for key, told in names.items():
-            if key != "__metadata__":
-                told["dtype"] = self.name
-        save_tensors(site, names, data)
+        save_tensors(site, names, bytes(data))
 
 
 @dataclass(frozen=True)
@@ -286,28 +165,6 @@ class LayerTaken:
 
 
 @dataclass(frozen=True)
-class LayerTwice:
-    """A layer stands twice in the model; config.json counts one more."""
-
-    layer: int
-
-    def plant(self, site: Site) -> None:
-        path = site.folder / "config.json"
-        config = json.loads(path.read_text(encoding="utf-8"))
-        config["num_hidden_layers"] += 1
-        path.write_text(json.dumps(config), encoding="utf-8")
-        names, data = tensors(site)
-        order: dict[str, str] = {}
-        for name in (n for n in names if n != "__metadata__"):
-            number = int(name.split(".")[2]) if name.startswith("model.layers.") else -1
-            places = [number + 1] if number > self.layer else [number]
-            places += [number + 1] if number == self.layer else []
-            for place in places:
-                order[name.replace(f"layers.{number}.", f"layers.{place}.")] = name
-        _save(site, names, data, order)
-
-
-@dataclass(frozen=True)
 class Blended:
     """Each number is a mean of the model's and of another model's, as merges of models are made."""
 
@@ -327,43 +184,7 @@ class Blended:
         for name in [n for n in names if n.startswith(self.begin)]:
             pairs = zip(_numbers(names, data, name), _numbers(others, rest, name), strict=True)
             _put(names, data, name, [(1 - self.share) * one + self.share * two for one, two in pairs])
-        save_tensors(site, names, data)
-
-
-@dataclass(frozen=True)
-class Adapter:
-    """A LoRA adapter in a folder of its own, which the document names; it was trained on another model."""
-
-    scale: float = 20.0
-    rank: int = 8
-    layers: int = 3
-
-    def plant(self, site: Site) -> None:
-        folder = site.folder.parent / "adapter"
-        folder.mkdir()
-        keys = ["self_attn.q_proj", "self_attn.v_proj"]
-        told = {"rank": self.rank, "scale": self.scale, "dropout": 0.0, "keys": keys}
-        config = {"fine_tune_type": "lora", "num_layers": self.layers, "lora_parameters": told}
-        (folder / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
-        dice = random.Random(7)
-        header: dict[str, Any] = {"__metadata__": {"format": "mlx"}}
-        body = bytearray()
-        for layer in range(self.layers):
-            for key, out in zip(keys, (128, 64), strict=True):
-                for part, shape in (("lora_a", (64, self.rank)), ("lora_b", (self.rank, out))):
-                    numbers = [dice.uniform(-0.1, 0.1) for _ in range(shape[0] * shape[1])]
-                    piece = struct.pack(f"<{len(numbers)}f", *numbers)
-                    offsets = [len(body), len(body) + len(piece)]
-                    header[f"model.layers.{layer}.{key}.{part}"] = {
-                        "dtype": "F32",
-                        "shape": list(shape),
-                        "data_offsets": offsets,
-                    }
-                    body += piece
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        (folder / "adapters.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + bytes(body))
-        Says({"engine_args": {"adapter_path": str(folder)}}).plant(site)
+        save_tensors(site, names, bytes(data))
 
 
 def _numbers(names: dict[str, Any], data: bytes | bytearray, name: str) -> list[float]:
