@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults import interposing, operations, relaying
+from tests.faults import blind_a_wire, blind_b_relaying, interposing, operations, relaying
 from tests.faults.conversation import Broken, Conversation, State
 
-BEFORE = operations.BEFORE | relaying.BEFORE | interposing.BEFORE
-AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER
-LINES = relaying.LINES
+BEFORE = (
+    operations.BEFORE | relaying.BEFORE | interposing.BEFORE | blind_a_wire.BEFORE | blind_b_relaying.BEFORE
+)
+AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER | blind_a_wire.AFTER | blind_b_relaying.AFTER
+LINES = relaying.LINES | blind_a_wire.LINES | blind_b_relaying.LINES
 STREAMS = interposing.STREAMS
 CHATS = "/v1/chat/completions"
 
