@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults import operations, relaying
+from tests.faults import blind_b_relaying, operations, relaying
 from tests.faults.conversation import Broken, Conversation, State
 
-BEFORE = operations.BEFORE | relaying.BEFORE
-AFTER = operations.AFTER | relaying.AFTER
-LINES = relaying.LINES
+BEFORE = operations.BEFORE | relaying.BEFORE | blind_b_relaying.BEFORE
+AFTER = operations.AFTER | relaying.AFTER | blind_b_relaying.AFTER
+LINES = relaying.LINES | blind_b_relaying.LINES
 CHATS = "/v1/chat/completions"
 
 
