@@ -46,6 +46,7 @@ TEMPLATES = (
             Text("message.tool_calls or [] -%}", "message.tool_calls or [] if not message.content -%}"),
             Shipped(),
         ),
+        base="qwen3coder",
     ),
     Fault(
         "thought-counted-from-the-wrong-turn",
@@ -85,6 +86,7 @@ TEMPLATES = (
         "The template breaks over a tool that has no parameters, and so does the whole request.",
         "configuration",
         (Text("function.parameters | default({}, true) | tojson", "function.parameters | tojson"), Shipped()),
+        base="glm",
     ),
     Fault(
         "second-template-for-tools",
@@ -158,6 +160,7 @@ TOKENIZERS = (
         "Whoever cleaned tokenizer.json up has sorted its merges, so that words are cut otherwise.",
         "configuration",
         (MergesSorted(),),
+        base="mistral",
     ),
     Fault(
         "word-added-without-a-row",
@@ -187,6 +190,7 @@ WEIGHTS = (
         "A converter has split the fused gate and up projection in the other order.",
         "model",
         GATES,
+        base="qwen3coder",
     ),
     Fault(
         "norms-of-queries-forgotten",
@@ -199,6 +203,7 @@ WEIGHTS = (
         "Heads of queries were gathered from several cards in turns, and read with others' keys.",
         "model",
         (HeadsMoved((0, 2, 1, 3)),),
+        base="glm",
     ),
     Fault(
         "numbers-under-another-type",
@@ -219,6 +224,7 @@ SERVERS = (
         "A gateway drops messages without content, and with them every turn that only calls.",
         "engine",
         (Wire("silent_turns_dropped"),),
+        base="mistral",
     ),
     Fault(
         "one-replica-is-older",
@@ -335,7 +341,7 @@ FAULTS: tuple[Fault, ...] = (*TEMPLATES, *TOKENIZERS, *WEIGHTS, *SERVERS, *DOCUM
 MENDS: dict[str, str] = {
     "tools-wait-for-a-system": "Take the template that shows tools with or without a system prompt.",
     "words-hide-the-call-beside-them": "Let the template render words and calls of one turn, both.",
-    "thought-counted-from-the-wrong-turn": "Count turns in the template from the first, the system's included.",
+    "thought-counted-from-the-wrong-turn": "Count turns in the template with the system's included.",
     "developers-are-nobody": "Let the template render the role developer, as the system's, or refuse it.",
     "names-stand-for-roles": "Let the template write the role of each turn and leave the name out of it.",
     "tools-without-words-vanish": "Let the template show every tool, whether it has a description or not.",
@@ -371,7 +377,7 @@ MENDS: dict[str, str] = {
     "path-for-a-template": "Start the engine without --chat-template, or with the template's text.",
     "hash-seed-no-number": "Take PYTHONHASHSEED out of the document's env, or give a number.",
     "locale-without-utf-8": "Start the engine with a locale of UTF-8, or with PYTHONUTF8=1.",
-    "seconds-of-the-processor-limited": "Raise the limit of processor time (ulimit -t) of the engine's process.",
+    "seconds-of-the-processor-limited": "Raise the limit of processor time (ulimit -t) of the engine.",
     "warnings-are-errors": "Take PYTHONWARNINGS out of the machine's environment.",
 }
 TWINS: tuple[Fault, ...] = (
