@@ -92,7 +92,7 @@ TEMPLATES = (
         "second-template-for-tools",
         "A folder beside holds a template for requests with tools, of a release that had none.",
         "configuration",
-        (Beside(EARLIER, "additional_chat_templates/tool_use.jinja"),),
+        (Beside(EARLIER, "additional_chat_templates/tool_use.jinja"), Shipped()),
     ),
     Fault(
         "template-calls-itself-for-each-turn",
@@ -224,7 +224,6 @@ SERVERS = (
         "A gateway drops messages without content, and with them every turn that only calls.",
         "engine",
         (Wire("silent_turns_dropped"),),
-        base="mistral",
     ),
     Fault(
         "one-replica-is-older",
