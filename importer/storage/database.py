@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -16,6 +18,7 @@ from importer.reasons import Reason
 
 THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may query
 PATIENCE = 30  # seconds that a writer waits for another one
+BRIEFLY = 0.02  # seconds until what another connection refused is tried again
 # libpq's: seconds to connect, milliseconds without an acknowledgement, where the system can.
 NETWORK = {"connect_timeout": 10, "tcp_user_timeout": 1000 * PATIENCE}
 CHANGES = 0x696D706F  # PostgreSQL's number for the lock that changes of the gallery hold
@@ -86,10 +89,11 @@ def _sqlite(url: URL) -> Engine:
     engine = create_engine(url, pool_size=THREADS, max_overflow=0, connect_args={"timeout": PATIENCE})
 
     @event.listens_for(engine, "connect")
-    def opened(connection: Any, _record: Any) -> None:
+    def opened(connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={PATIENCE * 1000}"):
-            connection.execute(f"PRAGMA {pragma}")
+        connection.execute(f"PRAGMA busy_timeout={PATIENCE * 1000}")
+        _write_ahead(connection)
+        connection.execute("PRAGMA synchronous=FULL")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -98,6 +102,20 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on, once per file; raises sqlite3.OperationalError after PATIENCE s."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # SQLite's own patience does not cover this change: two that open a new file refuse each other.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(BRIEFLY)
 
 
 def _postgres(url: URL) -> Engine:
