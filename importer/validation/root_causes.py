@@ -149,6 +149,9 @@ def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
     variable = failed.get(prompt_rendered.NAME)
     if seen is None and variable is not None and asks_for(variable, *UNKNOWN_VARIABLE):
         seen = prompt_rendered.NAME
+    started = failed.get(settings_read_back.NAME)
+    if seen is None and started is not None and asks_for(started, Remedy.START_WITH_PARSER):
+        seen = settings_read_back.NAME  # an engine without its parser may write calls into the prompt itself
     if seen is None:
         return rows
     return [_following(row, seen, failed[seen]) if row.probe in PROMPTS and _of_engine(row) else row
@@ -208,8 +211,8 @@ def _rests_on_answers(row: ProbeRow) -> bool:
 
     That on a parser does, where the engine does not report it and a call decides.
     """
-    parser = row.probe == settings_read_back.NAME and _of_engine(row)
-    return parser or row.probe not in APART
+    called = row.outcome.gives(settings_read_back.SettingsReason.NOT_RUN)
+    return called or row.probe not in APART
 
 
 def _of_engine(row: ProbeRow) -> bool:

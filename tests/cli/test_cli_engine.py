@@ -25,6 +25,9 @@ KNOWN_BY_IMPORT = (
     "turns-rendered",
     "tokenizer-whole",
     "token-numbers",
+    "template-whole",
+    "prompt-arrives",
+    "request-options",
 )
 
 

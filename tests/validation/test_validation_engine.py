@@ -51,6 +51,9 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
     "tokenizer-whole",
     "token-numbers",
     "likelihood",
+    "template-whole",
+    "prompt-arrives",
+    "request-options",
     "stop-strings",
     "stop-words",
     "log-probabilities",
@@ -62,6 +65,9 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
     "messages",
     "messages-tools",
     "count-tokens",
+    "responses",
+    "responses-reasoning",
+    "responses-tools",
     "long-prompt",
 )
 Found = dict[str, tuple[str, str | None]]
@@ -115,6 +121,7 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     assert not_applicable == unasked | {
         "reasoning-apart", "context-length", "settings-read-back", "memory-predicted", "files-as-imported",
         "prompt-rendered", "turns-rendered", "tokenizer-whole", "token-numbers", "likelihood",
+        "template-whole", "prompt-arrives", "request-options",
     }  # fmt: skip
     assert report.passed, why(report)
 
