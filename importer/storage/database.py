@@ -110,12 +110,13 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-            return
         except sqlite3.OperationalError as error:
             # SQLite's own patience does not cover this change: two that open a new file refuse each other.
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(BRIEFLY)
+        else:
+            return
 
 
 def _postgres(url: URL) -> Engine:
