@@ -284,14 +284,14 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
     noise = ProbeRow(simple_answers.NAME, "", Fail(as_reason("3 of 3 are wrong"), "configuration", OWN))
-    for part, after in (("engine", "configuration"), ("configuration", "configuration")):
-        told: Attribution = part  # type: ignore[assignment]
-        parser = ProbeRow(
-            settings_read_back.NAME,
-            "",
-            Fail(as_reason("it does not read the call"), told, Reason(Remedy.CHOOSE_TOOL_PARSER)),
-        )
-        assert root_causes.traced([noise, parser])[1].outcome.attribution == after
+    unread = Reason(settings_read_back.SettingsReason.NOT_RUN, promised="hermes")
+    parts: tuple[Attribution, ...] = ("engine", "model", "configuration")
+    for part in parts:
+        parser = ProbeRow(settings_read_back.NAME, "", Fail(unread, part, Reason(Remedy.CHOOSE_TOOL_PARSER)))
+        assert root_causes.traced([noise, parser])[1].outcome.attribution == "configuration"
+        told = Fail(as_reason("it runs with another"), part, Reason(Remedy.CHOOSE_TOOL_PARSER))
+        reported = ProbeRow(settings_read_back.NAME, "", told)
+        assert root_causes.traced([noise, reported])[1].outcome.attribution == part
 
 
 def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
