@@ -32,13 +32,13 @@ def test_the_demo_model_passes_on_vllm(
     ]
     code = run([*arguments, "--json"])
     shown = capfd.readouterr()
-    assert code == 0, shown.err
+    receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
+    failed = [o for o in receipt["validation"]["outcomes"] if o["outcome"] not in ("pass", "not-applicable")]
+    assert (code, failed) == (0, []), shown.err
     decisions = json.loads(shown.out)["decisions"]
     assert (decisions["tool_parser"]["value"], decisions["tool_parser"]["status"]) == ("qwen3_json", "proved")
     assert decisions["reasoning_parser"]["status"] == "proved"
-    receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
-    assert set(outcomes.values()) == {"pass", "not-applicable"}
     assert [p for p, o in outcomes.items() if o == "not-applicable"] == [
         "embedding",
         "rerank",
