@@ -279,7 +279,11 @@ class AdapterOf:
             rows, columns = names[name]["shape"]
             for end, shape in (("lora_a", (columns, self.rank)), ("lora_b", (self.rank, rows))):
                 numbers = [drawn.gauss(0, columns**-0.5) for _ in range(shape[0] * shape[1])]
-                of = {"dtype": "F32", "shape": shape, "data_offsets": [len(body), len(body) + 4 * len(numbers)]}
+                of = {
+                    "dtype": "F32",
+                    "shape": shape,
+                    "data_offsets": [len(body), len(body) + 4 * len(numbers)],
+                }
                 told[f"{name.removesuffix('weight')}{end}"] = of
                 body += struct.pack(f"<{len(numbers)}f", *numbers)
         folder = site.folder.parent / "adapter"
