@@ -325,7 +325,7 @@ SERVERS = tuple(
     for name, said, operation in (
         (
             "finish-reason-is-empty",
-            "Events before the last have an empty finish_reason where null belongs, which clients take for an end.",
+            "Events before the last have an empty finish_reason, not null, which clients take for an end.",
             "finish_is_empty",
         ),
         (
@@ -366,7 +366,7 @@ SERVERS = tuple(
         ),
         (
             "tokens-forbidden-by-number",
-            "The gateway forbids tokens by their numbers in another model's vocabulary; here they are letters.",
+            "The gateway forbids tokens by numbers of another model's vocabulary; here they are letters.",
             "tokens_forbidden",
         ),
         (
@@ -503,7 +503,7 @@ MENDS: dict[str, str] = {
         "Take the end token behind the beginning of the assistant's turn out of the template."
     ),
     "template-begins-after-users-alone": (
-        "Let the template begin the assistant's turn whenever add_generation_prompt is set, behind results, too."
+        "Let the template begin the assistant's turn behind results, too, wherever add_generation_prompt is set."
     ),
     "template-begins-with-a-byte-order-mark": (
         "Save chat_template.jinja as UTF-8 without a byte order mark."

@@ -1,4 +1,4 @@
-"""Steps of ``blind_c.py``: what else may happen to templates, tokenizers, weights and the files around them."""
+"""Steps of ``blind_c.py``: what else may happen to templates, tokenizers, weights and files."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ class IndexOfOne:
 
 @dataclass(frozen=True)
 class AdapterOf:
-    """The document names an adapter for MLX; what it holds was learned upon other weights: it is chance here."""
+    """The document names an adapter that was learned upon other weights: here it is chance."""
 
     rank: int
     scale: float

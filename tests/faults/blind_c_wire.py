@@ -1,4 +1,4 @@
-"""What the gateways of a platform do to chats: further operations of ``wire.py``. Only Python's own library."""
+"""What gateways of a platform do to chats: further operations of ``wire.py``. Only Python's own library."""
 
 from __future__ import annotations
 
