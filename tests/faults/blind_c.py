@@ -503,7 +503,7 @@ MENDS: dict[str, str] = {
         "Take the end token behind the beginning of the assistant's turn out of the template."
     ),
     "template-begins-after-users-alone": (
-        "Let the template begin the assistant's turn behind results, too, wherever add_generation_prompt is set."
+        "Let the template begin the assistant's turn behind results, too, if add_generation_prompt is set."
     ),
     "template-begins-with-a-byte-order-mark": (
         "Save chat_template.jinja as UTF-8 without a byte order mark."
