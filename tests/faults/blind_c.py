@@ -26,7 +26,7 @@ from tests.faults.blind_c_steps import (
 )
 from tests.faults.fault import Fault
 from tests.faults.starting import Arguments, Module, Variable, Wire
-from tests.faults.steps import FileOf, Gone, Json, Says, Shipped, TensorsSwapped, Text
+from tests.faults.steps import Json, Says, Shipped, TensorsSwapped, Text
 
 PLAIN = "{%- else -%}\n    {{- message.content or '' -}}"
 BEGINS = "{%- if add_generation_prompt -%}"
@@ -215,6 +215,8 @@ TEMPLATES = (
         (Json("config.json", {"rms_norm_eps": 1e-1}),),
     ),
 )
+WORDS = ["in", "is", "Paris", "weather", "get", "name", "arguments"]
+ROOM = (Says({"max_model_len": 600}),)
 SENTENCEPIECE = {
     "type": "Sequence",
     "normalizers": [
@@ -236,22 +238,23 @@ TOKENIZERS = (
         (NumberOf("</think>", "<think>"),),
     ),
     Fault(
-        "tokenizer-never-uploaded",
-        "The upload holds weights and settings, and no tokenizer.json.",
+        "special-tokens-cut-as-words",
+        "tokenizer_config.json has split_special_tokens, against injections: the template's own are cut, too.",
         "configuration",
-        (Gone("tokenizer.json"),),
+        (Json("tokenizer_config.json", {"split_special_tokens": True}),),
+        given=ROOM,
     ),
     Fault(
-        "tokenizer-class-of-llama",
-        "tokenizer_config.json names the class of another family, which cuts texts by rules of its own.",
+        "words-declared-special",
+        "Words that a data set asked for were declared special tokens: they stand alone wherever they are.",
         "configuration",
-        (Json("tokenizer_config.json", {"tokenizer_class": "LlamaTokenizer"}),),
+        (Json("tokenizer_config.json", {"extra_special_tokens": WORDS}),),
     ),
     Fault(
-        "settings-of-another-tokenizer",
-        "tokenizer_config.json is another model's: its tokens are added to a vocabulary that lacks them.",
+        "words-end-in-a-suffix",
+        "tokenizer.json has the end of words of another family, with which no word here ends.",
         "configuration",
-        (FileOf("llama3", "tokenizer_config.json"),),
+        (Json("tokenizer.json", {"model.end_of_word_suffix": "</w>"}),),
     ),
     Fault(
         "line-breaks-made-a-token",
@@ -311,7 +314,7 @@ WEIGHTS = (
         "direction-taken-out",
         "A direction was taken out of what every layer writes, to make the model refuse less.",
         "model",
-        (DirectionOut(("Ġthere", "Ġno"), ("Ġis", "The")),),
+        (DirectionOut(("ĠI", "Ġcan"), ("It", "Ġis")),),
     ),
     Fault(
         "embeddings-scaled",
@@ -423,7 +426,7 @@ DOCUMENTS = (
         "cache-in-groups-that-do-not-fit",
         "The document stores keys and values in eight bits, by groups that are wider than a head.",
         "configuration",
-        (Says({"engine_args": {"kv_bits": 8, "quantized_kv_start": 0}}),),
+        (Says({"engine_args": {"kv_bits": 8, "quantized_kv_start": 64}}),),
         apart=NOT_THERE,
     ),
     Fault(
@@ -446,7 +449,7 @@ DOCUMENTS = (
     ),
     Fault(
         "adapter-of-other-weights",
-        "The document names an adapter that was trained upon other weights of the same shape.",
+        "The unit file names an adapter that was trained upon other weights of the same shape.",
         "configuration",
         (AdapterOf(4, 20.0),),
         apart=NOT_THERE,
@@ -458,10 +461,21 @@ DOCUMENTS = (
         (Arguments(add=("--max-tokens", "-1")),),
         apart=NOT_THERE,
     ),
-    Fault("stop-word-of-nothing", "", "configuration", (Says({"parameters.stop": [""]}),)),
-    Fault("no-room-for-prompts", "", "configuration", (Says({"engine_args": {"prompt_cache_size": 0}}),)),
 )
-FULL = "import sys\nsys.stderr = open('/dev/full', 'w', buffering=1)\n"
+FULL = (
+    "import sys\n\n"
+    "class Full:\n"
+    "    def __init__(self, under, room):\n"
+    "        self.under, self.room = under, room\n\n"
+    "    def write(self, text):\n"
+    "        self.room -= len(text)\n"
+    "        if self.room < 0:\n"
+    "            raise OSError(28, 'No space left on device')\n"
+    "        return self.under.write(text)\n\n"
+    "    def __getattr__(self, name):\n"
+    "        return getattr(self.under, name)\n\n"
+    "sys.stderr = Full(sys.stderr, 9000)\n"
+)
 FEW = (
     "import threading\nreal = threading.Thread.start\n\n"
     "def start(self):\n"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.faults.fault import Site
-from tests.faults.steps import TEMPLATE, WEIGHTS, Json, Says, save_tensors, tensors
+from tests.faults.starting import Arguments
+from tests.faults.steps import TEMPLATE, WEIGHTS, Json, save_tensors, tensors
 from tests.faults.tensors import INDEX
 
 TOKENIZER = "tokenizer.json"
@@ -263,7 +264,7 @@ class IndexOfOne:
 
 @dataclass(frozen=True)
 class AdapterOf:
-    """The document names an adapter that was learned upon other weights: here it is chance."""
+    """The engine is started with an adapter that was learned upon other weights: here it is chance."""
 
     rank: int
     scale: float
@@ -295,7 +296,7 @@ class AdapterOf:
         learned |= {"keys": ["self_attn.q_proj", "self_attn.v_proj"]}
         said = {"fine_tune_type": "lora", "num_layers": layers, "lora_parameters": learned}
         (folder / "adapter_config.json").write_text(json.dumps(said), encoding="utf-8")
-        Says({"engine_args.adapter_path": str(folder)}).plant(site)
+        Arguments(("--adapter-path", str(folder))).plant(site)
 
 
 def _each(site: Site, end: str, change: Callable[[Sequence[float], int], Sequence[float]]) -> None:

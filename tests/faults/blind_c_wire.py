@@ -138,7 +138,7 @@ def keys_in_camel_case(chat: Conversation, data: Data) -> None:
 def results_as_objects(chat: Conversation, _data: Data) -> None:
     """What a tool has said is read where it is JSON, and sent on as an object."""
     for message in chat.request["messages"]:
-        if message.get("role") == "tool" and str(message.get("content")).startswith("{"):
+        if message.get("role") == "tool" and str(message.get("content")).startswith(("{", "[")):
             try:
                 message["content"] = json.loads(message["content"])
             except ValueError:
