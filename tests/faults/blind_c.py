@@ -239,7 +239,7 @@ TOKENIZERS = (
     ),
     Fault(
         "special-tokens-cut-as-words",
-        "tokenizer_config.json has split_special_tokens, against injections: the template's own are cut, too.",
+        "tokenizer_config.json has split_special_tokens, so that the template's own are cut, too.",
         "configuration",
         (Json("tokenizer_config.json", {"split_special_tokens": True}),),
         given=ROOM,
