@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import array
 import json
-import random
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tests.faults.fault import Site
-from tests.faults.starting import Arguments
 from tests.faults.steps import TEMPLATE, WEIGHTS, Json, save_tensors, tensors
 from tests.faults.tensors import INDEX
 
@@ -177,40 +175,6 @@ class Pruned:
 
 
 @dataclass(frozen=True)
-class DirectionOut:
-    """No layer writes along one direction any more: that between the embeddings of two groups of words."""
-
-    words: tuple[str, ...]
-    others: tuple[str, ...]
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        vocabulary = _read(site, TOKENIZER)["model"]["vocab"]
-        embedding = "model.embed_tokens.weight"
-        width = names[embedding]["shape"][1]
-        rows = _numbers(names, data, embedding)
-
-        def mean(words: tuple[str, ...]) -> list[float]:
-            taken = [rows[vocabulary[w] * width :][:width] for w in words]
-            return [sum(column) / len(words) for column in zip(*taken, strict=True)]
-
-        apart = [one - two for one, two in zip(mean(self.words), mean(self.others), strict=True)]
-        length = sum(n * n for n in apart) ** 0.5
-        unit = [n / length for n in apart]
-
-        def without(numbers: Sequence[float], columns: int) -> list[float]:
-            told = list(numbers)
-            for column in range(columns):
-                along = sum(u * numbers[i * columns + column] for i, u in enumerate(unit))
-                for i, u in enumerate(unit):
-                    told[i * columns + column] -= along * u
-            return told
-
-        for end in ("o_proj.weight", "down_proj.weight"):
-            _each(site, end, without)
-
-
-@dataclass(frozen=True)
 class Stacked:
     """Layers are stacked in this order, some of them twice; config.json counts them."""
 
@@ -260,43 +224,6 @@ class IndexOfOne:
         (site.folder / INDEX).write_text(
             json.dumps({"metadata": {"total_size": len(data)}, "weight_map": held}), encoding="utf-8"
         )
-
-
-@dataclass(frozen=True)
-class AdapterOf:
-    """The engine is started with an adapter that was learned upon other weights: here it is chance."""
-
-    rank: int
-    scale: float
-
-    def plant(self, site: Site) -> None:
-        names, _ = tensors(site)
-        drawn = random.Random(7)
-        told: dict[str, Any] = {METADATA: {"format": "mlx"}}
-        body = bytearray()
-        layers = 0
-        for name in (n for n in names if n.endswith(("q_proj.weight", "v_proj.weight"))):
-            layers = max(layers, int(name.split(".")[2]) + 1)
-            rows, columns = names[name]["shape"]
-            for end, shape in (("lora_a", (columns, self.rank)), ("lora_b", (self.rank, rows))):
-                numbers = [drawn.gauss(0, columns**-0.5) for _ in range(shape[0] * shape[1])]
-                of = {
-                    "dtype": "F32",
-                    "shape": shape,
-                    "data_offsets": [len(body), len(body) + 4 * len(numbers)],
-                }
-                told[f"{name.removesuffix('weight')}{end}"] = of
-                body += struct.pack(f"<{len(numbers)}f", *numbers)
-        folder = site.folder.parent / "adapter"
-        folder.mkdir()
-        header = json.dumps(told).encode()
-        header += b" " * (-len(header) % 8)
-        (folder / "adapters.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + body)
-        learned = {"rank": self.rank, "scale": self.scale, "dropout": 0.0}
-        learned |= {"keys": ["self_attn.q_proj", "self_attn.v_proj"]}
-        said = {"fine_tune_type": "lora", "num_layers": layers, "lora_parameters": learned}
-        (folder / "adapter_config.json").write_text(json.dumps(said), encoding="utf-8")
-        Arguments(("--adapter-path", str(folder))).plant(site)
 
 
 def _each(site: Site, end: str, change: Callable[[Sequence[float], int], Sequence[float]]) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import copy
-import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from tests.faults.conversation import Conversation, Data, Operation
 
 QUOTA = 6  # the request that finds the quota used up
 NOTICE = "You have reached your rate limit. Please try again in a minute."
 DOUBLED = 4  # the piece that is delivered twice
-NUMBERS = ("temperature", "top_p", "top_k", "max_tokens", "seed", "presence_penalty", "frequency_penalty")
 # Of another vocabulary: there they are brackets, a line's end and short words.
 FORBIDDEN = dict.fromkeys(("58", "60", "90", "92", "198", "257", "262", "286", "290", "318"), -100)
 
@@ -31,13 +28,6 @@ def role_of_another_house(chat: Conversation, data: Data) -> None:
     for part in chat.parts(data):
         if "role" in part:
             part["role"] = "model"
-
-
-def content_in_parts(chat: Conversation, data: Data) -> None:
-    """Content is a list of parts where a text belongs."""
-    for part in chat.parts(data):
-        if isinstance(part.get("content"), str):
-            part["content"] = [{"type": "text", "text": part["content"]}]
 
 
 def notice_as_answer(chat: Conversation, data: Data) -> None:
@@ -64,17 +54,6 @@ def null_as_a_word(chat: Conversation, data: Data) -> None:
             part["content"] = "null"
 
 
-def usage_left_out(_chat: Conversation, data: Data) -> None:
-    """Nothing says how many tokens were used."""
-    data.pop("usage", None)
-
-
-def stream_unheard(chat: Conversation, _data: Data) -> None:
-    """A stream is wanted, and one whole answer comes."""
-    chat.request.pop("stream", None)
-    chat.request.pop("stream_options", None)
-
-
 def quotes_made_typographic(chat: Conversation, _data: Data) -> None:
     """Straight quotation marks in messages become curved ones."""
 
@@ -87,29 +66,9 @@ def quotes_made_typographic(chat: Conversation, _data: Data) -> None:
             message["content"] = curved(message["content"])
 
 
-def numbers_as_text(chat: Conversation, _data: Data) -> None:
-    """A gateway that keeps requests as forms sends numbers as texts."""
-    for key in NUMBERS:
-        if isinstance(chat.request.get(key), int | float):
-            chat.request[key] = str(chat.request[key])
-
-
 def tokens_forbidden(chat: Conversation, _data: Data) -> None:
     """Each request forbids tokens, by their numbers in another model's vocabulary."""
     chat.request["logit_bias"] = FORBIDDEN | (chat.request.get("logit_bias") or {})
-
-
-def turns_merged(chat: Conversation, _data: Data) -> None:
-    """Messages of one role that follow each other become one, for providers that want turns to alternate."""
-    merged: list[Data] = []
-    for message in chat.request["messages"]:
-        last = merged[-1] if merged else {}
-        both = isinstance(last.get("content"), str) and isinstance(message.get("content"), str)
-        if both and last.get("role") == message.get("role") and not message.get("tool_calls"):
-            last["content"] += " " + message["content"]
-        else:
-            merged.append(message)
-    chat.request["messages"] = merged
 
 
 def text_ends_at_an_emoji(chat: Conversation, _data: Data) -> None:
@@ -117,22 +76,6 @@ def text_ends_at_an_emoji(chat: Conversation, _data: Data) -> None:
     for message in chat.request["messages"]:
         if isinstance(message.get("content"), str):
             message["content"] = re.split("[\U00010000-\U0010ffff]", message["content"], maxsplit=1)[0]
-
-
-def keys_in_camel_case(chat: Conversation, data: Data) -> None:
-    """Keys of arguments come out in the gateway's own style."""
-
-    def camel(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {re.sub(r"_([a-z])", lambda m: m[1].upper(), k): camel(v) for k, v in value.items()}
-        return [camel(v) for v in value] if isinstance(value, list) else value
-
-    for call in chat.calls(data):
-        function = call.get("function") or {}
-        try:
-            function["arguments"] = json.dumps(camel(json.loads(function.get("arguments") or "")))
-        except ValueError:
-            continue
 
 
 def results_as_objects(chat: Conversation, _data: Data) -> None:
@@ -156,40 +99,11 @@ def piece_delivered_twice(chat: Conversation, data: Data) -> None:
                 chat.kept["more"] = [again]
 
 
-def pieces_grow(chat: Conversation, data: Data) -> None:
-    """Each piece of a stream holds all of the text so far."""
-    for part in () if chat.whole else chat.parts(data):
-        for key in ("content", "reasoning"):
-            if isinstance(part.get(key), str):
-                part[key] = chat.kept[key] = chat.kept.get(key, "") + part[key]
-
-
 def system_put_last(chat: Conversation, _data: Data) -> None:
     """What the system says is kept apart, as another interface has it, and put behind the conversation."""
     messages = chat.request["messages"]
     system = [m for m in messages if m.get("role") == "system"]
     chat.request["messages"] = [m for m in messages if m.get("role") != "system"] + system
-
-
-def system_as_developer(chat: Conversation, _data: Data) -> None:
-    """The system's turn goes on under the role that newer models of another house have for it."""
-    for message in chat.request["messages"]:
-        if message.get("role") == "system":
-            message["role"] = "developer"
-
-
-def answers_escaped(chat: Conversation, data: Data) -> None:
-    """A filter against scripts writes marks in answers as a page does."""
-    for part in chat.parts(data):
-        if isinstance(part.get("content"), str):
-            part["content"] = html.escape(part["content"])
-
-
-def thoughts_filtered(chat: Conversation, data: Data) -> None:
-    """A gateway's types know no thoughts, and leave them out."""
-    for part in chat.parts(data):
-        for key in ("reasoning", "reasoning_content"):
-            part.pop(key, None)
 
 
 def requests_tagged(chat: Conversation, _data: Data) -> None:
@@ -213,15 +127,11 @@ BEFORE: dict[str, Operation] = {
     o.__name__: o
     for o in (
         notice_as_answer,
-        stream_unheard,
         quotes_made_typographic,
-        numbers_as_text,
         tokens_forbidden,
-        turns_merged,
         text_ends_at_an_emoji,
         results_as_objects,
         system_put_last,
-        system_as_developer,
         requests_tagged,
     )
 }
@@ -230,15 +140,9 @@ AFTER: dict[str, Operation] = {
     for o in (
         finish_is_empty,
         role_of_another_house,
-        content_in_parts,
         notice_as_answer,
         null_as_a_word,
-        usage_left_out,
-        keys_in_camel_case,
         piece_delivered_twice,
-        pieces_grow,
-        answers_escaped,
-        thoughts_filtered,
     )
 }
 STREAMS: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
