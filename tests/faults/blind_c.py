@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tests.faults import blind_c_repository
 from tests.faults.blind_c_steps import (
-    IndexOfOne,
     LinkedToNothing,
     MergesAsText,
     OneLine,
@@ -16,7 +15,7 @@ from tests.faults.blind_c_steps import (
 )
 from tests.faults.fault import Fault
 from tests.faults.starting import Arguments, Module, Variable, Wire
-from tests.faults.steps import Json, Says, Shipped, Text
+from tests.faults.steps import Says, Shipped, Text
 
 SERVERS: tuple[Fault, ...] = (
     Fault(
@@ -291,7 +290,6 @@ TWINS: tuple[Fault, ...] = (
         "model",
         (Widened(),),
     ),
-    Fault("twin-index-of-one-file", "An index names the one file of the weights.", "model", (IndexOfOne(),)),
     Fault(
         "twin-streams-of-windows",
         "A gateway ends lines of a stream as on Windows, which the standard allows.",
@@ -310,12 +308,6 @@ TWINS: tuple[Fault, ...] = (
         "configuration",
         (Arguments(add=("--log-level", "DEBUG")),),
         apart=NOT_THERE,
-    ),
-    Fault(
-        "twin-config-of-a-trainer",
-        "A trainer has left keys of its own in config.json.",
-        "configuration",
-        (Json("config.json", {"unsloth_fixed": True, "unsloth_version": "2026.10", "use_cache": False}),),
     ),
     Fault(
         "twin-behind-a-proxy",

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.faults.fault import Site
-from tests.faults.steps import TEMPLATE, WEIGHTS, Json, save_tensors, tensors
-from tests.faults.tensors import INDEX
+from tests.faults.steps import TEMPLATE, Json, save_tensors, tensors
 
 TOKENIZER = "tokenizer.json"
 SETTINGS = "tokenizer_config.json"
@@ -212,18 +211,6 @@ class Widened:
             told[name] = of | {"dtype": "F32", "data_offsets": [len(body), len(body) + len(wide)]}
             body += wide
         save_tensors(site, told, bytes(body))
-
-
-@dataclass(frozen=True)
-class IndexOfOne:
-    """An index says that all tensors lie in the one file there is."""
-
-    def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        held = {name: WEIGHTS for name in names if name != METADATA}
-        (site.folder / INDEX).write_text(
-            json.dumps({"metadata": {"total_size": len(data)}, "weight_map": held}), encoding="utf-8"
-        )
 
 
 def _each(site: Site, end: str, change: Callable[[Sequence[float], int], Sequence[float]]) -> None:
