@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.faults import blind_c_repository
 from tests.faults.blind_c_steps import (
+    Draft,
     LinkedToNothing,
     MergesAsText,
     OneLine,
@@ -111,12 +112,11 @@ DOCUMENTS: tuple[Fault, ...] = (
         (Says({"chat_template_kwargs": {"enable_thinking": None}}),),
     ),
     Fault(
-        "cache-folder-that-is-not-there",
-        "The document has the engine keep models in a folder of another machine: it cannot list any.",
+        "draft-with-another-vocabulary",
+        "The unit file has a small model write drafts whose tokens have other numbers.",
         "configuration",
-        (Says({"env": {"HF_HUB_CACHE": "/mnt/models/hub"}}),),
-        apart={"vllm-cpu": "vLLM lists what it serves alone"},
-        bitten="chat pages that ask for /v1/models and show none",
+        (Draft("qwen3coder"),),
+        apart=NOT_THERE,
     ),
     Fault(
         "limit-of-minus-one",
@@ -248,8 +248,8 @@ MENDS: dict[str, str] = {
     ),
     "template-named-in-the-variables": "Take chat_template out of chat_template_kwargs in the document.",
     "switch-left-empty": "Give enable_thinking in the document a value, true or false, or take it out.",
-    "cache-folder-that-is-not-there": (
-        "Take HF_HUB_CACHE out of env in the document, or name a folder that is there."
+    "draft-with-another-vocabulary": (
+        "Take --draft-model out of the command of the start, or name a draft with this model's tokenizer."
     ),
     "limit-of-minus-one": (
         "Take --max-tokens -1 out of the command that starts the engine, or give it a positive number."

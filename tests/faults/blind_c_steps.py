@@ -7,10 +7,13 @@ import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.faults.fault import Site
+from tests.faults.starting import Arguments
 from tests.faults.steps import TEMPLATE, Json, save_tensors, tensors
+from tests.models.formats import FORMATS
 
 TOKENIZER = "tokenizer.json"
 SETTINGS = "tokenizer_config.json"
@@ -211,6 +214,20 @@ class Widened:
             told[name] = of | {"dtype": "F32", "data_offsets": [len(body), len(body) + len(wide)]}
             body += wide
         save_tensors(site, told, bytes(body))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The command that starts the engine names another of our models, to write drafts for this one."""
+
+    base: str
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        return (FORMATS[self.base].folder,)
+
+    def plant(self, site: Site) -> None:
+        Arguments(("--draft-model", str(self.sources[0]))).plant(site)
 
 
 def _each(site: Site, end: str, change: Callable[[Sequence[float], int], Sequence[float]]) -> None:
