@@ -17,15 +17,27 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults import blind_a_wire, blind_b_relaying, interposing, operations, relaying
+from tests.faults import blind_a_wire, blind_b_relaying, blind_d_wire, interposing, operations, relaying
 from tests.faults.conversation import Broken, Conversation, State
 
 BEFORE = (
-    operations.BEFORE | relaying.BEFORE | interposing.BEFORE | blind_a_wire.BEFORE | blind_b_relaying.BEFORE
+    operations.BEFORE
+    | relaying.BEFORE
+    | interposing.BEFORE
+    | blind_a_wire.BEFORE
+    | blind_b_relaying.BEFORE
+    | blind_d_wire.BEFORE
 )
-AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER | blind_a_wire.AFTER | blind_b_relaying.AFTER
+AFTER = (
+    operations.AFTER
+    | relaying.AFTER
+    | interposing.AFTER
+    | blind_a_wire.AFTER
+    | blind_b_relaying.AFTER
+    | blind_d_wire.AFTER
+)
 LINES = relaying.LINES | blind_a_wire.LINES | blind_b_relaying.LINES
-STREAMS = interposing.STREAMS
+STREAMS = interposing.STREAMS | blind_d_wire.STREAMS
 CHATS = "/v1/chat/completions"
 
 
