@@ -5,31 +5,27 @@ Each was seen to bite on mlx, with chats of its author's own. ``TWINS`` are chan
 
 from __future__ import annotations
 
+from tests.faults.blind_d_mends import MENDS
 from tests.faults.blind_d_steps import (
-    Adapter,
     Beside,
     BitsFlipped,
-    Clipped,
     HeadOf,
     HeadsPooled,
-    InOtherOrder,
-    LayerRepeated,
     Linked,
     Marked,
     Narrowed,
-    OldFiles,
-    Padded,
     Pruned,
     ReadAsLatin,
     ShardLeft,
     WordsAdded,
-    Written,
     ZeroPointsOff,
 )
+from tests.faults.blind_d_twins import TWINS
 from tests.faults.fault import Fault
-from tests.faults.starting import Module, Variable, Wire
+from tests.faults.starting import Module, Wire
 from tests.faults.steps import Json, Recorded, Says, Shipped, Text
 
+__all__ = ["FAULTS", "MENDS", "TWINS"]
 ROLE = "'<|im_start|>' ~ message.role"
 BEGINS = "{%- if add_generation_prompt -%}"
 FUNCTION = "{%- set function = tool.function if tool.function is defined else tool -%}"
@@ -44,12 +40,6 @@ IDS = (
 )
 MISTRAL_CALLS = "{%- for call in message.tool_calls -%}"
 TEMPLATES = (
-    Fault(
-        "roles-by-the-number-of-the-turn",
-        "The template takes every other turn for the user's: behind a tool's result all roles are wrong.",
-        "configuration",
-        (Text(ROLE, "'<|im_start|>' ~ ('user', 'assistant')[loop.index0 % 2]"), Shipped()),
-    ),
     Fault(
         "roles-in-another-language",
         "Whoever translated the template has translated the names of the roles, too.",
@@ -94,27 +84,16 @@ TEMPLATES = (
         base="glm",
     ),
     Fault(
-        "braces-doubled",
-        "The template went through a formatter of texts: each brace of a call is two.",
-        "configuration",
-        (
-            Text('<tool_call>\\n{"name": ', '<tool_call>\\n{{"name": '),
-            Text("{...}}", "{{...}}}}"),
-            Text("~ '}\\n</tool_call>'", "~ '}}\\n</tool_call>'"),
-            Shipped(),
-        ),
-    ),
-    Fault(
         "quotes-of-a-word-processor",
         "The template was edited in a word processor: keys of calls stand in curly quotation marks.",
         "configuration",
         (Text('"name": ', "“name”: "), Text('"arguments": ', "“arguments”: "), Shipped()),
     ),
     Fault(
-        "template-with-a-byte-order-mark",
-        "The template was saved with a byte order mark, which begins every prompt.",
+        "config-with-a-byte-order-mark",
+        "config.json was saved with a byte order mark, which no reader of JSON expects.",
         "configuration",
-        (Marked(), Shipped()),
+        (Marked("config.json"),),
     ),
     Fault(
         "types-in-a-list-break",
@@ -137,18 +116,6 @@ TEMPLATES = (
             Text("latest = namespace(question=-1)", "question = -1"),
             Text("set latest.question = loop", "set question = loop"),
             Text("> latest.question", "> question"),
-            Shipped(),
-        ),
-    ),
-    Fault(
-        "long-questions-truncated",
-        "The template cuts what is said behind a thousand letters.",
-        "configuration",
-        (
-            Text(
-                "{%- else -%}\n    {{- message.content or '' -}}",
-                "{%- else -%}\n    {{- (message.content or '') | truncate(1000) -}}",
-            ),
             Shipped(),
         ),
     ),
@@ -204,7 +171,7 @@ TOKENIZERS = (
     ),
     Fault(
         "decoder-written-by-hand",
-        "The decoder has a rule for spaces and one for line breaks: other letters of several bytes stay bytes.",
+        "The decoder has a rule for spaces and one for line breaks: other letters stay bytes.",
         "configuration",
         (Json("tokenizer.json", {"decoder": {"type": "Sequence", "decoders": [SPACE, BREAK, FUSED]}}),),
     ),
@@ -219,15 +186,9 @@ TOKENIZERS = (
 WEIGHTS = (
     Fault(
         "two-thirds-of-the-weights-pruned",
-        "Of each matrix two thirds of the numbers, the smallest, were set to nought, and nobody trained it again.",
+        "Of each matrix two thirds of the numbers, the smallest, were set to nought, without training.",
         "model",
         (Pruned(0.65),),
-    ),
-    Fault(
-        "outliers-clipped",
-        "Numbers of a matrix that are far from the others were clipped, as a bad calibration does.",
-        "model",
-        (Clipped(1.1),),
     ),
     Fault(
         "inner-width-cut",
@@ -253,13 +214,6 @@ WEIGHTS = (
         "model",
         (ZeroPointsOff(32),),
         bitten="GPTQ's zero points, read by a kernel for the other format",
-    ),
-    Fault(
-        "layer-that-stands-twice",
-        "The model was made deeper by a layer that stands twice, and nobody trained it again.",
-        "model",
-        (LayerRepeated(1),),
-        bitten="passthrough merges",
     ),
     Fault(
         "shard-of-an-earlier-upload",
@@ -292,12 +246,6 @@ SERVERS = (
         "A gateway gives the system's turn the role developer, which the model has never seen.",
         "engine",
         (Wire("system_as_developer"),),
-    ),
-    Fault(
-        "results-decoded-on-the-way",
-        "A gateway decodes results of tools, which the template then writes as Python does.",
-        "engine",
-        (Wire("results_decoded"),),
     ),
     Fault(
         "one-session-for-all",
@@ -356,13 +304,6 @@ DOCUMENTS = (
         (Says({"tensor_parallel_size": 3}),),
     ),
     Fault(
-        "adapter-counted-too-much",
-        "The adapter that the document names has its alpha as its scale, and not alpha by rank.",
-        "configuration",
-        (Adapter(2000.0),),
-        apart=ONLY_MLX,
-    ),
-    Fault(
         "quantisation-of-a-sibling",
         "A file that tells how weights were quantised was left by a sibling's; these are in bfloat16.",
         "configuration",
@@ -380,13 +321,6 @@ DOCUMENTS = (
         "In config.json the norms' epsilon has lost the minus of its exponent.",
         "configuration",
         (Json("config.json", {"rms_norm_eps": 1e06}),),
-    ),
-    Fault(
-        "layers-over-ranks",
-        "The document splits the layers over two ranks, which this kind of model cannot.",
-        "configuration",
-        (Says({"engine_args": {"pipeline_parallel_size": 2}}),),
-        apart=ONLY_MLX,
     ),
 )
 RESOLVER = """import socket
@@ -412,12 +346,6 @@ MACHINES = (
         (BitsFlipped(6), Recorded()),
     ),
     Fault(
-        "compiler-not-found",
-        "The PATH of the service has no compiler, which the engine builds its kernels with.",
-        "environment",
-        (Variable("PATH", "/opt/engine/bin"),),
-    ),
-    Fault(
         "names-not-resolved",
         "The container has no resolver: not even the address to listen on is found.",
         "environment",
@@ -425,64 +353,3 @@ MACHINES = (
     ),
 )
 FAULTS: tuple[Fault, ...] = (*TEMPLATES, *TOKENIZERS, *WEIGHTS, *SERVERS, *DOCUMENTS, *MACHINES)
-MENDS: dict[str, str] = {}
-TWINS: tuple[Fault, ...] = (
-    Fault(
-        "twin-files-as-links",
-        "All files of the model are links into a cache's folder of blobs.",
-        "environment",
-        (Linked(),),
-    ),
-    Fault(
-        "twin-dtype-by-its-newer-name",
-        "config.json was saved by a newer library, which writes dtype for torch_dtype.",
-        "configuration",
-        (Json("config.json", {"torch_dtype": None, "dtype": "bfloat16"}),),
-    ),
-    Fault(
-        "twin-embedding-padded",
-        "The embedding has sixty-four further rows of nought, as kernels like it.",
-        "model",
-        (Padded(64),),
-    ),
-    Fault(
-        "twin-tensors-in-another-order",
-        "The weights were saved by another tool, in another order of tensors.",
-        "model",
-        (InOtherOrder(),),
-    ),
-    Fault(
-        "twin-files-of-slow-tokenizers",
-        "vocab.json and merges.txt lie beside tokenizer.json and hold the same.",
-        "configuration",
-        (OldFiles(),),
-    ),
-    Fault(
-        "twin-tokenizer-written-again",
-        "tokenizer.json was written again with indents, and letters beyond ASCII as numbers.",
-        "configuration",
-        (Written(),),
-    ),
-    Fault(
-        "twin-events-with-names",
-        "A gateway names the events of streams, ends lines as the standard wants it, and adds a field.",
-        "engine",
-        (Wire("events_named"), Wire("told_more")),
-    ),
-    Fault(
-        "twin-template-with-a-macro",
-        "The template begins its turns by a macro, is indented otherwise, and writes the same.",
-        "configuration",
-        (
-            Text(
-                "{%- set headed",
-                "{%- macro begin(role) -%}{{- '<|im_start|>' ~ role -}}{%- endmacro %}\n\n\n{%- set headed",
-            ),
-            Text(
-                "{{- '<|im_start|>' ~ message.role ~ '\\n' -}}",
-                "{{- begin(message.role) -}}\n      {{- '\\n' -}}",
-            ),
-            Shipped(),
-        ),
-    ),
-)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.fault import Site
-from tests.faults.steps import TEMPLATE, WEIGHTS, Json, Says, save_tensors, tensors
+from tests.faults.steps import TEMPLATE, WEIGHTS, Json, save_tensors, tensors
 from tests.models.formats import FORMATS
 
 TOKENIZER = "tokenizer.json"
@@ -127,21 +127,6 @@ class Pruned:
 
 
 @dataclass(frozen=True)
-class Clipped:
-    """No number of a matrix is further from nought than so many times their root mean square."""
-
-    times: float
-
-    def plant(self, site: Site) -> None:
-        model = _Weights(site)
-        for name in model.ending(MATRIX):
-            numbers = model.numbers(name)
-            most = self.times * (sum(n * n for n in numbers) / len(numbers)) ** 0.5
-            model.put(name, [max(-most, min(most, number)) for number in numbers])
-        model.save()
-
-
-@dataclass(frozen=True)
 class Narrowed:
     """Of the inner numbers of each MLP the first so many are left, and config.json counts them."""
 
@@ -222,23 +207,6 @@ class ZeroPointsOff:
 
 
 @dataclass(frozen=True)
-class LayerRepeated:
-    """A layer stands twice, one behind the other, and config.json counts one more."""
-
-    layer: int
-
-    def plant(self, site: Site) -> None:
-        model, config = _Weights(site), _read(site, "config.json")
-        count = config["num_hidden_layers"]
-        for number in reversed(range(self.layer, count)):
-            for name in [n for n in model.ending("") if n.startswith(f"model.layers.{number}.")]:
-                further = name.replace(f"layers.{number}.", f"layers.{number + 1}.")
-                model.put(further, model.numbers(name), model.shape(name))
-        model.save()
-        Json("config.json", {"num_hidden_layers": count + 1}).plant(site)
-
-
-@dataclass(frozen=True)
 class Padded:
     """The embedding has further rows of nought, for numbers that no token has."""
 
@@ -290,37 +258,6 @@ class BitsFlipped:
         for at in random.Random(self.count).sample(range(1, len(data), 2), self.count):
             data[at] ^= 0x40
         save_tensors(site, names, bytes(data))
-
-
-@dataclass(frozen=True)
-class Adapter:
-    """A LoRA adapter lies beside the model, and the document names it; ``scale`` is what it counts."""
-
-    scale: float
-    rank: int = 4
-    size: float = 0.02
-
-    def plant(self, site: Site) -> None:
-        folder, config = site.folder.parent / "adapter", _read(site, "config.json")
-        folder.mkdir()
-        random_numbers = random.Random(7)
-        width, out = config["hidden_size"], config["num_attention_heads"] * config["head_dim"]
-        header, body = dict[str, Any](), bytearray()
-        for layer in range(config["num_hidden_layers"]):
-            for end, shape in (("lora_a", (width, self.rank)), ("lora_b", (self.rank, out))):
-                numbers = [random_numbers.gauss(0, self.size) for _ in range(shape[0] * shape[1])]
-                raw = struct.pack(f"<{len(numbers)}f", *numbers)
-                place = [len(body), len(body) + len(raw)]
-                name = f"model.layers.{layer}.self_attn.q_proj.{end}"
-                header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": place}
-                body += raw
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        (folder / "adapters.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + body)
-        lora = {"rank": self.rank, "scale": self.scale, "dropout": 0.0, "keys": ["self_attn.q_proj"]}
-        told = {"fine_tune_type": "lora", "num_layers": config["num_hidden_layers"], "lora_parameters": lora}
-        (folder / "adapter_config.json").write_text(json.dumps(told), encoding="utf-8")
-        Says({"engine_args": {"adapter_path": str(folder)}}).plant(site)
 
 
 class _Weights:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import html
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 
@@ -56,19 +55,6 @@ def system_as_developer(chat: Conversation, _data: Data) -> None:
             message["role"] = "developer"
 
 
-def results_decoded(chat: Conversation, _data: Data) -> None:
-    """Results of tools that are JSON objects are passed on as objects."""
-    for message in chat.request["messages"]:
-        if message.get("role") != "tool" or not isinstance(message.get("content"), str):
-            continue
-        try:
-            told = json.loads(message["content"])
-        except ValueError:
-            continue
-        if isinstance(told, dict):
-            message["content"] = told
-
-
 LATEST: list[Data] = []  # the turns of the latest chat, of the whole process
 
 
@@ -82,7 +68,7 @@ def others_remembered(chat: Conversation, _data: Data) -> None:
 
 def kept_for_others(chat: Conversation, data: Data) -> None:
     """Remembers the question and its answer for the next chat."""
-    question = chat.kept.get("question")
+    question: Data = chat.kept.get("question") or {}
     for part in chat.parts(data) if chat.whole and question else ():
         if part.get("content"):
             LATEST[:] = [copy.deepcopy(question), {"role": "assistant", "content": part["content"]}]
@@ -163,7 +149,6 @@ BEFORE: dict[str, Operation] = {
         prompts_compressed,
         documents_put_before,
         system_as_developer,
-        results_decoded,
         others_remembered,
     )
 }
