@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults import blind_a_wire, blind_b_relaying, blind_c_wire, interposing, operations, relaying
+from tests.faults import (
+    blind_a_wire,
+    blind_b_relaying,
+    blind_c_wire,
+    blind_d_wire,
+    interposing,
+    operations,
+    relaying,
+)
 from tests.faults.conversation import Broken, Conversation, State
 
 BEFORE = (
@@ -27,6 +35,7 @@ BEFORE = (
     | blind_a_wire.BEFORE
     | blind_b_relaying.BEFORE
     | blind_c_wire.BEFORE
+    | blind_d_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -35,9 +44,10 @@ AFTER = (
     | blind_a_wire.AFTER
     | blind_b_relaying.AFTER
     | blind_c_wire.AFTER
+    | blind_d_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES | blind_b_relaying.LINES
-STREAMS = interposing.STREAMS | blind_c_wire.STREAMS
+STREAMS = interposing.STREAMS | blind_c_wire.STREAMS | blind_d_wire.STREAMS
 CHATS = "/v1/chat/completions"
 
 
