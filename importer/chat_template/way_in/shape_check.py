@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import chain, combinations, islice, product
+from itertools import chain, combinations, islice
 
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import RefusalReason, Rendered, RenderJob, RenderRefused, Result
@@ -23,7 +23,9 @@ from importer.chat_template.way_in.traits import LONG, Shape, Trait, fits, shape
 MOST = 3  # findings of one kind and field, each with other traits
 TOGETHER = 3  # traits that explain a loss together
 KINDS = (WayInKind.LOST, WayInKind.CASED, WayInKind.OUT_OF_ORDER)
-# A field with the number of its part: of the role, or of the reasoning that is so many calls from the end.
+# What a template may drop once it is old enough: each distance from the end is a part of its own.
+AGEING = (WayInField.REASONING, WayInField.WORDS_BESIDE_CALL)
+# A field with the number of its part: the role, or the distance from the end.
 Part = tuple[WayInField, str]
 Seen = Mapping[Part, WayInKind | None]
 Has = Callable[[Shape], bool]
@@ -143,7 +145,7 @@ def _seen(shape: Shape, result: Result) -> Seen:
         kind = kinds.get((mark.field, (mark.number,)))
         if kind is None and judge(mark, result.text) in KINDS:
             continue  # lost with what holds it
-        part = mark.field, str(mark.number) if mark.field is WayInField.REASONING else ""
+        part = mark.field, str(mark.number) if mark.field in AGEING else ""
         worst[part] = worst.get(part) or kind
     for role, own in distinct(one, result.text).items():
         worst[WayInField.ROLE, role] = None if own else WayInKind.LOST
@@ -195,8 +197,8 @@ def _by_accident(result: Result) -> bool | None:
 
 
 def _lost(tried: _Tried) -> Iterator[WayInFinding]:
-    parts = dict.fromkeys(part for seen in tried.seen.values() for part in seen)
-    for part, kind in product(parts, KINDS):
+    found = ((part, kind) for seen in tried.seen.values() for part, kind in seen.items())
+    for part, kind in [*dict.fromkeys((part, kind) for part, kind in found if kind is not None)]:
 
         def has(shape: Shape, part: Part = part, kind: WayInKind = kind) -> bool:
             return tried.seen[shape].get(part) is kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from importer.chat_template.cases import CaseStyle, Turn
@@ -23,9 +24,9 @@ SCHEMAS: Mapping[Trait, Mapping[str, Any]] = {
     Trait.CHOICES: {"type": "string", "enum": [CHOICE, "other"]},
     Trait.DEFAULTS: {"type": ["integer", "null"], "default": None, "minimum": 0},
 }
-INSIDE: Mapping[Trait, Mark] = {
-    Trait.NESTED: Mark(WayInField.NESTED_PARAMETER, 2, INNER, (INNER, INNER)),
-    Trait.CHOICES: Mark(WayInField.ENUM, 2, CHOICE, (CHOICE, CHOICE)),
+INSIDE: Mapping[Trait, tuple[WayInField, str]] = {
+    Trait.NESTED: (WayInField.NESTED_PARAMETER, INNER),
+    Trait.CHOICES: (WayInField.ENUM, CHOICE),
 }
 
 
@@ -34,6 +35,7 @@ def name_of(shape: Shape) -> str:
     return "+".join(special(shape)) or "simplest"
 
 
+@cache
 def mark(field: WayInField, number: int, *, ordered: bool = False, parent: str = "") -> Mark:
     """Return a mark of one word."""
     word = nonces.name(f"shape {field} {number}")
@@ -59,8 +61,8 @@ class _Builder:
         self.marks.append(said)
 
     def call(self, count: int = 1, *, distance: int = 0) -> None:
-        """Add calls and their results; ``distance`` from the end numbers the reasoning to look for."""
-        words = mark(WayInField.WORDS_BESIDE_CALL, self.calls + 1)
+        """Add calls and their results; ``distance`` from the end numbers words and reasoning beside them."""
+        words = mark(WayInField.WORDS_BESIDE_CALL, distance)
         thought = mark(WayInField.REASONING, distance)
         made = [self._call() for _ in range(count)]
         beside, thinks = Trait.WORDS_BESIDE_CALLS in self.shape, Trait.REASONING in self.shape
@@ -179,4 +181,5 @@ def _tool_marks(shape: Shape) -> Iterator[Mark]:
             yield mark(WayInField.TOOL_DESCRIPTION, number, parent=tool.text)
         if number == 1 or not absent:
             yield mark(WayInField.PARAMETER, number, parent=tool.text)
-    yield from (INSIDE[trait] for trait in shape if trait in INSIDE)
+    for place, word in (INSIDE[trait] for trait in shape if trait in INSIDE):
+        yield Mark(place, 2, word, (word, word), parent=tool.text)
