@@ -36,8 +36,9 @@ SOUND = """
 {%- for tool in tools -%}
 {%- set f = tool.function -%}
 {{- '## ' ~ f.name ~ '\\n' ~ f.description ~ '\\n' -}}
-{%- for name, one in f.parameters.properties | items -%}
-{{- schema(name, one, f.parameters.required) -}}
+{%- set held = f.parameters or {} -%}
+{%- for name, one in (held.properties or {}) | items -%}
+{{- schema(name, one, held.required or []) -}}
 {%- endfor -%}
 {%- endfor -%}
 {%- endif -%}

@@ -177,7 +177,7 @@ def cut_short(field: Field, cut: str) -> str:
 # Other ways of writing the same.
 TWINS = {
     "lines of comments": SOUND.replace(
-        "f.description ~", "'// ' ~ f.description.split('\\n') | select | join('\\n// ') ~"
+        "f.description ~", "'// ' ~ (f.description or '').split('\\n') | select | join('\\n// ') ~"
     ),
     "parts in lines": SOUND.replace(
         "'<|image|>' if part.type == 'image' else part.text",

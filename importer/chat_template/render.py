@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 CLOCK = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)  # the time of every rendering
 CPU_SECONDS = 2.0  # for one exchange; real templates need 0.1 s
 SETTING_UP = 1.0  # seconds of processor time of a call beside its rendering
+
+
+def now() -> float:
+    """Return the seconds from ``CLOCK`` to this machine's local time, that engines hand to templates."""
+    return (datetime.now(UTC).astimezone().replace(tzinfo=UTC) - CLOCK).total_seconds()
+
+
+def date_at(later: float) -> str:
+    """Return the date ``later`` seconds after ``CLOCK``, as year, month and day."""
+    return (CLOCK + timedelta(seconds=later)).date().isoformat()
 
 
 @dataclass(frozen=True, slots=True)

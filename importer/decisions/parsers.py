@@ -127,6 +127,7 @@ SILENT_KINDS: Mapping[str, Reason] = {
     "transcription": Reason(ParserReason.TRANSCRIPT),
 }
 LATER = Reason(ParserReason.LOWER_PRECEDENCE)
+WRITTEN = ("rendered", "prompt")  # the template itself writes reasoning, or the beginning of it
 
 
 def decide_parser(
@@ -155,10 +156,21 @@ def decide_parser(
     contradicted = [e for e in claims if shown is not None and _names_none(e)]
     claims = [e for e in claims if e not in contradicted]
     decision = _by_evidence(key, facts, claims, proof, target)
+    if key != "tool_parser" and thinking is not None and thinking.source in WRITTEN:
+        decision = _unread(decision)
     if shown is not None and contradicted:
         lost = tuple(RejectedCandidate(None, e.source, shown) for e in contradicted)
         decision = replace(decision, overruled=decision.overruled + lost)
     return decision if key != "tool_parser" else with_offer(decision, target)
+
+
+def _unread(decision: Decision) -> Decision:
+    """Return the decision, with a warning where no parser reads the reasoning that the template writes."""
+    unread = [reason.kind is ParserReason.NONE_READS for reason in decision.why]
+    if not isinstance(decision, Undecided) or not any(unread):
+        return decision
+    why = (warning(r) if one else r for r, one in zip(decision.why, unread, strict=True))
+    return replace(decision, why=tuple(why))
 
 
 def _names_none(claim: Evidence) -> bool:

@@ -19,6 +19,7 @@ from importer.chat_template.way_in.findings import (
     WayInKind,
     WayInSeverity,
 )
+from importer.chat_template.way_in.traits import NEEDS_TOOLS, Shape, Trait
 from importer.decisions.decision import Chosen, Decision, RejectedCandidate, Target, Undecided
 from importer.decisions.parsers import ForeignReason
 from importer.decisions.precedence import ranked, status_of
@@ -40,7 +41,7 @@ OF_TOOLS = frozenset(WayInField) - frozenset(
     {
         WayInField.SYSTEM, WayInField.LATER_SYSTEM, WayInField.USER, WayInField.SECOND_USER,
         WayInField.ANSWER, WayInField.IMAGE, WayInField.SYSTEM_PART, WayInField.USER_PART,
-        WayInField.ANSWER_PART,
+        WayInField.ANSWER_PART, WayInField.DEVELOPER, WayInField.ROLE,
     }
 )  # fmt: skip
 KINDS_OF_TOOLS = frozenset({WayInKind.TOOLS_AFTER_RESULT, WayInKind.TOOLS_LATER})
@@ -54,6 +55,12 @@ class WayInEffect(StrEnum):
     OFF = "tools-off"
     OFFER = "template-offered"
     LOSES = "loses"
+
+
+def needs_tools(finding: WayInFinding) -> bool:
+    """Return whether only requests with tools meet a finding."""
+    in_shape = any(trait in NEEDS_TOOLS for trait in finding.shape)
+    return in_shape or finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
 
 
 def apply(
@@ -130,14 +137,17 @@ def _offers(way_in: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
 
 def _losses(way_in: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:
     """Yield one reason for each kind of loss, with its fields; losses of tools where there is a parser."""
-    by_kind: dict[WayInKind, list[WayInFinding]] = {}
+    by_kind: dict[tuple[WayInKind, Shape], list[WayInFinding]] = {}
     for data in way_in["findings"]:
         finding = WayInFinding.from_json(data)
-        of_tools = finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
+        of_tools = needs_tools(finding) and Trait.TOOL_TEMPLATE not in finding.shape
         grave = finding.severity is not WayInSeverity.NOTICE and finding.kind not in ON_TOOLS
         if grave and (tools.value is not None or not of_tools):
-            by_kind.setdefault(finding.kind, []).append(finding)
-    for kind, found in by_kind.items():
+            # Different losses have different causes; that requests fail is one sentence.
+            apart = () if finding.kind is WayInKind.FAILS else finding.shape
+            by_kind.setdefault((finding.kind, apart), []).append(finding)
+    for (kind, _), found in by_kind.items():
+        shape = tuple(dict.fromkeys(trait for f in found for trait in f.shape))
         fields = tuple(f.field for f in found if f.field is not None)
         words = next((f.words for f in found if f.words), "")
-        yield Reason(WayInEffect.LOSES, problem=Reason(kind, field=fields, words=words))
+        yield Reason(WayInEffect.LOSES, problem=Reason(kind, field=fields, words=words, shape=shape))

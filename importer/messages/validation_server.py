@@ -75,6 +75,7 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "begin-alike": "answers begin alike",
         "begin-differs": "earlier answers begin with {earlier!r}, a new one with {new!r}",
         "no-clock": "the same an hour later",
+        "dated": "prompts have the date of this machine's clock: {date}",
         "clock": "the template writes the time of day: no prompt begins like another, and no cache helps",
     },
     "SystemRoleReason": {

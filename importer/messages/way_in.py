@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 # A field of a request, and what its loss does.
 FIELDS: Mapping[str, tuple[str, str]] = {
     "system": ("the system turn", "instructions of the operator have no effect"),
+    "developer": ("the turn of a developer", "its instructions have no effect"),
+    "role": ("the role of a turn", "the model takes its own words for the user's"),
     "later-system": ("a later system turn", "its instructions have no effect"),
     "system-part": ("a second text of the system turn", "its instructions have no effect"),
     "user": ("the text of the user", "the model answers another question"),
@@ -41,6 +43,45 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "result": ("the result of a tool", "the model answers without it"),
     "result-part": ("a second text of one result", "the model answers without it"),
 }
+# Where a request has a trait; see ``Trait``.
+TRAITS: Mapping[str, str] = {
+    "no-lead": "without a system turn",
+    "system": "beside a system turn",
+    "developer": "beside a developer's turn",
+    "first-turn": "in a first turn",
+    "earlier-turns": "after earlier turns",
+    "earlier-calls": "after earlier calls",
+    "hundreds-of-turns": "in hundreds of turns",
+    "question-last": "before any result",
+    "result-last": "beside a result",
+    "two-calls": "beside two calls",
+    "two-rounds": "in a second round of calls",
+    "hundreds-of-calls": "in hundreds of calls",
+    "only-calls": "without words beside calls",
+    "words-beside-calls": "where calls have words beside them",
+    "no-reasoning": "without reasoning",
+    "reasoning": "beside reasoning",
+    "arguments": "where calls have arguments",
+    "no-arguments": "where calls have no arguments",
+    "no-names": "where speakers have no names",
+    "names": "where speakers have names",
+    "results-named": "where results have names",
+    "results-unnamed": "where results have no names",
+    "no-tools": "without tools",
+    "tools": "beside tools",
+    "described": "where tools have descriptions",
+    "no-description": "where a tool has no description",
+    "null-description": "where the description of a tool is null",
+    "parameters": "where tools have parameters",
+    "no-parameters": "where a tool has no parameters",
+    "null-parameters": "where the parameters of a tool are null",
+    "no-properties": "where the parameters of a tool have no properties",
+    "no-required": "where a tool has no list of required parameters",
+    "nested": "where a parameter holds an object",
+    "choices": "where a parameter has permitted values",
+    "defaults": "where a parameter has a default",
+    "tool-template": "by the repository's template for tools",
+}
 HIDDEN = {
     "lost": "the chat template never shows the tools to the model",
     "refused": "the chat template refuses requests with tools",
@@ -55,8 +96,14 @@ def _nouns(fields: Mapping[str, Any]) -> tuple[str, str]:
     names = [str(one) for one in field] if isinstance(field, tuple) else [str(field)]
     known = [FIELDS[name] for name in names if name in FIELDS]
     if not known:
-        return "the request", "the model answers another one"
+        return "a request", "the model answers another one"
     return ", ".join(noun for noun, _ in known), known[0][1]
+
+
+def _where(fields: Mapping[str, Any]) -> str:
+    """Return the traits of the requests that are meant; nothing where all of them are."""
+    traits = [TRAITS[str(trait)] for trait in fields.get("shape", ())]
+    return f" {' and '.join(traits)}" if traits else ""
 
 
 def _field(verb: str) -> Text:
@@ -64,7 +111,7 @@ def _field(verb: str) -> Text:
 
     def text(fields: Mapping[str, Any]) -> str:
         nouns, effect = _nouns(fields)
-        return f"{nouns} {verb}: {effect}"
+        return f"{nouns} {verb}{_where(fields)}: {effect}"
 
     text.__doc__ = "{field} " + verb
     return text
@@ -74,7 +121,7 @@ def _refused(verb: str) -> Text:
     """Return a text: the fields, ``verb``, and the template's own words."""
 
     def text(fields: Mapping[str, Any]) -> str:
-        return f"{_nouns(fields)[0]} {verb}: {fields['words']}"
+        return f"{_nouns(fields)[0]} {verb}{_where(fields)}: {fields['words']}"
 
     text.__doc__ = "{field} " + verb + ": {words}"
     return text

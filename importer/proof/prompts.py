@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from importer.chat_template.find import Template
-from importer.chat_template.render import CLOCK, Rendered, RenderJob, Renders, Result
+from importer.chat_template.render import Rendered, RenderJob, Renders, Result, date_at, now
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.prompts import PromptVerdict
@@ -34,6 +33,7 @@ SEEING = (VLLM, "mlx-vlm")  # mlx-lm refuses images; the Rust frontend needs the
 # 0.5 s for each million characters of ours.
 LONGEST = 100_000  # characters of an engine's prompt that are compared
 MOST_COMPARED = 4_000_000  # characters of ours, for all prompts of one engine
+DATES = "strftime_now"  # the function of a template that reads the clock
 HARMONY = "gpt_oss"  # the model_type for which both frontends of vLLM take harmony in place of the template
 
 
@@ -59,27 +59,43 @@ class Ours:
     images: bool = False
 
     def references(
-        self, asked: Sequence[PromptCase], variables: Mapping[str, Any] | None = None, *, sort: bool = False
+        self,
+        asked: Sequence[PromptCase],
+        variables: Mapping[str, Any] | None = None,
+        *,
+        sort: bool = False,
+        moments: Sequence[float] = (0.0,),
     ) -> dict[PromptCase, Reference]:
-        """Return the reference of each case; ``sort`` orders the keys of tools."""
+        """Return the reference of each case; ``sort`` orders the keys of tools.
+
+        ``moments`` are times of the engine's rendering in seconds after the fixed time: a prompt of any of
+        them is meant.
+        """
         found: dict[PromptCase, Reference] = {}
         for offered in (False, True):
             some = [case for case in asked if bool(CONVERSATIONS[case].tools) is offered]
             text = self.template.text if offered else self.template.plain or self.template.text
-            jobs = [self._job(case, shape, variables or {}, sort) for case in some for shape in SHAPES]
+            forms = [(later, shape) for later in moments for shape in SHAPES]
+            jobs = [
+                self._job(case, shape, variables or {}, sort, later)
+                for case in some
+                for later, shape in forms
+            ]
             if jobs:
                 results = self.renderer.render(text, jobs, self.vocabulary.variables).results
                 for number, case in enumerate(some):
-                    own = results[number * len(SHAPES) : (number + 1) * len(SHAPES)]
+                    own = results[number * len(forms) : (number + 1) * len(forms)]
                     found[case] = _reference(case, own)
         return found
 
-    def _job(self, case: PromptCase, shape: Any, variables: Mapping[str, Any], sort: bool) -> RenderJob:
+    def _job(
+        self, case: PromptCase, shape: Any, variables: Mapping[str, Any], sort: bool, later: float
+    ) -> RenderJob:
         conversation = CONVERSATIONS[case]
         tools = [_sorted(tool) if sort else tool for tool in conversation.tools]
         return RenderJob(
             shaped(conversation, shape), tools or None, add_generation_prompt=True, kwargs=variables,
-            later=(datetime.now(UTC) - CLOCK).total_seconds(),
+            later=later,
         )  # fmt: skip
 
 
@@ -108,6 +124,7 @@ def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPromp
     """
     shows = names_images(ours.template)
     asked = cases(images=shows and ours.images and engine.frontend in SEEING)
+    begun = now()
     try:
         version = engine.version()
         if tokens.model_type == HARMONY and engine.frontend in (VLLM, RUST):
@@ -120,12 +137,19 @@ def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPromp
     if accident is not None:
         failed = Reason(PromptVerdict.NOT_STARTED, problem=accident)
         return FrontendPrompts(engine.frontend, version, failed=failed)
-    judge = _Judge(ours, asked)
+    judge = _Judge(ours, asked, _moments(ours.template, begun))
     outcomes = {
         form: judge.outcome(dict(zip(asked, answers, strict=True))) for form, answers in by_form.items()
     }
     unseen = shows and PromptCase.IMAGE not in asked
     return FrontendPrompts(engine.frontend, version, outcomes, unseen=unseen)
+
+
+def _moments(template: Template, begun: float) -> tuple[float, ...]:
+    """Return the begin and the end of the engine's rendering, where a date may have changed between them."""
+    ended = now()
+    changed = date_at(begun) != date_at(ended)
+    return (begun, ended) if changed and DATES in template.text + template.plain else (ended,)
 
 
 def _rendered(
@@ -145,8 +169,8 @@ def _rendered(
 class _Judge:
     """Judges the answers of one engine; further references are rendered where the first ones differ."""
 
-    def __init__(self, ours: Ours, asked: Sequence[PromptCase]) -> None:
-        self._ours, self._asked = ours, asked
+    def __init__(self, ours: Ours, asked: Sequence[PromptCase], moments: Sequence[float]) -> None:
+        self._ours, self._asked, self._moments = ours, asked, moments
         self._known: dict[tuple[str, bool], dict[PromptCase, Reference]] = {}
         self._left = MOST_COMPARED
 
@@ -225,7 +249,9 @@ class _Judge:
     def _references(self, variables: Mapping[str, Any], *, sort: bool = False) -> dict[PromptCase, Reference]:
         key = repr(sorted(variables.items())), sort
         if key not in self._known:
-            self._known[key] = self._ours.references(self._asked, variables, sort=sort)
+            self._known[key] = self._ours.references(
+                self._asked, variables, sort=sort, moments=self._moments
+            )  # fmt: skip
         return self._known[key]
 
 

@@ -85,7 +85,7 @@ def test_a_fault_gives_few_findings(renderer: Renderer) -> None:
     """A lost tool is one finding, not one for each of its fields."""
     counts = {fault.name: len(way_in(fault.text, renderer).findings) for fault in (*FAULTS, *MORE)}
     assert counts["first tool only"] == counts["calls dropped"] == counts["permitted values dropped"] == 1
-    assert max(counts.values()) <= 7, counts
+    assert max(counts.values()) <= 8, counts
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template.samples import Thinking
+from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, Undecided
 from importer.decisions.parsers import ParserReason
@@ -166,6 +168,18 @@ def test_a_template_that_thinks_has_precedence_over_a_name_without_a_parser() ->
         assert [(lost.value, lost.why.kind) for lost in chosen.overruled] == [(None, kind)]
     for quiet in (None, Thinking(), Thinking(markers=("<think>", "</think>"), source="stripped")):
         assert isinstance(decide(facts, Preferences(), TARGET, quiet)[KEY], KnownNone)
+
+
+def test_reasoning_that_no_parser_reads_is_a_warning() -> None:
+    """As markers of a new model beside calls of a known form."""
+    marked = Thinking(markers=("<pondering>", "</pondering>"), source="rendered")
+    unread = proof(KEY, verdict(KEY, "qwen3", "", "thinking-whole"))
+    warned = decide(unread.evidence(), Preferences(), TARGET, marked)
+    assert isinstance(warned[KEY], Undecided)
+    assert [one.key for one in attention(warned) if one.kind is AttentionReason.PARSER] == [KEY]
+    for quiet in (None, replace(marked, source="stripped")):
+        silent = decide(unread.evidence(), Preferences(), TARGET, quiet)
+        assert not any(is_warning(reason) for reason in silent[KEY].why)
 
 
 def test_a_declared_parser_that_loses_the_plain_answer_of_a_silent_template_is_left_out() -> None:

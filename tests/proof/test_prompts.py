@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from importer.chat_template.analyze import analyze
 from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
-from importer.chat_template.render import Rendered, Renderer, RenderJob
+from importer.chat_template.render import Rendered, Renderer, RenderJob, date_at, now
 from importer.chat_template.vocabulary import Vocabulary
 from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
@@ -92,6 +93,17 @@ def test_an_engine_that_renders_as_transformers_has_no_finding(renderer: Rendere
     assert prompts.outcomes["auto"].equal == prompts.outcomes["auto"].of > 10
     assert prompts.best == "auto"
     assert evidence([prompts], TARGET) == []
+
+
+def test_a_date_is_that_of_the_engines_rendering(renderer: Renderer) -> None:
+    """A prompt of any moment of the engine's rendering is meant: a day may end between two of them."""
+    text = texts.CHATML_JSON + "{{ strftime_now('%d %B %Y') }}"
+    template, words = Template(text, "chat_template.jinja"), Vocabulary(sources=("tokenizer_config.json",))
+    ours = Ours(template, words, renderer, analyze(template, words, renderer))
+    day = 86_400.0
+    found = ours.references([PromptCase.PLAIN], moments=(0.0, day))[PromptCase.PLAIN]
+    assert [one[-15:] for one in found.texts] == ["15 January 2026", "16 January 2026"]
+    assert date_at(now()) == datetime.now(UTC).astimezone().date().isoformat()
 
 
 def parts_printed(conversation: Conversation, text: str) -> str:

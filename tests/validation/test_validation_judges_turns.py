@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from importer import demo
+from importer.chat_template.render import CLOCK, date_at, now
 from importer.chat_template.way_in.findings import WayInField, WayInKind
 from importer.engines import get, install, tokenizer
 from importer.engines.deaths import Attribution
 from importer.hub import local
+from importer.messages import render
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import diagnosis, root_causes
@@ -197,7 +199,12 @@ def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says:
 
 def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     old = "'<|im_start|>system\\n' ~"
-    assert isinstance(read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~")), Pass)
+    found = read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~"))
+    assert isinstance(found, Pass)
+    today = date_at(now())
+    assert Reason(turns_rendered.TurnsReason.DATED, date=today) in (found.reason, *found.notes)
+    assert today in render(Reason(turns_rendered.TurnsReason.DATED, date=today))
+    assert date_at(-CLOCK.timestamp()) == "1970-01-01"
 
 
 def test_a_refusal_in_so_many_words_is_no_break(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
 from importer.chat_template.samples import Thinking
-from importer.chat_template.way_in import conversations, parts, values
+from importer.chat_template.way_in import conversations, parts, shape_check, values
 from importer.chat_template.way_in.compare import compare, shows
 from importer.chat_template.way_in.conversations import Conversation
 from importer.chat_template.way_in.findings import (
@@ -20,7 +20,9 @@ from importer.chat_template.way_in.findings import (
     WayInField,
     WayInFinding,
     WayInKind,
+    WayInSeverity,
 )
+from importer.chat_template.way_in.traits import Shape, Trait
 
 # Jinja's words for a field of a message or a variable that was not sent.
 UNSENT = re.compile(r"(?:has no attribute '(\w{1,60})'|^'(\w{1,60})' is undefined)")
@@ -47,12 +49,23 @@ ADDED: Mapping[str, WayInField] = {
     "long-tool": WayInField.TOOL_DESCRIPTION,
     "long-words": WayInField.WORDS_BESIDE_CALL,
     "no-arguments": WayInField.CALL,
+    "many-tools": WayInField.TOOL_NAME,
     **values.ADDED,
 }
 # Names of variables that may hold the tools of a template that never reads ``tools``.
 ABOUT_TOOLS = re.compile(r"tool|func", re.IGNORECASE)
 MOST_VARIABLES = 8
 SECOND = frozenset({"two-calls", "several-rounds"})  # refused for the second call, not for the first
+# Traits that a conversation of its own refuses as well, and findings on all tools at once.
+TRIED = frozenset(
+    {Trait.SYSTEM, Trait.TOOLS, Trait.RESULT_LAST, Trait.TWO_CALLS, Trait.TWO_ROUNDS, Trait.REASONING,
+     Trait.WORDS_BESIDE_CALLS, Trait.NO_ARGUMENTS}
+)  # fmt: skip
+ALL_TOOLS = frozenset(
+    {WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM, WayInKind.TOOLS_AFTER_RESULT,
+     WayInKind.TOOLS_LATER}
+)  # fmt: skip
+OFFERED = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
 Answers = Mapping[str, Result]
 
 
@@ -133,6 +146,10 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     calling = conversations.calling(thinking.source == "rendered")
     tried.render([*plain, *offering, *calling, *values.conversations()])
     tools = _tools(tried)
+    thinks = thinking.source == "rendered"
+    shapes = shape_check.NONE if tools == "broken" else shape_check.check(probe, thinks=thinks)
+    if tools == "none" and _shown_by_the_other(shapes.findings):
+        tools = "lost"
     findings = [*_plain(tried, [c.name for c in plain])]
     whole = any(f.kind is WayInKind.EVERYTHING_LOST for f in findings)
     if tools not in ("none", "broken") and not whole:
@@ -147,15 +164,31 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     findings += _images(tried)
     if not whole:
         findings += parts.check(probe, images=IMAGE.search(probe.template.text) is not None)
+        findings += _of_shapes(shapes.findings, findings)
     checked = sum(len(c.marks) for c in tried.known.values() if tried.prompt(c.name) is not None)
-    return WayIn(tools, tuple(_gravest_first(findings)), checked)
+    return WayIn(tools, tuple(_gravest_first(findings)), checked + shapes.checked)
+
+
+def _shown_by_the_other(findings: Iterable[WayInFinding]) -> bool:
+    """Return whether the template for requests without tools shows tools that the one for tools does not."""
+    return any(f.field is WayInField.TOOL_NAME and Trait.TOOL_TEMPLATE in f.shape for f in findings)
+
+
+def _of_shapes(found: Iterable[WayInFinding], known: Sequence[WayInFinding]) -> list[WayInFinding]:
+    """Return the findings on shapes that no conversation of its own has given."""
+    grave = {(f.kind, f.field) for f in known if f.severity is not WayInSeverity.NOTICE}
+    hidden = OFFERED if any(f.kind in ALL_TOOLS for f in known) else frozenset[WayInField]()
+    return [
+        f for f in found
+        if (f.kind, f.field) not in grave and f.field not in hidden and (f.field or not TRIED & set(f.shape))
+    ]  # fmt: skip
 
 
 def _gravest_first(findings: Iterable[WayInFinding]) -> list[WayInFinding]:
     """Return one finding for each kind and field, with all its numbers, in the first conversation."""
-    first: dict[tuple[WayInKind, WayInField | None], WayInFinding] = {}
+    first: dict[tuple[WayInKind, WayInField | None, Shape], WayInFinding] = {}
     for finding in findings:
-        key = finding.kind, finding.field
+        key = finding.kind, finding.field, finding.shape
         known = first.setdefault(key, finding)
         first[key] = replace(known, numbers=tuple(sorted({*known.numbers, *finding.numbers})))
     return sorted(first.values(), key=lambda f: ORDER.index(f.severity))
@@ -239,11 +272,10 @@ def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
 
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:
     """Yield what the conversations with tools lose: of the tools themselves only where they are shown."""
-    of_tools = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
     for name in ("tools", "tools-and-system", "nested-tool", "long-tool", "many-tools"):
         if tools == "refused" and tried.prompt(name) is None:
             continue  # the finding on all tools has the template's words
-        dropped = frozenset[WayInField]() if tried.shows_tools(name) else of_tools
+        dropped = frozenset[WayInField]() if tried.shows_tools(name) else OFFERED
         yield from tried.compared([name], dropped)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from importer.chat_template.way_in.traits import OPTIONAL, Shape, Trait
 from importer.reasons import Reason
 
 KEY = "way_in"  # of the evidence and of the decision
@@ -48,6 +49,8 @@ class WayInField(StrEnum):
 
     SYSTEM = "system"
     LATER_SYSTEM = "later-system"
+    DEVELOPER = "developer"
+    ROLE = "role"
     SYSTEM_PART = "system-part"
     USER = "user"
     USER_PART = "user-part"
@@ -111,12 +114,18 @@ _ESSENTIAL = frozenset(
     }
 )  # fmt: skip
 _FATAL = frozenset({WayInKind.LOST, WayInKind.CUT, WayInKind.OUT_OF_ORDER})
+# In some shapes of a conversation and not in others: no design, but a fault of the template.
+_IN_SHAPES = _FATAL | {WayInKind.CASED, WayInKind.FAILS}
 # A name in another case is the name of no function.
 _NAMES = frozenset({WayInField.TOOL_NAME, WayInField.PARAMETER, WayInField.CALL})
 
 
-def severity_of(kind: WayInKind, field: WayInField | None) -> WayInSeverity:
-    """Return the severity of a finding by its kind and its field."""
+def severity_of(kind: WayInKind, field: WayInField | None, shape: Shape = ()) -> WayInSeverity:
+    """Return the severity of a finding by its kind, its field, and whether some shapes alone have it."""
+    if shape and kind in _IN_SHAPES:
+        # A client can send what a template demands; what it loses without a word no client sees.
+        demanded = kind is WayInKind.FAILS and not OPTIONAL.isdisjoint(shape)
+        return WayInSeverity.WARNING if demanded else WayInSeverity.ERROR
     if kind in _ERRORS or (kind in _FATAL and field in _ESSENTIAL):
         return WayInSeverity.ERROR
     if kind is WayInKind.CASED and field in _NAMES:
@@ -135,6 +144,7 @@ class WayInFinding:
     ``conversation``  the first generated conversation that shows it.
     ``words``         the template's own words of a refusal.
     ``kept``          characters of a cut text that stand in the prompt.
+    ``shape``         the traits of conversations that lose it, where others do not; none for all of them.
     """
 
     kind: WayInKind
@@ -143,16 +153,19 @@ class WayInFinding:
     conversation: str = ""
     words: str = ""
     kept: int = 0
+    shape: Shape = ()
 
     @property
     def severity(self) -> WayInSeverity:
         """Return how grave it is."""
-        return severity_of(self.kind, self.field)
+        return severity_of(self.kind, self.field, self.shape)
 
     @property
     def reason(self) -> Reason:
         """Return the finding as a reason, for the sentences of front ends."""
-        return Reason(self.kind, field=self.field, numbers=self.numbers, words=self.words)
+        return Reason(
+            self.kind, field=self.field, numbers=self.numbers, words=self.words, shape=self.shape
+        )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as evidence and receipts keep it; empty fields are left out."""
@@ -160,7 +173,7 @@ class WayInFinding:
         if self.field is not None:
             data["field"] = self.field.value
         more = {"numbers": list(self.numbers), "conversation": self.conversation, "words": self.words,
-                "kept": self.kept}  # fmt: skip
+                "kept": self.kept, "shape": [trait.value for trait in self.shape]}  # fmt: skip
         return data | {name: value for name, value in more.items() if value}
 
     @classmethod
@@ -174,6 +187,7 @@ class WayInFinding:
             data.get("conversation", ""),
             data.get("words", ""),
             data.get("kept", 0),
+            tuple(map(Trait, data.get("shape", ()))),
         )
 
 

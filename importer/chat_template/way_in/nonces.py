@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 LETTERS = "abcdefghijkmnpqrstuvwxyz"
+NAMED = "_7"  # the end of each name
 # Between two nonces: markup, quotes, every end at which a text may be cut, odd numbers and letters.
 ODD = (
     ' <b>5 < 6 & "seven" it\'s: one, two; three? Four! Five. Six\n'
@@ -26,7 +27,7 @@ def nonce(place: str) -> str:
 
 def name(place: str) -> str:
     """Return a name that every engine accepts for a function or a parameter."""
-    return f"{nonce(place)}_7"
+    return nonce(place) + NAMED
 
 
 def text(place: str, odd: str = ODD) -> str:

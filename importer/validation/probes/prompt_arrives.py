@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 
-from importer.chat_template.render import CLOCK
+from importer.chat_template.render import now
 from importer.reasons import Reason
 from importer.validation.alterations import CHANGES, Alteration
 from importer.validation.context import Context
@@ -129,8 +128,7 @@ def _switches(ctx: Context) -> dict[str, object]:
 def _text(ctx: Context, prompt: Prompt) -> str | None:
     """Return the text of a prompt, rendered now; templates may write the date."""
     try:
-        later = (datetime.now(UTC) - CLOCK).total_seconds()
-        return None if ctx.render is None else ctx.render.at(prompt, later)
+        return None if ctx.render is None else ctx.render.at(prompt, now())
     except TemplateRefusedError:
         return None
 

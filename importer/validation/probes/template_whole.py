@@ -8,7 +8,7 @@ from enum import StrEnum
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in.findings import WayInField, WayInFinding, WayInKind, WayInSeverity
-from importer.decisions.way_in import KINDS_OF_TOOLS, OF_TOOLS, ON_TOOLS
+from importer.decisions.way_in import ON_TOOLS, needs_tools
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
@@ -81,7 +81,7 @@ def _concerns(finding: WayInFinding, promise: Expectations) -> bool:
         return False
     if finding.field in PARTS or finding.field is WayInField.IMAGE:
         return promise.images > 0  # engines join the parts of a text for all other models
-    of_tools = finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS | ON_TOOLS
+    of_tools = needs_tools(finding) or finding.kind in ON_TOOLS
     return not of_tools or no_tools(promise) is None
 
 
@@ -90,6 +90,8 @@ def by_design(finding: WayInFinding, *, calls_end_turns: bool) -> bool:
 
     The names and schemas of tools may stand without descriptions, but not those of some tools alone.
     """
+    if finding.shape:
+        return finding.severity is not WayInSeverity.ERROR  # vendors' templates demand what may be left out
     if finding.field is WayInField.LATER_SYSTEM or (finding.kind, finding.field) in BY_DESIGN:
         return True
     lost = finding.kind is WayInKind.LOST

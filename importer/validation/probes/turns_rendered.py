@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from importer.chat_template.render import date_at, now
 from importer.reasons import Reason
 from importer.validation.context import Context, Render, together
 from importer.validation.errors import TemplateRefusedError
@@ -31,10 +32,12 @@ class TurnsReason(StrEnum):
     BEGIN_DIFFERS = "begin-differs"
     NO_CLOCK = "no-clock"
     CLOCK = "clock"
+    DATED = "dated"
 
 
 NAME = "turns-rendered"
 LESSON = "Templates ended new turns and not earlier ones, began them otherwise, or wrote the time of day."
+YEARS = 450 * 86_400.0  # seconds: the day, the month and the year are others
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
 ALIKE = Reason(Remedy.BEGIN_TURNS_ALIKE)
 needs = no_chat
@@ -50,7 +53,7 @@ def run(ctx: Context) -> Outcome:
     outcomes = {
         "tags": judge_tagged(_rendered(ctx, TAGGED)),
         talk.name: judge_ends(text, _rendered(ctx, opening), ctx.render.stops),
-        "later": judge_clock(_rendered(ctx, SYSTEM), _later(ctx.render, SYSTEM)),
+        "later": judge_clock(*(_at(ctx.render, SYSTEM, later) for later in (0.0, LATER, YEARS)), today=now()),
     }
     if no_tools(ctx.promise) is None:
         outcomes["arguments"] = judge_empty(_rendered(ctx, CALLED), _rendered(ctx, CALLED_EMPTY))
@@ -71,9 +74,9 @@ def _in_parts(prompt: Prompt) -> Prompt:
     return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(turns))
 
 
-def _later(render: Render, prompt: Prompt) -> str | None:
+def _at(render: Render, prompt: Prompt, later: float) -> str | None:
     try:
-        return render.at(prompt, LATER)
+        return render.at(prompt, later)
     except TemplateRefusedError:
         return None
 
@@ -150,10 +153,15 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
     )
 
 
-def judge_clock(now: str, later: str | None) -> Outcome:
-    """Judge the same conversation, and one rendered later on the same day."""
-    if later is None or later == now:
-        return Pass(Reason(TurnsReason.NO_CLOCK))
+def judge_clock(first: str | None, later: str | None, years: str | None, *, today: float) -> Outcome:
+    """Judge a conversation, the same one later on the same day, and after years.
+
+    A template that writes the date has that of the machine: the reason names the one of ``today``, in seconds
+    after the fixed time.
+    """
+    if later is None or later == first:
+        dated = years is not None and years != first
+        return Pass(Reason(TurnsReason.DATED, date=date_at(today)) if dated else Reason(TurnsReason.NO_CLOCK))
     return Fail(
         Reason(TurnsReason.CLOCK),
         "configuration",
