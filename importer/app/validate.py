@@ -153,6 +153,7 @@ def run_on(
     """
     from importer.engines import tokenizer, vllm_frontends
     from importer.engines.process import serve
+    from importer.validation.background import Background, ProbeOptions
     from importer.validation.client import TOTAL_LIMIT
     from importer.validation.journal import Journal
     from importer.validation.run import validate
@@ -167,7 +168,8 @@ def run_on(
     document |= {"backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
-    known = references_of(stored, weights, progress)
+    recorded = references_of(stored, weights, progress)
+    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
     with (
         _instead(document, proof),
         template_rendering(weights, document, template_file) as render,
@@ -178,13 +180,7 @@ def run_on(
         ) as served,
     ):  # fmt: skip
         watch(served)
-        report = validate(
-            document,
-            served,
-            probes=probes,
-            progress=progress,
-            total_limit=time_limit or TOTAL_LIMIT,
-            offers=vllm_frontends.offers(document, engine.offers),
+        known = Background(
             render=render,
             proof=proof,
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
@@ -192,15 +188,17 @@ def run_on(
             fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
-            files=known.files,
-            served_files=known.served,
-            table=known.table,
-            likelihood=known.likelihood,
+            files=recorded.files,
+            served=recorded.served,
+            table=recorded.table,
+            likelihood=recorded.likelihood,
             offline=offline,
-            score=score,
+        )
+        report = validate(
+            document, served, known, options, offers=vllm_frontends.offers(document, engine.offers)
         ).to_json()
-    recorded = {} if run is None else {"run": run.to_json()}
-    return report | {"fit": fit_error(fit, document, served.log), **recorded, **known.to_json()}
+    fields = {} if run is None else {"run": run.to_json()}
+    return report | {"fit": fit_error(fit, document, served.log), **fields, **recorded.to_json()}
 
 
 def validate_document(
@@ -243,6 +241,7 @@ def validate_against(
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
+    from importer.validation.background import Background, ProbeOptions
     from importer.validation.client import TOTAL_LIMIT, Client
     from importer.validation.headers import checked
     from importer.validation.redaction import without
@@ -250,12 +249,10 @@ def validate_against(
 
     client = Client(url, key=key, headers=checked((headers or {}).items(), key=key is not None))
     name, proof = the_model(client, model, str(stored.data["name"])), proof_of(stored, stored.backend)
+    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
     with _template_at_hand(stored, places) as render:
-        report = against(
-            stored.data, client, name,
-            probes=probes, progress=progress, render=render, proof=proof, score=score,
-            likelihood=likelihood_of(stored), total_limit=time_limit or TOTAL_LIMIT,
-        ).to_json()  # fmt: skip
+        known = Background(render=render, proof=proof, likelihood=likelihood_of(stored))
+        report = against(stored.data, client, name, known, options).to_json()
     shareable: dict[str, Any] = without(report, client.secrets)
     record(shareable, store, stored.name, stored.digest)
     return shareable
