@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
+from importer.app import at_hand
+from importer.app.at_hand import snapshot_of
 from importer.app.beside_weights import offline_parsers, proof_of, template_rendering
-from importer.app.references import likelihood_of, references_of
+from importer.app.references import references_of
 from importer.app.run_settings import fit_error, for_run, resident
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
-from importer.progress import Progress, Step, silent
+from importer.progress import Progress, Step
 from importer.reasons import Reason
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from importer.engines.process import EngineServer
     from importer.proof.result import Proof
     from importer.validation.probes import Probe
-    from importer.validation.rendering import PromptRendering
 
 
 class RunOptions(TypedDict, total=False):
@@ -62,7 +62,7 @@ def weights_of(
     """
     from importer.hub import fetch_weights, locate_weights, weights_size
 
-    snapshot = snapshot or _snapshot(stored, places)
+    snapshot = snapshot or snapshot_of(stored, places)
     here = locate_weights(snapshot)
     if here is not None:
         return here
@@ -191,6 +191,7 @@ def run_on(
             files=recorded.files,
             served=recorded.served,
             table=recorded.table,
+            merges=recorded.merges,
             likelihood=recorded.likelihood,
             offline=offline,
         )
@@ -241,17 +242,16 @@ def validate_against(
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
-    from importer.validation.background import Background, ProbeOptions
+    from importer.validation.background import ProbeOptions
     from importer.validation.client import TOTAL_LIMIT, Client
     from importer.validation.headers import checked
     from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
 
     client = Client(url, key=key, headers=checked((headers or {}).items(), key=key is not None))
-    name, proof = the_model(client, model, str(stored.data["name"])), proof_of(stored, stored.backend)
+    name = the_model(client, model, str(stored.data["name"]))
     options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
-    with _template_at_hand(stored, places) as render:
-        known = Background(render=render, proof=proof, likelihood=likelihood_of(stored))
+    with at_hand.background(stored, places) as known:
         report = against(stored.data, client, name, known, options).to_json()
     shareable: dict[str, Any] = without(report, client.secrets)
     record(shareable, store, stored.name, stored.digest)
@@ -284,18 +284,6 @@ def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]
         raise error.but(problem=problem) from None
 
 
-def _template_at_hand(
-    stored: StoredDocument, places: AllowedFolders
-) -> AbstractContextManager[PromptRendering | None]:
-    """Return the rendering of prompts for the document's model, where that is on this disk."""
-    try:
-        snapshot = _snapshot(stored, places, offline=True)
-        weights = weights_of(stored, snapshot, places, fetch=False, progress=silent)
-        return template_rendering(weights, stored.data, stored.chat_template())
-    except ImporterError:
-        return nullcontext()
-
-
 def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
     """Return the folder of the model's weights on this disk; no request goes to the Hub."""
     from importer.hub import cache
@@ -310,14 +298,3 @@ def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | N
         return folder if folder is not None and any(folder.glob("*.safetensors")) else None
     except (ImporterError, OSError):
         return None
-
-
-def _snapshot(stored: StoredDocument, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
-    """Return the document's own repository at its own commit."""
-    from importer.hub import resolve
-    from importer.hub.reference import parse
-
-    block = stored.data.get("importer") or {}
-    reference = parse(str(block.get("model_id") or stored.reference))
-    pinned = replace(reference, revision=block.get("revision")) if reference.repo else reference
-    return resolve(pinned, places, offline=offline)

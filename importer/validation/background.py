@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from importer.chat_template.samples import TemplateAnalysis
+from importer.engines.token_merges import MergedWords
 from importer.engines.token_numbers import TokenTable
 from importer.engines.tokenizer import Ask
 from importer.progress import Progress, silent
 from importer.proof.result import Proof
+from importer.reasons import Reason
 from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT
+from importer.validation.expectations import CommonReason
 from importer.validation.journal import Journal
 from importer.validation.likelihood import Likelihood
 from importer.validation.prompts import Prompt
@@ -19,6 +22,8 @@ from importer.validation.rungs.offline import OfflineParsers
 
 if TYPE_CHECKING:
     from importer.validation.probes import Probe
+
+NO_TOKENIZER = Reason(CommonReason.NO_TOKENIZER)
 
 
 class Render(Protocol):
@@ -73,9 +78,11 @@ class Background:
     ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
     ``argv``      the command line of the engine, where importer started it.
     ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
+    ``no_tokenizer``  why there is none, where there is none.
     ``files``     the hashes of files and weights at the import; empty where the receipt has none.
     ``served``    the hashes of the weights that are served, and of large files beside them.
     ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
+    ``merges``    the words that the tokenizer's merges yield, where it lies on this machine.
     ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
     ``likelihood``  figures of the first validated run, and of this one as they are measured.
     """
@@ -87,9 +94,11 @@ class Background:
     fit: Callable[[], Mapping[str, Any]] | None = None
     argv: tuple[str, ...] = ()
     tokens: Ask | None = None
+    no_tokenizer: Reason = NO_TOKENIZER
     files: Mapping[str, str] = field(default_factory=dict)
     served: Mapping[str, str] = field(default_factory=dict)
     table: TokenTable | None = None
+    merges: MergedWords | None = None
     offline: OfflineParsers | None = None
     likelihood: Likelihood = field(default_factory=Likelihood)
 
