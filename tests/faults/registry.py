@@ -6,6 +6,7 @@ from tests.faults import (
     converted,
     edited,
     gateways,
+    merges,
     middle,
     parsers,
     relays,
@@ -43,6 +44,7 @@ FAULTS: tuple[Fault, ...] = (
     *relays.FAULTS,
     *reported.FAULTS,
     *middle.FAULTS,
+    *merges.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.
