@@ -30,14 +30,13 @@ class Redrawn:
     """Tokens that a model has drawn, beside those that the tokenizer makes of their text.
 
     ``cut``      of ``tokens`` are several ones there; ``joined`` end where none does.
-    ``example``  the text of the first of these. ``ends`` are the places in the text where tokens end.
+    ``example``  the text of the first of these.
     """
 
     tokens: int
     cut: int
     joined: int
     example: str = ""
-    ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def _ask(python: Path, path: Path, texts: Texts, drawn: Drawn) -> Tokenized | No
         ids, words = tuple(map(tuple, answer["ids"])), tuple(map(tuple, answer["words"]))
         back, sampled, reached = tuple(answer["back"]), answer["sampled"], answer["reached"]
         steady, split = answer["steady"], tuple(answer["split"])
-        redrawn = tuple(Redrawn(**{**each, "ends": tuple(each["ends"])}) for each in answer["drawn"])
+        redrawn = tuple(Redrawn(**each) for each in answer["drawn"])
         return Tokenized(back, sampled, reached, answer["exact"], ids, words, steady, split, redrawn)
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -105,7 +105,7 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "by-chance": "the tokenizer makes other tokens of the same text each time",
         "split": "the marker {marker} is no token of its own within a prompt",
         "others-drawn": "the model draws {tokens} tokens, and the tokenizer makes {other} of them otherwise in the same text, such as {example!r}",
-        "as-drawn": "{tokens} tokens that the model drew are those of their text",
+        "as-drawn": "{same} of {tokens} tokens that the model drew are those of their text",
         "crossed": "the model closes a thought with {marker}: added tokens have each other's number",
     },
     "LikelihoodReason": {

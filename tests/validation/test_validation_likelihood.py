@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import next_tokens, root_causes
+from importer.validation import root_causes
 from importer.validation.diagnosis import altered
 from importer.validation.expectations import promise_of
 from importer.validation.likelihood import Likelihood, ScoredText, per_token, recorded
@@ -18,7 +18,6 @@ from importer.validation.outcome import Fail, Pass, ProbeRow
 from importer.validation.probes import files_as_imported, tool_call
 from importer.validation.probes import likelihood as probe
 from importer.validation.remedy import Remedy
-from importer.validation.reply import Reply
 from tests.facts import as_reason
 from tests.judging import words
 
@@ -94,19 +93,3 @@ def test_a_loss_explains_answers_and_other_weights_explain_the_loss() -> None:
     both = root_causes.traced([ProbeRow(files_as_imported.NAME, "", files), loss])
     assert [row.outcome.follows for row in both] == [(), (files_as_imported.NAME,)]
     assert both[1].outcome.remedy == files.remedy
-
-
-def likeliest(*entries: object) -> Reply:
-    return Reply(logprobs=({"top_logprobs": list(entries)},))
-
-
-def test_the_likeliest_next_tokens_are_read_by_their_numbers() -> None:
-    two = likeliest({"id": 7, "token": "a", "logprob": -0.5}, {"id": 9, "logprob": -2})
-    assert next_tokens.shown(two) == {7: -0.5, 9: -2.0}
-    for other in (
-        Reply(),
-        Reply(logprobs=(None,)),
-        Reply(logprobs=({"top_logprobs": None},)),
-        likeliest({"token": "a", "logprob": -0.5}, {"id": True, "logprob": 0}, {"id": 7, "logprob": None}, 3),
-    ):
-        assert next_tokens.shown(other) == {}

@@ -9,7 +9,7 @@ In come ``texts``, and ``drawn``: the numbers of tokens that a model has drawn, 
 ``steady``   whether a text has the same tokens each time.
 ``split``    added tokens that stand in a text, and are not one token there.
 ``drawn``    for each list of drawn tokens their count, those ``cut`` and ``joined`` by the tokenizer in the
-             same text, the first such token, and where each ends.
+             same text, and the first such token.
 ``sampled``  words and parts of words in the vocabulary, of which a text can yield ``reached``.
 """
 
@@ -80,7 +80,7 @@ def _again(tokenizer: Any, drawn: Sequence[int]) -> dict[str, Any]:
     written = _text(tokenizer, numbers)
     ends = _ends(tokenizer, numbers)
     own = {0, *_ends(tokenizer, _ids(tokenizer, written))}
-    found: dict[str, Any] = {"tokens": 0, "cut": 0, "joined": 0, "example": "", "ends": ends}
+    found: dict[str, Any] = {"tokens": 0, "cut": 0, "joined": 0, "example": ""}
     for start, end in zip([0, *ends], ends, strict=False):
         inside = any(start < place < end for place in own)
         if start == end or BROKEN in written[start:end]:

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation import next_tokens
 from importer.validation.context import VERBATIM, Context
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations, no_chat
@@ -47,7 +46,7 @@ def run(ctx: Context) -> Outcome:
     texts = ((text.prompt, text.answer) for text in known) if known else _answers(ctx)
     scored: list[ScoredText] = []
     for prompt, answer in texts:
-        text = _score(ctx, prompt, answer) or next_tokens.scored(ctx, prompt, answer, GREEDY)
+        text = _score(ctx, prompt, answer)
         if text is None:
             return NotApplicable(Reason(LikelihoodReason.NOT_OFFERED))
         scored.append(text)

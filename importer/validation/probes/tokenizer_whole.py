@@ -89,7 +89,7 @@ def judge_tokens(result: Tokenized) -> Outcome:
 def judge_drawn(other: OtherTokens) -> Outcome:
     """Judge the tokens of greedy answers: a model draws those that it has learnt."""
     if not other.many:
-        return Pass(Reason(TokenizerReason.AS_DRAWN, tokens=other.tokens))
+        return Pass(Reason(TokenizerReason.AS_DRAWN, same=other.tokens - other.other, tokens=other.tokens))
     reason = Reason(
         TokenizerReason.OTHERS_DRAWN, rung=Rung.TOKENS, other=other.other, tokens=other.tokens,
         example=other.example,
