@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from importer.engines.tokenizer import Redrawn
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
+from importer.validation.expectations import no_tools
 from importer.validation.forced import neutral
-from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
+from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, WEATHER, Prompt
 from importer.validation.reply import Reply
 from importer.validation.tokenized import redrawn
 
 PROMPTS = (GREETING, SUM, COUNT, NAME_RECALL)
+CALLS = (WEATHER,)  # marks beside words
 ANSWER = 48  # tokens
 LEAST = 12  # tokens of all answers; fewer have no verdict
 MOST_OTHER = 0.05  # of the tokens: whole models draw none, docs/validation.md has the figures
@@ -45,7 +47,7 @@ def compared(ctx: Context) -> OtherTokens | None:
         return None
     right: list[bool] = []
     numbers: list[tuple[int, ...]] = []
-    for prompt in PROMPTS:
+    for prompt in (*PROMPTS, *(CALLS if no_tools(ctx.promise) is None else ())):
         reply = _ask(ctx, prompt)
         shown = () if reply is None else numbers_of(reply)
         if reply is None or not shown:
