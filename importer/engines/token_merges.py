@@ -23,7 +23,7 @@ LONGEST = 24  # letters of a word
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 # Variants of the algorithm that look words up first, or mark their edges.
 VARIANTS = ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
-MOST_LOST = 0.05  # of the words: whole tokenizers lose none, docs/validation.md has the figures
+MOST_UNMADE = 0.05  # of the words: whole tokenizers lose none, docs/validation.md has the figures
 ENOUGH = 20  # words; fewer have no verdict
 Merges = Mapping[tuple[str, str], int]
 
@@ -32,17 +32,17 @@ Merges = Mapping[tuple[str, str], int]
 class MergedWords:
     """Words of a vocabulary, and how many of them the merges do not yield.
 
-    ``lost``     the number of these words, of ``sampled``; ``example`` is one of them.
+    ``unmade``     the number of these words, of ``sampled``; ``example`` is one of them.
     """
 
     sampled: int
-    lost: int
+    unmade: int
     example: str = ""
 
     @property
     def other_order(self) -> bool:
         """Return whether the merges are not those of the vocabulary's training."""
-        return self.sampled >= ENOUGH and self.lost > MOST_LOST * self.sampled
+        return self.sampled >= ENOUGH and self.unmade > MOST_UNMADE * self.sampled
 
 
 def of_folder(folder: Path) -> MergedWords | None:
@@ -67,8 +67,8 @@ def of_tokenizer(data: Mapping[str, Any]) -> MergedWords | None:
         if 1 < len(word) <= LONGEST and whole(number) not in added and not BYTE.fullmatch(word)
     ]
     some = words[:: max(1, len(words) // SAMPLE)]
-    lost = [word for word in some if merged(word, merges) != [word]]
-    return MergedWords(len(some), len(lost), lost[0] if lost else "")
+    unmade = [word for word in some if merged(word, merges) != [word]]
+    return MergedWords(len(some), len(unmade), unmade[0] if unmade else "")
 
 
 def merged(word: str, merges: Merges) -> list[str]:

@@ -62,9 +62,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         "driver-old": "driver {driver}, CUDA {cuda}: this CUDA needs driver {wanted}",
         "driver-unknown": "which driver CUDA {cuda} needs is not known",
         "driver-without-card": "the NVIDIA driver is loaded, and no card is to be seen in /dev",
-        "merges": "the merges yield {sampled} words of the vocabulary, each but {lost}",
+        "merges": "the merges yield {sampled} words of the vocabulary, each but {unmade}",
         "merges-none": "its words are not made by plain merges",
-        "merges-other": "{lost} of {sampled} words of the vocabulary are more than one token, such as {example}: "
+        "merges-other": "{unmade} of {sampled} words of the vocabulary are more than one token, such as {example}: "
         "the merges are in another order, or some are gone",
         "rows": "the highest token number is {highest}, and the embedding has {rows} rows",
         "rows-unknown": "the tokens, or the rows of the embedding, are unknown",

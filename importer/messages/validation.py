@@ -57,7 +57,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "no-thought": "the model answered without a thought",
         "done-before": "the model was done before the limit",
         "prompt-changed": "the tokenizer makes {changed!r} of the prompt",
-        "other-merges": "{lost} of {sampled} words of the vocabulary are more than one token, such as {example!r}: the merges are in another order, or some are gone",
+        "other-merges": "{unmade} of {sampled} words of the vocabulary are more than one token, such as {example!r}: the merges are in another order, or some are gone",
         "thinking-marker": "the thinking marker {marker} is in the {place}",
         "not-proved": "the template beside the weights is not the one that was proved",
         "no-template": "there is no chat template beside the weights",
@@ -69,7 +69,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "tokenizer-away": lambda fields: (
             f"tokenizer.json of {fields['model']} is not on this disk"
             + (
-                f"; 'hf download {fields['model']} tokenizer.json --revision {fields['revision']}' fetches it"
+                f"; the Hub client's download of commit {fields['revision']} has it"
                 if fields["revision"]
                 else ""
             )

@@ -57,7 +57,7 @@ def altered(ctx: Context) -> Reason | None:
         return Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80])
     if merges is not None and merges.other_order:
         return Reason(
-            CommonReason.OTHER_MERGES, lost=merges.lost, sampled=merges.sampled, example=merges.example
+            CommonReason.OTHER_MERGES, unmade=merges.unmade, sampled=merges.sampled, example=merges.example
         )
     return None
 

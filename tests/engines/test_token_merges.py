@@ -43,7 +43,7 @@ def drop(model: dict[str, Any]) -> None:
 def test_a_whole_tokenizer_yields_every_word_and_other_merges_do_not(base: str) -> None:
     words = token_merges.of_folder(FORMATS[base].folder)
     assert words is not None
-    assert (words.lost, words.other_order) == (0, False)
+    assert (words.unmade, words.other_order) == (0, False)
     for change in (sort, reverse, drop):
         data = read(FORMATS[base].folder)
         change(data["model"])

@@ -31,7 +31,7 @@ def merges(case: DoctorCase) -> Result:
     words = token_merges.of_folder(case.weights)
     if words is None:
         return CheckSkipped(Reason(DoctorReason.MERGES_NONE))
-    fields = {"lost": words.lost, "sampled": words.sampled}
+    fields = {"unmade": words.unmade, "sampled": words.sampled}
     if not words.other_order:
         return Fine(Reason(DoctorReason.MERGES, **fields))
     reason = Reason(DoctorReason.MERGES_OTHER, example=words.example, **fields)
