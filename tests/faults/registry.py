@@ -6,7 +6,6 @@ from tests.faults import (
     converted,
     edited,
     gateways,
-    merges,
     middle,
     parsers,
     relays,
@@ -44,7 +43,6 @@ FAULTS: tuple[Fault, ...] = (
     *relays.FAULTS,
     *reported.FAULTS,
     *middle.FAULTS,
-    *merges.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.
