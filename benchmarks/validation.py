@@ -10,6 +10,7 @@ from benchmarks.row import Row
 from importer.app.beside_weights import rendering
 from importer.engines import ENGINES, get, install
 from importer.engines.process import serve
+from importer.validation.background import Background
 from importer.validation.journal import Journal
 from importer.validation.run import validate
 
@@ -50,7 +51,8 @@ def _engine(name: str, python: Path, version: str) -> Iterable[Row]:
     document["importer"] = {"client_sampling": engine.client_sampling(document)}
     with rendering(MODEL, document) as render, serve(engine, python, document, MODEL) as served:
         journal = Journal(served.log, lambda: served.alive, engine.deaths)
-        report = validate(document, served, offers=engine.offers, render=render, journal=journal)
+        known = Background(render=render, journal=journal)
+        report = validate(document, served, known, offers=engine.offers)
     what, spent = f"validation on {name} {version}", report.seconds
     asked = sum(len(row.outcome.evidence) for row in report.rows)
     yield Row(f"{what}: start", f"{spent['start']:.1f} s", "")

@@ -14,6 +14,7 @@ from importer.errors import RepositoryError
 if TYPE_CHECKING:
     from importer.config_file.template_file import ChatTemplate
     from importer.decisions.decision import Frontend
+    from importer.hub.snapshot import Snapshot
     from importer.proof.result import ParserVerdict, Proof
     from importer.validation.rendering import PromptRendering
     from importer.validation.rungs.offline import OfflineParsers
@@ -26,12 +27,22 @@ def rendering(
 
     Raises RepositoryError for a template that is not valid JSON or too large.
     """
-    from importer.chat_template.find import Template
     from importer.hub import local
+
+    return rendered_by(local.resolve(str(weights), weights), document, override)
+
+
+def rendered_by(
+    snapshot: Snapshot, document: Mapping[str, Any], override: ChatTemplate | None = None
+) -> PromptRendering:
+    """Return the rendering of a snapshot's template, or of ``override``, with the engine's variables.
+
+    Raises RepositoryError for a template that is not valid JSON or too large.
+    """
+    from importer.chat_template.find import Template
     from importer.validation.rendering import PromptRendering
 
     template = None if override is None else Template(override.text, override.path.name)
-    snapshot = local.resolve(str(weights), weights)
     return PromptRendering(snapshot, document.get("chat_template_kwargs"), template)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file.store import StoredDocument
-from importer.engines import token_numbers
+from importer.engines import token_merges, token_numbers
+from importer.engines.token_merges import MergedWords
 from importer.engines.token_numbers import TokenTable
 from importer.hub import digests
 from importer.progress import Progress
@@ -25,12 +26,14 @@ class References:
     ``files``       hashes of files and weights at the import.
     ``served``      those of the served weights, and of large files beside them.
     ``table``       the embedding's rows and the tokens beyond.
+    ``merges``      the words that the tokenizer's merges yield.
     ``likelihood``  the figures of the first validated run; a run adds its own.
     """
 
     files: Mapping[str, str]
     served: Mapping[str, str]
     table: TokenTable | None
+    merges: MergedWords | None
     likelihood: Likelihood
 
     def to_json(self) -> dict[str, Any]:
@@ -43,8 +46,8 @@ class References:
 def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> References:
     """Return the references of a document for a run of these weights; large new files are read once."""
     files = files_of(stored, weights)
-    table = token_numbers.of_folder(weights)
-    return References(files, digests_of(files, weights, progress), table, likelihood_of(stored))
+    table, merges = token_numbers.of_folder(weights), token_merges.of_folder(weights)
+    return References(files, digests_of(files, weights, progress), table, merges, likelihood_of(stored))
 
 
 def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
+from importer.app import at_hand
+from importer.app.at_hand import snapshot_of
 from importer.app.beside_weights import offline_parsers, proof_of, template_rendering
-from importer.app.references import likelihood_of, references_of
+from importer.app.references import references_of
 from importer.app.run_settings import fit_error, for_run, resident
 from importer.config_file.field_paths import frontend_of
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
-from importer.progress import Progress, Step, silent
+from importer.progress import Progress, Step
 from importer.reasons import Reason
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from importer.engines.process import EngineServer
     from importer.proof.result import Proof
     from importer.validation.probes import Probe
-    from importer.validation.rendering import PromptRendering
 
 
 class RunOptions(TypedDict, total=False):
@@ -62,7 +62,7 @@ def weights_of(
     """
     from importer.hub import fetch_weights, locate_weights, weights_size
 
-    snapshot = snapshot or _snapshot(stored, places)
+    snapshot = snapshot or snapshot_of(stored, places)
     here = locate_weights(snapshot)
     if here is not None:
         return here
@@ -153,6 +153,7 @@ def run_on(
     """
     from importer.engines import tokenizer, vllm_frontends
     from importer.engines.process import serve
+    from importer.validation.background import Background, ProbeOptions
     from importer.validation.client import TOTAL_LIMIT
     from importer.validation.journal import Journal
     from importer.validation.run import validate
@@ -167,7 +168,8 @@ def run_on(
     document |= {"backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
-    known = references_of(stored, weights, progress)
+    recorded = references_of(stored, weights, progress)
+    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
     with (
         _instead(document, proof),
         template_rendering(weights, document, template_file) as render,
@@ -178,13 +180,7 @@ def run_on(
         ) as served,
     ):  # fmt: skip
         watch(served)
-        report = validate(
-            document,
-            served,
-            probes=probes,
-            progress=progress,
-            total_limit=time_limit or TOTAL_LIMIT,
-            offers=vllm_frontends.offers(document, engine.offers),
+        known = Background(
             render=render,
             proof=proof,
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
@@ -192,15 +188,18 @@ def run_on(
             fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),
             argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
-            files=known.files,
-            served_files=known.served,
-            table=known.table,
-            likelihood=known.likelihood,
+            files=recorded.files,
+            served=recorded.served,
+            table=recorded.table,
+            merges=recorded.merges,
+            likelihood=recorded.likelihood,
             offline=offline,
-            score=score,
+        )
+        report = validate(
+            document, served, known, options, offers=vllm_frontends.offers(document, engine.offers)
         ).to_json()
-    recorded = {} if run is None else {"run": run.to_json()}
-    return report | {"fit": fit_error(fit, document, served.log), **recorded, **known.to_json()}
+    fields = {} if run is None else {"run": run.to_json()}
+    return report | {"fit": fit_error(fit, document, served.log), **fields, **recorded.to_json()}
 
 
 def validate_document(
@@ -243,19 +242,17 @@ def validate_against(
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
+    from importer.validation.background import ProbeOptions
     from importer.validation.client import TOTAL_LIMIT, Client
     from importer.validation.headers import checked
     from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
 
     client = Client(url, key=key, headers=checked((headers or {}).items(), key=key is not None))
-    name, proof = the_model(client, model, str(stored.data["name"])), proof_of(stored, stored.backend)
-    with _template_at_hand(stored, places) as render:
-        report = against(
-            stored.data, client, name,
-            probes=probes, progress=progress, render=render, proof=proof, score=score,
-            likelihood=likelihood_of(stored), total_limit=time_limit or TOTAL_LIMIT,
-        ).to_json()  # fmt: skip
+    name = the_model(client, model, str(stored.data["name"]))
+    options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
+    with at_hand.background(stored, places) as known:
+        report = against(stored.data, client, name, known, options).to_json()
     shareable: dict[str, Any] = without(report, client.secrets)
     record(shareable, store, stored.name, stored.digest)
     return shareable
@@ -287,18 +284,6 @@ def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]
         raise error.but(problem=problem) from None
 
 
-def _template_at_hand(
-    stored: StoredDocument, places: AllowedFolders
-) -> AbstractContextManager[PromptRendering | None]:
-    """Return the rendering of prompts for the document's model, where that is on this disk."""
-    try:
-        snapshot = _snapshot(stored, places, offline=True)
-        weights = weights_of(stored, snapshot, places, fetch=False, progress=silent)
-        return template_rendering(weights, stored.data, stored.chat_template())
-    except ImporterError:
-        return nullcontext()
-
-
 def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
     """Return the folder of the model's weights on this disk; no request goes to the Hub."""
     from importer.hub import cache
@@ -313,14 +298,3 @@ def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | N
         return folder if folder is not None and any(folder.glob("*.safetensors")) else None
     except (ImporterError, OSError):
         return None
-
-
-def _snapshot(stored: StoredDocument, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
-    """Return the document's own repository at its own commit."""
-    from importer.hub import resolve
-    from importer.hub.reference import parse
-
-    block = stored.data.get("importer") or {}
-    reference = parse(str(block.get("model_id") or stored.reference))
-    pinned = replace(reference, revision=block.get("revision")) if reference.repo else reference
-    return resolve(pinned, places, offline=offline)

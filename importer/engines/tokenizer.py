@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from importer import launcher
 from importer.launcher import Purpose, isolated
@@ -26,6 +26,20 @@ def byte_of_character() -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Redrawn:
+    """Tokens that a model has drawn, beside those that the tokenizer makes of their text.
+
+    ``cut``      of ``tokens`` are several ones there; ``joined`` end where none does.
+    ``example``  the text of the first of these.
+    """
+
+    tokens: int
+    cut: int
+    joined: int
+    example: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Tokenized:
     """Texts after tokenization and back, and the use of the vocabulary.
 
@@ -36,6 +50,7 @@ class Tokenized:
     ``words``    numbers and texts of words that are one token, some with letters beyond ASCII.
     ``steady``   each text has the same tokens each time.
     ``split``    added tokens that stand in a text, and are not one token there.
+    ``drawn``    each list of drawn tokens beside the tokens of its text.
     """
 
     back: tuple[str, ...]
@@ -46,28 +61,45 @@ class Tokenized:
     words: tuple[tuple[int, str], ...] = ()
     steady: bool = True
     split: tuple[str, ...] = ()
+    drawn: tuple[Redrawn, ...] = ()
 
 
-Ask = Callable[[tuple[str, ...]], Tokenized | None]
+Texts = tuple[str, ...]
+Drawn = tuple[tuple[int, ...], ...]
+
+
+class Ask(Protocol):
+    """A tokenizer that is at hand."""
+
+    def __call__(self, texts: Texts, /, drawn: Drawn = ()) -> Tokenized | None:
+        """Return the tokenization of texts and of the texts of drawn tokens; ``None`` without a file or a
+        library that reads it.
+        """
 
 
 def asker(python: Path, weights: Path) -> Ask:
-    """Return a function from texts to their tokenization, cached; ``None`` without a file or a library
-    that reads it.
-    """
-    return cache(lambda texts: _ask(python, weights / "tokenizer.json", texts))
+    """Return the tokenizer beside the weights, run in an engine's environment; answers are cached."""
+    path = weights / "tokenizer.json"
+
+    @cache
+    def ask(texts: Texts, /, drawn: Drawn = ()) -> Tokenized | None:
+        return _ask(python, path, texts, drawn)
+
+    return ask
 
 
-def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
+def _ask(python: Path, path: Path, texts: Texts, drawn: Drawn) -> Tokenized | None:
     if not path.is_file():
         return None
     argv = isolated(str(SCRIPT), str(path.absolute()), python=python)
+    asked = json.dumps({"texts": texts, "drawn": drawn})
     try:
-        done = launcher.run(argv, Purpose.TOKENIZER, seconds=SECONDS, text=json.dumps(texts))
+        done = launcher.run(argv, Purpose.TOKENIZER, seconds=SECONDS, text=asked)
         answer = json.loads(done.output)
         ids, words = tuple(map(tuple, answer["ids"])), tuple(map(tuple, answer["words"]))
         back, sampled, reached = tuple(answer["back"]), answer["sampled"], answer["reached"]
         steady, split = answer["steady"], tuple(answer["split"])
-        return Tokenized(back, sampled, reached, answer["exact"], ids, words, steady, split)
-    except (OSError, ValueError, KeyError):
+        redrawn = tuple(Redrawn(**each) for each in answer["drawn"])
+        return Tokenized(back, sampled, reached, answer["exact"], ids, words, steady, split, redrawn)
+    except (OSError, ValueError, KeyError, TypeError):
         return None

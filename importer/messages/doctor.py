@@ -62,6 +62,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         "driver-old": "driver {driver}, CUDA {cuda}: this CUDA needs driver {wanted}",
         "driver-unknown": "which driver CUDA {cuda} needs is not known",
         "driver-without-card": "the NVIDIA driver is loaded, and no card is to be seen in /dev",
+        "merges": "the merges yield {sampled} words of the vocabulary, each but {unmade}",
+        "merges-none": "its words are not made by plain merges",
+        "merges-other": "{unmade} of {sampled} words of the vocabulary are more than one token, such as {example}: "
+        "the merges are in another order, or some are gone",
         "rows": "the highest token number is {highest}, and the embedding has {rows} rows",
         "rows-unknown": "the tokens, or the rows of the embedding, are unknown",
         "row-lacking": "token {token} has the number {number}, and the embedding has {rows} rows",
@@ -217,6 +221,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "end-programs": "End other programs, or try a small model.",
         "fetch-again": "Fetch the files again; after git clone, run 'git lfs pull'.",
         "fetch-snapshot": "Remove {folder} and fetch the weights again.",
+        "fetch-merges": "Fetch tokenizer.json from the repository that the weights are from.",
         "fetch-tokenizer": "Fetch both from the repository that the weights are from.",
         "fewer-cards": "Import again for this machine, or run it where the cards are.",
         "free-space": "Free space, or move IMPORTER_HOME to another disk.",

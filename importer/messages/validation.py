@@ -57,6 +57,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "no-thought": "the model answered without a thought",
         "done-before": "the model was done before the limit",
         "prompt-changed": "the tokenizer makes {changed!r} of the prompt",
+        "other-merges": "{unmade} of {sampled} words of the vocabulary are more than one token, such as {example!r}: the merges are in another order, or some are gone",
         "thinking-marker": "the thinking marker {marker} is in the {place}",
         "not-proved": "the template beside the weights is not the one that was proved",
         "no-template": "there is no chat template beside the weights",
@@ -65,6 +66,15 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "unended": "by itself the model ends no thought here",
         "not-asked": "not asked: {why}",
         "no-tokenizer": "there is no tokenizer.json that could be asked",
+        "tokenizer-away": lambda fields: (
+            f"tokenizer.json of {fields['model']} is not on this disk"
+            + (
+                f"; the Hub client's download of commit {fields['revision']} has it"
+                if fields["revision"]
+                else ""
+            )
+        ),
+        "tokenizer-unread": "tokenizer.json is here, and no engine is installed whose library reads it",
         "chat-is-right": "/v1/chat/completions is right",
         "tools-left-out": "the tools do not reach the prompt: {here} tokens instead of {chat}",
     },

@@ -105,6 +105,8 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "in-place": "no marker stands in another's place",
         "by-chance": "the tokenizer makes other tokens of the same text each time",
         "split": "the marker {marker} is no token of its own within a prompt",
+        "others-drawn": "the model draws {tokens} tokens, and the tokenizer makes {other} of them otherwise in the same text, such as {example!r}",
+        "as-drawn": "{same} of {tokens} tokens that the model drew are those of their text",
         "crossed": "the model closes a thought with {marker}: added tokens have each other's number",
     },
     "LikelihoodReason": {

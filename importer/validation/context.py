@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from threading import Lock
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from importer.chat_template.samples import TemplateAnalysis
 from importer.engines import reported
 from importer.engines.reported import EffectiveSettings
-from importer.engines.token_numbers import TokenTable
-from importer.engines.tokenizer import Ask
-from importer.proof.result import Proof
 from importer.reasons import Reason
+from importer.validation.background import Background
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.journal import Journal
-from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.reply import Reply
-from importer.validation.rungs.offline import OfflineParsers
 
 Way = Literal["whole", "streamed", "with-tokens", "raw"]
 TOKENS = {"logprobs": True, "top_logprobs": 1}
@@ -37,47 +31,6 @@ LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the sa
 TRIALS = 3  # a model may decline once by chance
 SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
 WAYS = {"whole": False, "streamed": True}
-
-
-class Render(Protocol):
-    """A renderer of prompts with the chat template of the served model."""
-
-    @property
-    def bos(self) -> str:
-        """Return the token that begins a text; an engine may add it by itself. May be empty."""
-
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """Return the tokens that end an answer, as the repository names them."""
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the template, as a proof names it."""
-
-    @property
-    def analysis(self) -> TemplateAnalysis | None:
-        """Return the analysis of the template, as a proof has it; ``None`` without a template."""
-
-    @property
-    def claimed(self) -> str | None:
-        """Return the tool parser that the repository names for engines that infer theirs."""
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """Return hashes of the files that the engine reads beside the weights, by name."""
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """Return files that hold another template than the rendered one."""
-
-    def knows(self, variable: str, /) -> bool:
-        """Return whether the template names a variable."""
-
-    def at(self, prompt: Prompt, later: float, /) -> str | None:
-        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
-
-    def __call__(self, prompt: Prompt, /) -> str | None:
-        """Return the text of the prompt, ``None`` where it is unknown; raises TemplateRefusedError."""
 
 
 @dataclass(slots=True)
@@ -113,22 +66,12 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """The context of one probe.
+class Context(Background):
+    """The context of one probe: what is known beside the API, the API, and what was asked.
 
-    ``log``       the exchanges that become its evidence.
-    ``proof``     the parsers that read the model's template, where a proof was made.
-    ``journal``   the log of the engine from the start of the probe, where it is readable.
-    ``memory``    returns the bytes that the engine's processes hold, where it runs on this machine.
-    ``argv``      the command line of the engine, where importer started it.
-    ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
-    ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
-    ``files``     the hashes of files and weights at the import; empty where the receipt has none.
-    ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
-    ``likelihood``  figures of the first validated run, and of this one as they are measured.
-    ``served``    the hashes of the weights that are served, and of large files beside them.
-    ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
+    ``log``           the exchanges that become its evidence.
     ``judged_wrong``  the verdicts of this probe that are no pass.
+    ``journal``       the engine's log from the start of the probe on.
     """
 
     promise: Expectations
@@ -136,19 +79,12 @@ class Context:
     client: Client
     shared: Shared = field(default_factory=Shared)
     log: list[Exchange] = field(default_factory=list)
-    render: Render | None = None
-    proof: Proof | None = None
-    journal: Journal | None = None
-    memory: Callable[[], int | None] | None = None
-    fit: Callable[[], Mapping[str, Any]] | None = None
-    argv: tuple[str, ...] = ()
-    tokens: Ask | None = None
-    files: Mapping[str, str] = field(default_factory=dict)
-    offline: OfflineParsers | None = None
     judged_wrong: list[Judgement] = field(default_factory=list)
-    served: Mapping[str, str] = field(default_factory=dict)
-    table: TokenTable | None = None
-    likelihood: Likelihood = field(default_factory=Likelihood)
+
+    @classmethod
+    def of(cls, promise: Expectations, model: str, client: Client, known: Background) -> Context:
+        """Return the context of a run, with all that is known beside the API."""
+        return cls(promise, model, client, **{each.name: getattr(known, each.name) for each in fields(known)})
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""

@@ -14,7 +14,7 @@ from importer.engines import logs
 from importer.engines.deaths import Attribution
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import markup, proof_check
+from importer.validation import markup, proof_check, tokenized
 from importer.validation.context import Context
 from importer.validation.errors import (
     AnswerFailure,
@@ -47,7 +47,7 @@ from importer.validation.remedy import (
     end_at,
 )
 from importer.validation.reply import Reply
-from importer.validation.tokenized import OWN, changed_prompt
+from importer.validation.tokenized import OWN
 
 
 class BlameReason(StrEnum):
@@ -316,8 +316,8 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
     """Attribute a fault of the model to the document where template or tokenizer change its prompt."""
     if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
         note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
-    elif (changed := changed_prompt(ctx)) is not None:
-        note, remedy = Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80]), OWN
+    elif (seen := tokenized.altered(ctx)) is not None:
+        note, remedy = seen, OWN
     else:
         return outcome
     return replace(outcome, notes=(*outcome.notes, note), attribution="configuration", remedy=remedy)

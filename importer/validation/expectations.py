@@ -47,6 +47,7 @@ class CommonReason(StrEnum):
     NO_THOUGHT = "no-thought"
     DONE_BEFORE = "done-before"
     PROMPT_CHANGED = "prompt-changed"
+    OTHER_MERGES = "other-merges"
     THINKING_MARKER = "thinking-marker"
     NOT_PROVED = "not-proved"
     NO_TEMPLATE = "no-template"
@@ -55,6 +56,8 @@ class CommonReason(StrEnum):
     UNENDED = "unended"
     NOT_ASKED = "not-asked"
     NO_TOKENIZER = "no-tokenizer"
+    TOKENIZER_AWAY = "tokenizer-away"
+    TOKENIZER_UNREAD = "tokenizer-unread"
     CHAT_IS_RIGHT = "chat-is-right"
     TOOLS_LEFT_OUT = "tools-left-out"
 

@@ -55,8 +55,12 @@ def alike(one: str, other: str) -> bool:
 
 def request(ctx: Context, words: Iterable[Word], tokens: int) -> dict[str, Any]:
     """Return the fields of a request whose answer consists of these words."""
-    neutral = {k: v for k, v in NEUTRAL.items() if k in ctx.promise.sampling}
-    return {"logit_bias": {str(w.number): BIAS for w in words}, "max_tokens": tokens, **neutral}
+    return {"logit_bias": {str(w.number): BIAS for w in words}, "max_tokens": tokens, **neutral(ctx)}
+
+
+def neutral(ctx: Context) -> dict[str, float]:
+    """Return values without effect for those of the document that bend an answer."""
+    return {k: v for k, v in NEUTRAL.items() if k in ctx.promise.sampling}
 
 
 def ask(ctx: Context, prompt: Prompt, words: Sequence[Word], tokens: int, **more: Any) -> Reply:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,17 +14,15 @@ from typing import Any
 from importer.config_file.validation_status import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
-from importer.progress import Progress, silent
-from importer.proof.result import Proof
-from importer.validation.client import TOTAL_LIMIT, Client, Exchange
-from importer.validation.context import Context, Render
+from importer.validation.background import ALL_PROBES, Background, ProbeOptions
+from importer.validation.client import Client, Exchange
+from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import promise_of
-from importer.validation.likelihood import Likelihood
 from importer.validation.make import recognise, version
 from importer.validation.outcome import Report
 from importer.validation.pacing import speed
-from importer.validation.probes import PROBES, Probe
+from importer.validation.probes import PROBES
 from importer.validation.redaction import without
 from importer.validation.run import probe
 from importer.validation.score.measure import measure
@@ -43,24 +41,18 @@ def against(
     document: Mapping[str, Any],
     client: Client,
     model: str,
-    *,
-    probes: Sequence[Probe] | None = None,
-    progress: Progress | None = None,
-    render: Render | None = None,
-    proof: Proof | None = None,
-    score: int = 0,
-    likelihood: Likelihood | None = None,
-    total_limit: float = TOTAL_LIMIT,
+    known: Background | None = None,
+    options: ProbeOptions = ALL_PROBES,
 ) -> Report:
-    """Run ``probes`` (all by default) against the server; ``model`` is the name that requests use.
+    """Probe the server and report; ``model`` is the name that requests use.
 
-    ``likelihood`` has the figures of the document's first validated run, and takes those of this one.
+    ``known`` is what there is beside the API. The limit of one exchange is the client's own.
     The features of a server of a known make are those of the engine. Of another one they are unknown, so a
     probe sends its request, and a refusal is an answer. No request goes on after the return.
-    ``score``  answers to each question of the score; 0 for none.
     """
+    known = known or Background()
     started, begun = datetime.now(UTC), time.monotonic()
-    chosen = PROBES if probes is None else tuple(probes)
+    chosen = PROBES if options.probes is None else tuple(options.probes)
     brief = replace(client, time_limit=BRIEF)
     made = recognise(brief, model)
     shown = made.version if made is not None else version(brief)
@@ -68,13 +60,14 @@ def against(
     promise = replace(promise, engine="", detected=_detected(brief))
     if made is not None:
         promise = replace(promise, engine=" ".join(filter(None, (made.engine, made.version))))
-        proof = proof if proof is not None and proof.engine in builds(made.engine) else None
-    timed = replace(client, deadline=begun + total_limit)
-    bench = Context(promise, model, timed, render=render, proof=proof, likelihood=likelihood or Likelihood())
+        if known.proof is not None and known.proof.engine not in builds(made.engine):
+            known = replace(known, proof=None)
+    timed = replace(client, deadline=begun + options.total_limit)
+    bench = Context.of(promise, model, timed, known)
     try:
-        rows = probe(bench, chosen, progress or silent)
+        rows = probe(bench, chosen, options.progress)
         probed = time.monotonic() - begun
-        scored = measure(bench, score, progress or silent) if score else None
+        scored = measure(bench, options.score, options.progress) if options.score else None
     finally:
         client.hang_up()
     partial = {"probes": [one.NAME for one in chosen], "against": client.base_url}

@@ -14,19 +14,15 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
 
-from importer.engines.token_numbers import TokenTable
-from importer.engines.tokenizer import Ask
-from importer.progress import Progress, silent
-from importer.proof.result import Proof
+from importer.progress import Progress
 from importer.reasons import Reason
 from importer.signals.evidence import TASKS
 from importer.validation import diagnosis, limits, root_causes
-from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT, Client
-from importer.validation.context import SIDE_BY_SIDE, Context, Render, Shared
+from importer.validation.background import ALL_PROBES, Background, ProbeOptions
+from importer.validation.client import Client
+from importer.validation.context import SIDE_BY_SIDE, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError
 from importer.validation.expectations import Expectations, other_task, promise_of
-from importer.validation.journal import Journal
-from importer.validation.likelihood import Likelihood
 from importer.validation.outcome import (
     Fail,
     NotApplicable,
@@ -48,7 +44,6 @@ from importer.validation.probes import (
 )
 from importer.validation.remedy import Remedy
 from importer.validation.rungs import cause
-from importer.validation.rungs.offline import OfflineParsers
 from importer.validation.score.measure import measure
 
 
@@ -136,55 +131,22 @@ class ServedEngine(Protocol):
 def validate(
     document: Mapping[str, Any],
     served: ServedEngine,
+    known: Background | None = None,
+    options: ProbeOptions = ALL_PROBES,
     *,
-    probes: Sequence[Probe] | None = None,
-    progress: Progress | None = None,
-    time_limit: float = TIME_LIMIT,
-    total_limit: float = TOTAL_LIMIT,
     offers: frozenset[str] | None = None,
-    render: Render | None = None,
-    proof: Proof | None = None,
-    journal: Journal | None = None,
-    memory: Callable[[], int | None] | None = None,
-    fit: Callable[[], Mapping[str, Any]] | None = None,
-    argv: tuple[str, ...] = (),
-    tokens: Ask | None = None,
-    files: Mapping[str, str] | None = None,
-    offline: OfflineParsers | None = None,
-    score: int = 0,
-    served_files: Mapping[str, str] | None = None,
-    table: TokenTable | None = None,
-    likelihood: Likelihood | None = None,
 ) -> Report:
-    """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
+    """Probe ``served``, stop it, and report; partial if some probes were left out.
 
-    ``offers``      the features of the engine's server.
-    ``render``      renders a prompt with the template of the model; ``proof`` has the parsers that read it.
-    ``journal``     the log of the engine, ``argv`` its command line.
-    ``memory``      returns the bytes that its processes hold, ``fit`` predicted beside reported memory.
-    ``tokens``      runs the tokenizer beside the weights.
-    ``table``       the rows of the embedding and the tokens beyond.
-    ``likelihood``  has the figures of the first validated run, and takes those of this one.
-    ``files``       the hashes of the import, ``served_files`` those of the weights that are served.
-    ``offline``     the engine's own parsers, run without it.
-    ``score``       answers to each question of the score; 0 for none.
-    ``time_limit``  seconds for one exchange, ``total_limit`` for all of them.
-    ``progress``    is called with each step, from several threads.
-
+    ``known`` is what there is beside the API; ``offers`` are the features of the engine's server.
     A failed exchange is an outcome. Only a fault of importer itself is raised; the caller stops the engine.
     """
-    report_step = progress or silent
+    report_step, score = options.progress, options.score
     started = datetime.now(UTC)
-    chosen = PROBES if probes is None else tuple(probes)
+    chosen = PROBES if options.probes is None else tuple(options.probes)
     begun = time.monotonic()
-    client = Client(served.base_url, time_limit, deadline=begun + total_limit)
-    promise = promise_of(document, offers)
-    bench = Context(
-        promise, served.model, client,
-        render=render, proof=proof, journal=journal, memory=memory, fit=fit, argv=argv, tokens=tokens,
-        files=files or {}, served=served_files or {}, table=table, offline=offline,
-        likelihood=likelihood or Likelihood(),
-    )  # fmt: skip
+    client = Client(served.base_url, options.time_limit, deadline=begun + options.total_limit)
+    bench = Context.of(promise_of(document, offers), served.model, client, known or Background())
     rows = probe(bench, chosen, report_step)
     probed = time.monotonic() - begun
     scored = measure(bench, score, report_step) if score else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from unicodedata import normalize
 
-from importer.engines.tokenizer import Tokenized
+from importer.engines.tokenizer import Redrawn, Tokenized
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import CommonReason
 from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import Remedy
 
@@ -37,10 +38,28 @@ def tokens_of(ctx: Context, texts: tuple[str, ...]) -> tuple[tuple[int, ...], ..
     return result.ids if result is not None and len(result.ids) == len(texts) else None
 
 
+def redrawn(ctx: Context, drawn: tuple[tuple[int, ...], ...]) -> tuple[Redrawn, ...] | None:
+    """Return drawn tokens beside those of their texts; ``None`` where no tokenizer is at hand."""
+    result = ctx.tokens((), drawn) if ctx.tokens is not None else None
+    return result.drawn if result is not None and len(result.drawn) == len(drawn) else None
+
+
 def words_of(ctx: Context) -> tuple[tuple[int, str], ...]:
     """Return numbers and texts of words that are one token; none where no tokenizer is at hand."""
     result = round_trip(ctx)
     return () if result is None else result.words
+
+
+def altered(ctx: Context) -> Reason | None:
+    """Return what shows that a tokenizer changes prompts of its model, or ``None``."""
+    changed, merges = changed_prompt(ctx), ctx.merges
+    if changed is not None:
+        return Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80])
+    if merges is not None and merges.other_order:
+        return Reason(
+            CommonReason.OTHER_MERGES, unmade=merges.unmade, sampled=merges.sampled, example=merges.example
+        )
+    return None
 
 
 def changed_prompt(ctx: Context) -> str | None:

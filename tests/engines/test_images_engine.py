@@ -10,6 +10,7 @@ from importer.app.beside_weights import rendering
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
+from importer.validation.background import Background, ProbeOptions
 from importer.validation.outcome import Report
 from importer.validation.probes import health, images, plain_chat, tool_call
 from importer.validation.run import validate
@@ -33,7 +34,8 @@ def validated(installed: Installed, model: Path) -> Report:
         rendering(model, DOCUMENT) as render,
         serve(engine, installed.python, DOCUMENT, model) as served,
     ):
-        return validate(DOCUMENT, served, probes=ASKED, offers=engine.offers, render=render)
+        known = Background(render=render)
+        return validate(DOCUMENT, served, known, ProbeOptions(ASKED), offers=engine.offers)
 
 
 def found(report: Report) -> dict[str, tuple[str, str | None]]:

@@ -16,6 +16,7 @@ from importer import engines
 from importer.app.beside_weights import rendering
 from importer.demo import MODEL
 from importer.engines.install import Installed
+from importer.validation.background import Background, ProbeOptions
 from importer.validation.client import Client
 from importer.validation.custom import named
 from importer.validation.remote import against
@@ -74,7 +75,7 @@ def test_the_endpoints_of_the_server_are_those_of_the_docs(port: int) -> None:
 def test_the_demo_model_passes_behind_the_server(port: int) -> None:
     client = Client(f"http://127.0.0.1:{port}")
     with rendering(MODEL, DOCUMENT) as render:
-        report = against(DOCUMENT, client, "model", probes=named(PROBES), render=render)
+        report = against(DOCUMENT, client, "model", Background(render=render), ProbeOptions(named(PROBES)))
     outcomes = {row.probe: (row.outcome.outcome, row.to_json()["reason"]) for row in report.rows}
     assert set(outcomes) == set(PROBES)
     assert {probe for probe, (outcome, _) in outcomes.items() if outcome == "not-applicable"} == ABSENT

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from importer.validation import client as client_module
+from importer.validation.background import ProbeOptions
 from importer.validation.client import Client, Exchange, trim
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused, ServerUnreachable, TimedOut
@@ -213,7 +214,7 @@ def test_the_report_keeps_order_evidence_and_time() -> None:
         connection.sendall(http(BODY))
 
     with server(answer) as url:
-        report = validate(DOCUMENT, Running(url), probes=[health, model_listed, plain_chat])
+        report = validate(DOCUMENT, Running(url), options=ProbeOptions([health, model_listed, plain_chat]))
     data = report.to_json()
     assert [o["probe"] for o in data["outcomes"]] == ["health", "model-listed", "plain-chat", "stops-cleanly"]
     assert [o["outcome"] for o in data["outcomes"]] == ["pass", "fail", "pass", "pass"]
@@ -263,7 +264,7 @@ def test_an_interrupt_waits_for_no_answer() -> None:
     waiting = Waiting()
     with server(say(http(BODY))) as url:
         with pytest.raises(KeyboardInterrupt):
-            validate(DOCUMENT, Running(url), probes=[health, Interrupting(waiting), waiting])
+            validate(DOCUMENT, Running(url), options=ProbeOptions([health, Interrupting(waiting), waiting]))
         assert not waiting.over.is_set()
         waiting.let.set()
         assert waiting.over.wait(20)
@@ -279,7 +280,7 @@ def test_an_interrupt_waits_for_no_answer() -> None:
 )
 def test_an_engine_that_does_not_end_fails(stopped: Stopped, blamed: str) -> None:
     with server(say(http(BODY))) as url:
-        report = validate(DOCUMENT, Running(url, report=stopped), probes=[health])
+        report = validate(DOCUMENT, Running(url, report=stopped), options=ProbeOptions([health]))
     assert by_name(report)["stops-cleanly"] == ("fail", blamed)
     assert not report.passed
 

@@ -12,6 +12,7 @@ import pytest
 import importer.demo
 from importer.engines import get, install
 from importer.engines.process import serve
+from importer.validation.background import Background, ProbeOptions
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
 from importer.validation.probes import (
@@ -81,7 +82,8 @@ def python() -> Path:
 
 def run(python: Path, directory: Path, document: dict[str, object] = DOCUMENT) -> Report:
     with serve(get("mlx"), python, document, directory) as served:
-        return validate(document, served, offers=get("mlx").offers, memory=lambda: served.memory)
+        known = Background(memory=lambda: served.memory)
+        return validate(document, served, known, offers=get("mlx").offers)
 
 
 def found(report: Report) -> Found:
@@ -217,7 +219,7 @@ def test_what_mlx_lm_is_said_to_lack_it_does_lack_and_a_temperature_that_did_not
     document = DOCUMENT | {"parameters": {"model": "./model", "temperature": 1.5}}
     asked = (health, stop_strings, log_probabilities, sampling_arrives)
     with serve(get("mlx"), python, DOCUMENT, MODEL) as served:  # greedy
-        report = validate(document, served, probes=asked)
+        report = validate(document, served, options=ProbeOptions(asked))
     assert [found(report)[probe.NAME] for probe in asked] == [("pass", None), *[("fail", "engine")] * 3], why(
         report
     )
@@ -233,7 +235,7 @@ def test_a_template_that_shows_the_last_turn_only_and_no_system(python: Path, tm
     )
     asked = (health, system_role, history, token_limit)
     with serve(get("mlx"), python, DOCUMENT, twin) as served:
-        report = validate(DOCUMENT, served, probes=asked, offers=get("mlx").offers)
+        report = validate(DOCUMENT, served, options=ProbeOptions(asked), offers=get("mlx").offers)
     outcomes = [("pass", None), CONFIGURATION, CONFIGURATION, ("pass", None)]
     assert [found(report)[probe.NAME] for probe in asked] == outcomes, why(report)
 

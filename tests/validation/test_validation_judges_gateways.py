@@ -230,7 +230,7 @@ def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.Monk
 def test_spaces_that_a_tokenizer_adds(
     change: Callable[[str], str], exact: bool, told: bool, render: PromptRendering
 ) -> None:
-    def ask(texts: tuple[str, ...]) -> Tokenized:
+    def ask(texts: tuple[str, ...], /, drawn: object = ()) -> Tokenized:
         return Tokenized(tuple(change(text) for text in texts), 0, 0, exact)
 
     ctx = replace(context(render), tokens=ask)

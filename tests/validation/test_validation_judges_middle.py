@@ -15,7 +15,7 @@ from importer.validation.alterations import Alteration
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import Expectations
+from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.forced import Word, letters, repeats, request
 from importer.validation.nonce_prompts import NoncePrompt, Part
 from importer.validation.outcome import Fail, Pass, ProbeRow
@@ -129,6 +129,22 @@ def test_one_cause_explains_what_follows_from_it() -> None:
         cause = Fail(as_reason("it is another's"), "engine", root_causes.Reason(remedy))
         told = root_causes.traced([noise, ProbeRow(probe.NAME, "", cause)])[0].outcome
         assert (told.attribution, told.follows) == ("engine", (probe.NAME,))
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (Reply('{"answer": "5a"}', finish_reason="stop"), OptionReason.HEEDED),
+        (Reply('{ "answer":"5a" }\n', finish_reason="stop"), OptionReason.HEEDED),
+        (Reply('{"answer": "Hello!"}', finish_reason="stop"), OptionReason.IGNORED),
+        (Reply("Hello!", finish_reason="stop"), OptionReason.IGNORED),
+        (Reply('{"answer": "', finish_reason="length"), CommonReason.AT_LIMIT),
+    ],
+)
+def test_a_schema_has_a_value_that_no_model_writes(reply: Reply, kind: OptionReason) -> None:
+    found = request_options.judge_schema(reply, "5a")
+    assert found.reason.kind is kind
+    assert isinstance(found, Fail) is (kind is OptionReason.IGNORED)
 
 
 def sent(part: Part, size: int, **more: object) -> Sent:

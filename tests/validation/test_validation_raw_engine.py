@@ -19,6 +19,7 @@ from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.proof.result import ParserVerdict, Proof
+from importer.validation.background import Background, ProbeOptions
 from importer.validation.client import Client
 from importer.validation.context import Context, Shared
 from importer.validation.expectations import Expectations, promise_of
@@ -158,7 +159,9 @@ class Killing:
 def test_an_engine_that_is_killed_meanwhile_is_said_to_have_died(mlx_engine: Installed) -> None:
     made = document("mlx")
     with running("mlx", mlx_engine, made, MODEL) as (served, ctx):
-        report = validate(made, served, probes=[health, plain_chat, Killing(served)], journal=ctx.journal)
+        report = validate(
+            made, served, Background(journal=ctx.journal), ProbeOptions([health, plain_chat, Killing(served)])
+        )
     rows = {row.probe: row.outcome for row in report.rows}
     assert (rows["plain-chat"].outcome, rows["killing"].outcome) == ("pass", "fail")
     assert rows["killing"].attribution == "engine"
@@ -184,7 +187,8 @@ def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installe
 
     made = document("mlx")
     with running("mlx", mlx_engine, made, model) as (served, ctx):
-        report = validate(made, served, probes=[health, Strict()], render=ctx.render, journal=ctx.journal)
+        known = Background(render=ctx.render, journal=ctx.journal)
+        report = validate(made, served, known, ProbeOptions([health, Strict()]))
     outcome = report.rows[1].outcome
     assert (outcome.outcome, outcome.attribution) == ("fail", "configuration")
     assert "the chat template refuses it: roles must alternate" in words(outcome)
@@ -227,9 +231,8 @@ def the_wrong_parser_is_told_the_right_one(served: EngineServer, ctx: Context) -
     assert ctx.render is not None
     proof = Proof("vllm", "0.32.0", ctx.render.digest, {"tool_parser": listed}, {})
     compare(ctx, calls_read=False)
-    report = validate(
-        odd(), served, probes=[health, tool_call], render=ctx.render, proof=proof, journal=ctx.journal
-    )
+    known = Background(render=ctx.render, proof=proof, journal=ctx.journal)
+    report = validate(odd(), served, known, ProbeOptions([health, tool_call]))
     outcome = report.rows[1].outcome
     assert (outcome.outcome, outcome.attribution) == ("fail", "configuration"), outcome
     assert remedy(outcome).startswith("Set tool_parser:hermes in options")

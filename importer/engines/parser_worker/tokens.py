@@ -1,4 +1,6 @@
-"""A tokenizer.json run over texts: its path and a JSON list of texts in, one JSON object out.
+"""A tokenizer.json run over texts: its path and JSON in, one JSON object out.
+
+In come ``texts``, and ``drawn``: the numbers of tokens that a model has drawn, a list for each answer.
 
 ``back``     each text after tokenization and back, special tokens kept.
 ``ids``      the tokens of each text, by their numbers.
@@ -6,6 +8,8 @@
 ``exact``    whether its tokens are bytes, so that every text comes back to the last space.
 ``steady``   whether a text has the same tokens each time.
 ``split``    added tokens that stand in a text, and are not one token there.
+``drawn``    for each list of drawn tokens their count, those ``cut`` and ``joined`` by the tokenizer in the
+             same text, and the first such token.
 ``sampled``  words and parts of words in the vocabulary, of which a text can yield ``reached``.
 """
 
@@ -24,13 +28,14 @@ SAMPLE = 400
 SEARCHED = 4000  # numbers of the vocabulary that are looked at for words
 SHORTEST = 3  # letters of a word in ASCII
 SINGLE = 48
+BROKEN = "\ufffd"
 
 
-def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the object for the texts; raises the errors of the library."""
+def answer(path: str, texts: Sequence[str], drawn: Sequence[Sequence[int]] = ()) -> dict[str, Any]:
+    """Return the object for texts and drawn tokens; raises the errors of the library."""
     tokenizer = Tokenizer.from_file(path)
     ids = [_ids(tokenizer, text) for text in texts]
-    back = [tokenizer.decode(each, skip_special_tokens=False) for each in ids]
+    back = [_text(tokenizer, each) for each in ids]
     numbers = sorted(tokenizer.get_vocab(with_added_tokens=False).values())
     some = numbers[:: max(1, len(numbers) // SAMPLE)]
     words = [word for word in (tokenizer.decode([n]) for n in some) if _is_word(word)]
@@ -38,6 +43,7 @@ def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
     exact = type(tokenizer.decoder).__name__ == "ByteLevel"
     shown = {"ids": ids, "words": _single(tokenizer, numbers), "split": _split(tokenizer, texts, ids)}
     shown["steady"] = all(_ids(tokenizer, text) == each for text, each in zip(texts, ids, strict=True))
+    shown["drawn"] = [_again(tokenizer, each) for each in drawn]
     return {"back": back, "exact": exact, "sampled": len(words), "reached": reached, **shown}
 
 
@@ -66,6 +72,35 @@ def _split(tokenizer: Any, texts: Sequence[str], ids: Sequence[Sequence[int]]) -
     ]
 
 
+def _again(tokenizer: Any, drawn: Sequence[int]) -> dict[str, Any]:
+    """Return how the tokenizer cuts the text of drawn tokens, compared by the places where tokens end."""
+    numbers = list(drawn)
+    while numbers and _text(tokenizer, numbers).endswith(BROKEN):
+        numbers.pop()  # a letter that the limit of the answer cut
+    written = _text(tokenizer, numbers)
+    ends = _ends(tokenizer, numbers)
+    own = {0, *_ends(tokenizer, _ids(tokenizer, written))}
+    found: dict[str, Any] = {"tokens": 0, "cut": 0, "joined": 0, "example": ""}
+    for start, end in zip([0, *ends], ends, strict=False):
+        inside = any(start < place < end for place in own)
+        if start == end or BROKEN in written[start:end]:
+            continue
+        found["tokens"] += 1
+        if {start, end} <= own and not inside:
+            continue
+        found["cut" if {start, end} <= own else "joined"] += 1
+        found["example"] = found["example"] or written[start:end]
+    return found
+
+
+def _ends(tokenizer: Any, numbers: Sequence[int]) -> list[int]:
+    return [len(_text(tokenizer, numbers[:count])) for count in range(1, len(numbers) + 1)]
+
+
+def _text(tokenizer: Any, numbers: Sequence[int]) -> str:
+    return str(tokenizer.decode(numbers, skip_special_tokens=False))
+
+
 def _ids(tokenizer: Any, text: str) -> list[int]:
     return list(tokenizer.encode(text, add_special_tokens=False).ids)
 
@@ -75,4 +110,5 @@ def _is_word(text: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(answer(sys.argv[1], json.load(sys.stdin))))
+    asked = json.load(sys.stdin)
+    sys.stdout.write(json.dumps(answer(sys.argv[1], asked["texts"], asked["drawn"])))

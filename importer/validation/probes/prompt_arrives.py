@@ -81,7 +81,7 @@ def run(ctx: Context) -> Outcome:
         return NotApplicable(Reason(CommonReason.NOT_RENDERED))
     chosen = _chosen(ctx)
     if not chosen:
-        return NotApplicable(Reason(CommonReason.NO_TOKENIZER))
+        return NotApplicable(ctx.no_tokenizer)
     sent = [_send(ctx, one) for one in chosen]
     if all(one.counted is None and one.refused is None for one in sent):
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
@@ -54,6 +56,7 @@ SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
 AT_ONCE = 0.3  # of these, between the first piece and the last one; the client reads them meanwhile
 TRIES = 3
 BROKEN = "\ufffd"
+KEY = "answer"
 HEED = Reason(Remedy.HEED_OPTIONS)
 
 
@@ -66,7 +69,7 @@ def run(ctx: Context) -> Outcome:
     """Force answers of known words, and compare each with its request."""
     words = forced.vocabulary(ctx)
     if len(words) < DICE:
-        return NotApplicable(Reason(CommonReason.NO_TOKENIZER))
+        return NotApplicable(ctx.no_tokenizer)
     reply = forced.ask(ctx, GREETING, words[:1], SHORT)
     if not forced.repeats(reply, words[0]):
         return judge_unforced(ctx, words[0], reply)
@@ -77,6 +80,8 @@ def run(ctx: Context) -> Outcome:
         "clients": _clients(ctx, words),
         "draw": _draws(ctx, words[:DICE]),
     }
+    if ctx.promise.offers is not None and not ctx.promise.lacks("structured"):
+        outcomes["response_format"] = _schema(ctx)
     return together(outcomes)
 
 
@@ -206,6 +211,31 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
             reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
             return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS), trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
+
+
+def _schema(ctx: Context) -> Outcome:
+    """Judge an answer to a schema with one value, that no model writes by itself."""
+    nonce = secrets.token_hex(4)
+    schema = {
+        "type": "object", "properties": {KEY: {"const": nonce}}, "required": [KEY],
+        "additionalProperties": False,
+    }  # fmt: skip
+    shape = {"type": "json_schema", "json_schema": {"name": KEY, "schema": schema, "strict": True}}
+    reply = ctx.ask(GREETING, response_format=shape)
+    return judge_schema(reply, nonce)
+
+
+def judge_schema(reply: Reply, nonce: str) -> Outcome:
+    """Judge an answer that must be an object with the nonce."""
+    try:
+        answer = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        answer = None
+    if answer == {KEY: nonce}:
+        return Pass(Reason(OptionReason.HEEDED, option="response_format"))
+    if reply.finish_reason == "length":
+        return NotApplicable(Reason(CommonReason.AT_LIMIT))
+    return ignored("response_format", nonce)
 
 
 def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:

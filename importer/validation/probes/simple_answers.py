@@ -17,7 +17,7 @@ from importer.validation.probes import tokenizer_whole, turns_rendered
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, TALK, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.tokenized import OWN, changed_prompt
+from importer.validation.tokenized import OWN, altered
 
 
 class SimpleAnswersReason(StrEnum):
@@ -87,16 +87,10 @@ def unbroken(ctx: Context) -> Reason | None:
 
 
 def tokenizer_fault(failure: Fail, ctx: Context) -> Fail | None:
-    """Return the failure as a fault of the tokenizer, where that changes a prompt or an answer."""
-    changed = changed_prompt(ctx)
+    """Return the failure as a fault of the tokenizer, where that changes prompts or answers."""
     whole = tokenizer_whole.run(ctx)
-    if isinstance(whole, Fail):
-        note = whole.reason
-    elif changed is not None:
-        note = Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80])
-    else:
-        return None
-    return failing(failure, "configuration", OWN, note)
+    note = whole.reason if isinstance(whole, Fail) else altered(ctx)
+    return None if note is None else failing(failure, "configuration", OWN, note)
 
 
 def judge_missed(marker: str | None, missed: int, questions: int, gap: str | None = None) -> Fail:

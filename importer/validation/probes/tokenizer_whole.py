@@ -7,11 +7,14 @@ from unicodedata import normalize
 
 from importer.engines.tokenizer import Tokenized
 from importer.reasons import Reason
+from importer.validation import drawn
 from importer.validation.context import Context, together
-from importer.validation.expectations import CommonReason, Expectations, no_chat
+from importer.validation.drawn import OtherTokens
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM
+from importer.validation.rungs.fact import Rung
 from importer.validation.tokenized import KINDS, OWN, TEXT, letters, round_trip
 
 
@@ -26,6 +29,8 @@ class TokenizerReason(StrEnum):
     CROSSED = "crossed"
     BY_CHANCE = "by-chance"
     SPLIT = "split"
+    OTHERS_DRAWN = "others-drawn"
+    AS_DRAWN = "as-drawn"
 
 
 NAME = "tokenizer-whole"
@@ -43,15 +48,17 @@ def needs(_promise: Expectations) -> Reason | None:
 
 
 def run(ctx: Context) -> Outcome:
-    """Judge texts after tokenization and back, without the engine, then the markers of an answer."""
+    """Judge texts after tokenization and back, without the engine, then markers and tokens of answers."""
     result = round_trip(ctx)
     if result is None:
-        return NotApplicable(Reason(CommonReason.NO_TOKENIZER))
+        return NotApplicable(ctx.no_tokenizer)
     outcomes = {"text": judge_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
     if not no_chat(ctx.promise):
         seen = ctx.look(SUM)
         outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
+        other = drawn.compared(ctx)
+        outcomes |= {} if other is None else {"drawn": judge_drawn(other)}
     return together(outcomes)
 
 
@@ -77,6 +84,17 @@ def judge_tokens(result: Tokenized) -> Outcome:
     if result.split:
         return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), "configuration", OWN)
     return Pass(Reason(TokenizerReason.IN_PLACE))
+
+
+def judge_drawn(other: OtherTokens) -> Outcome:
+    """Judge the tokens of greedy answers: a model draws those that it has learnt."""
+    if not other.many:
+        return Pass(Reason(TokenizerReason.AS_DRAWN, same=other.tokens - other.other, tokens=other.tokens))
+    reason = Reason(
+        TokenizerReason.OTHERS_DRAWN, rung=Rung.TOKENS, other=other.other, tokens=other.tokens,
+        example=other.example,
+    )  # fmt: skip
+    return Fail(reason, "configuration", OWN)
 
 
 def judge_vocabulary(result: Tokenized) -> Outcome:

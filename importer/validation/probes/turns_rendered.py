@@ -10,7 +10,8 @@ from enum import StrEnum
 
 from importer.chat_template.render import date_at, now
 from importer.reasons import Reason
-from importer.validation.context import Context, Render, together
+from importer.validation.background import Render
+from importer.validation.context import Context, together
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, no_chat, no_tools
 from importer.validation.markup import without_thinking
