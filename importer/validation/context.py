@@ -73,8 +73,11 @@ class Render(Protocol):
     def knows(self, variable: str, /) -> bool:
         """Return whether the template names a variable."""
 
-    def at(self, prompt: Prompt, later: float, /) -> str | None:
-        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
+    def at(self, prompt: Prompt, later: float, /, *, template: str | None = None) -> str | None:
+        """Return the text of the prompt, rendered ``later`` seconds after the fixed time.
+
+        ``template``  in place of the model's own.
+        """
 
     def __call__(self, prompt: Prompt, /) -> str | None:
         """Return the text of the prompt, ``None`` where it is unknown; raises TemplateRefusedError."""
@@ -196,10 +199,10 @@ class Context:
     def refused(self, refused: RequestRefused, prompt: Prompt) -> Outcome:
         """Return the outcome of a refusal: clean below status 500, while an ordinary chat is answered.
 
-        Raises ``refused`` where the template breaks, or requests are too many: that is no refusal of this
-        request alone.
+        Raises ``refused`` where the template breaks, requests are too many, or a gateway lost this one: that
+        is no refusal of this request alone.
         """
-        if refused.limited or self.breaks(prompt) is not None:
+        if refused.limited or refused.lost or self.breaks(prompt) is not None:
             raise refused
         self.first(GREETING)
         return (
