@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -118,10 +118,13 @@ def isolated(*arguments: str, python: str | Path = sys.executable) -> list[str]:
     return [str(python), "-I", *arguments]
 
 
-def environment(purpose: Purpose, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables that a process of this purpose inherits, and ``extra``."""
+def environment(
+    purpose: Purpose, extra: Mapping[str, str] | None = None, drop: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the variables that a process of this purpose inherits, and ``extra``, without those to drop."""
     shelter = {"PYTHONSAFEPATH": "1"} if purpose in SHELTERED else {}
-    return {n: v for n, v in os.environ.items() if _allowed(n, purpose)} | shelter | dict(extra or {})
+    given = {n: v for n, v in os.environ.items() if _allowed(n, purpose)} | shelter | dict(extra or {})
+    return {n: v for n, v in given.items() if n not in drop}
 
 
 def _allowed(name: str, purpose: Purpose) -> bool:
@@ -143,15 +146,17 @@ def start(
     stdout: Stream = DEVNULL,
     stderr: Stream = DEVNULL,
     extra: Mapping[str, str] | None = None,
+    drop: Collection[str] = (),
     keep: Sequence[int] = (),
 ) -> Process:
     """Start a process that leads a group of its own, in ``folder``.
 
-    ``keep`` are the descriptors that it inherits beside the three streams. Raises OSError.
+    It gets the variables in ``extra``, and none in ``drop``. ``keep`` are the descriptors that it inherits
+    beside the three streams. Raises OSError.
     """
     return subprocess.Popen(
-        list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=environment(purpose, extra), cwd=folder,
-        bufsize=0, pass_fds=keep, start_new_session=True,
+        list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=environment(purpose, extra, drop),
+        cwd=folder, bufsize=0, pass_fds=keep, start_new_session=True,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 
-def adapter(mode: str, *, warm_up: bool = False) -> Any:
+def adapter(mode: str, *, warm_up: bool = False, host: str = "") -> Any:
     """The adapter; its imports stay out of the toy's own process."""
     from importer.engines.base import Launch, Readiness
     from importer.engines.deaths import Death, Died
@@ -39,7 +39,8 @@ def adapter(mode: str, *, warm_up: bool = False) -> Any:
             return ()
 
         def launch(self, document: Any, model_dir: Path, port: int, template: Any = None) -> Launch:
-            return Launch((str(Path(__file__)), str(port), mode), "toy-model", {"TOY": "1"})
+            words = (str(Path(__file__)), str(port), mode, *(("--host", host) if host else ()))
+            return Launch(words, "toy-model", {"TOY": "1", **(document.get("env") or {})})
 
         def client_sampling(self, document: Any) -> dict[str, Any]:
             return {}
@@ -71,21 +72,30 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def main(port: int, mode: str) -> None:
+def main(port: int, mode: str, host: str = "127.0.0.1") -> None:
     print("toy starts", flush=True)
     Handler.mode = mode
     if mode == "dies":
         raise SystemExit("ToyError: no wheels")
     if mode == "dies-strangely":
         raise RuntimeError("something nobody has seen")
+    if os.environ.get("TOY_HATES"):
+        raise RuntimeError("it does not say why")
+    if mode == "still":
+        print("RuntimeError: a thread ended", flush=True)
+        time.sleep(600)
+    if mode == "busy":
+        print("RuntimeError: tried again", flush=True)
+        while time.process_time() < 3:
+            pass
     if mode == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if mode == "parent":  # a worker that its own parent forgets
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     if mode == "late":
         time.sleep(600)
-    ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+    ThreadingHTTPServer((host, port), Handler).serve_forever()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], *sys.argv[4:])

@@ -33,6 +33,7 @@ class Lacking(StrEnum):
     OPEN_FILES = "open-files"
     PERMISSION = "permission"
     PROCESSOR = "processor"
+    PROCESSOR_SECONDS = "processor-seconds"
     WRITABLE_FOLDER = "writable-folder"
 
 
@@ -78,8 +79,25 @@ ENVIRONMENT_ERRORS = tuple(
         (r"'(?:ascii|latin-1)' codec can't (?:en|de)code", Lacking.LOCALE),
     )
 )
-# By exit status, where the log has no cause: 128 and the signal, as in a shell and in the supervisor.
-SIGNALS = {128 + 4: Lacking.PROCESSOR, 128 + 9: Lacking.KILLED, 128 + 25: Lacking.BIG_FILES}
+# By exit status: 128 and the signal, as in a shell and in the supervisor.
+SIGNALS = {
+    128 + 4: Lacking.PROCESSOR,
+    128 + 9: Lacking.KILLED,
+    128 + 24: Lacking.PROCESSOR_SECONDS,
+    128 + 25: Lacking.BIG_FILES,
+}
+LIMITS = frozenset({Lacking.PROCESSOR_SECONDS, Lacking.BIG_FILES})  # no exception in a log is their cause
+# Causes of an engine's own that may end it after its start.
+AT_WORK = frozenset({
+    Died.CARD_IN_USE, Died.LAST_WORDS, Died.NO_AVX2, Died.NO_MEMORY_FOR_CACHE, Died.NO_MEMORY_FOR_WEIGHTS,
+    Died.WORKER_GONE,
+})  # fmt: skip
+# Python does not begin: in its environment, not in the engine.
+PYTHON_FAILS = Death(
+    r"Fatal Python error: (?P<words>.*)\nPython runtime state: (?:pre|core )?initialized",
+    Died.PYTHON_FAILS,
+    ENVIRONMENT,
+)
 MAX_LOGS = 20  # logs in the folder
 TAIL = 64 * 1024  # bytes of a log that are searched
 LONGEST = 2000  # characters of a line
@@ -127,15 +145,21 @@ def bounded(text: str) -> str:
     return "\n".join(line[:LONGEST] for line in text.split("\n"))
 
 
-def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> DeathCause:
-    """Return why the engine ended: the first known cause in its log, else its exit status, else its last
-    error.
+def explain(
+    path: Path, deaths: Iterable[Death], code: int | None = None, *, served: bool = False
+) -> DeathCause:
+    """Return why the engine ended: a limit by its exit status, else the first known cause in its log, else
+    the signal that ended it, else its last error.
 
-    The causes of the engine come before those of any engine.
+    The causes of the engine come before those of any engine. One that has ``served`` has read its files and
+    options, so these did not end it: its log has errors of requests, too.
     """
-    text = tail(path)
-    known = next(causes(text, (*deaths, *ENVIRONMENT_ERRORS)), None) or of_signal(code)
-    return known or DeathCause(_last_words(text))
+    text, ended = tail(path), of_signal(code)
+    if ended is not None and ended.reason.kind in LIMITS:
+        return ended
+    own = (death for death in deaths if not served or death.kind in AT_WORK)
+    known = next(causes(text, (PYTHON_FAILS, *own, *ENVIRONMENT_ERRORS)), None)
+    return known or ended or DeathCause(_last_words(text))
 
 
 def _last_words(text: str) -> Reason:

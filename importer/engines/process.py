@@ -6,20 +6,24 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from importer import config, launcher
-from importer.config_file import derived_parser
+from importer.config_file import derived_parser, environment
 from importer.config_file.template_file import ChatTemplate
-from importer.engines import logs, process_group
+from importer.engines import logs, process_group, start_trials
 from importer.engines.base import Document, Engine, Launch, dressed, with_response_template
-from importer.engines.ready import LOOPBACK, NeverError, answers, free_port, is_free
+from importer.engines.deaths import CONFIGURATION, ENGINE, DeathCause, Died
+from importer.engines.ready import LOOPBACK, Exit, NeverError, answers, free_port, is_free
+from importer.engines.start_trials import Setup
+from importer.engines.start_watch import StartWatch
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
+from importer.reasons import Reason
 
 WEIGHTS = ("*.safetensors", "*.bin")
 MODEL, PARSED, WORK = (
@@ -30,6 +34,7 @@ MODEL, PARSED, WORK = (
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two checks of a starting engine
+PYTHON_SECONDS = 10.0  # for Python to start and end
 TRIES = 3  # starts, each on another free port, where another process took the port first
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
@@ -134,18 +139,19 @@ def serve(
         if response_template is not None:
             (folder / PARSED).mkdir()
             model_dir = with_response_template(model_dir, response_template, folder / PARSED)
+        begun = _Start(engine, python, document, model_dir, template, folder, limit, report)
         for left in reversed(range(TRIES)):
             chosen = port or free_port()
-            launch = engine.launch(document, model_dir, chosen, template)
+            launch = begun.launch(chosen)
             started = time.monotonic()
             process = stack.enter_context(_group(python, launch, folder, log, chosen, hold))
             try:
-                _await(engine, process, chosen, started + limit, report)
+                begun.wait(process, launch, chosen, log, started + limit)
             except NeverError as never:
                 _stop(process, chosen)
                 if _port_lost(log) and port is None and left:
                     continue
-                raise _death(engine, never, log, chosen) from None
+                raise _death(begun, never, log, chosen) from None
             except TimeoutError:
                 _stop(process, chosen)
                 raise EngineError("engine-slow", name=engine.name, seconds=f"{limit:g}", log=log) from None
@@ -172,9 +178,17 @@ def _port_lost(log: Path) -> bool:
 
 @contextmanager
 def _group(
-    python: Path, launch: Launch, folder: Path, log: Path, port: int, hold: Sequence[int]
+    python: Path,
+    launch: Launch,
+    folder: Path,
+    log: Path,
+    port: int,
+    hold: Sequence[int] = (),
+    drop: Collection[str] = (),
 ) -> Iterator[launcher.Process]:
-    """Yield the engine under its supervisor; end the group when the block is left."""
+    """Yield the engine under its supervisor, without variables to ``drop``; end the group when the block is
+    left.
+    """
     work = folder / WORK
     work.mkdir(exist_ok=True)
     for name, text in launch.files.items():
@@ -188,6 +202,7 @@ def _group(
             stdout=output,
             stderr=launcher.STDOUT,
             extra=_variables(launch.env, folder),
+            drop=drop,
             keep=(watched, *hold),
         )
         try:
@@ -217,32 +232,107 @@ def _variables(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
     return SETTINGS | {"HF_HOME": str(folder / "hf"), "HF_HUB_CACHE": str(cache)} | dict(extra)
 
 
-def _await(engine: Engine, process: launcher.Process, port: int, deadline: float, report: Progress) -> None:
-    """Wait until the engine serves; raises NeverError or TimeoutError."""
-    started = time.monotonic()
-    while not answers(engine.readiness, port, deadline, report):
-        code = process.poll()
-        if code is not None:
-            raise NeverError(code)
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        report(f"waiting for {engine.name}, {time.monotonic() - started:.0f} s")
-        time.sleep(LOOK)
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """One start of an engine, that may be tried again without some of its settings.
+
+    ``limit``  seconds until it must be ready.
+    """
+
+    engine: Engine
+    python: Path
+    document: Document
+    model_dir: Path
+    template: ChatTemplate | None
+    folder: Path
+    limit: float
+    report: Progress
+
+    def launch(self, port: int, left_out: Collection[Setup] = ()) -> Launch:
+        """Return the start on a port, without the settings that are left out."""
+        document = start_trials.without(self.document, left_out) if left_out else self.document
+        launch = self.engine.launch(document, self.model_dir, port, self.template)
+        return replace(launch, env={n: v for n, v in launch.env.items() if n not in _names(left_out)})
+
+    def wait(self, process: launcher.Process, launch: Launch, port: int, log: Path, deadline: float) -> None:
+        """Wait until the engine serves; raises NeverError or TimeoutError."""
+        started = time.monotonic()
+        watch = StartWatch(process.pid, port, log, launch.arguments)
+        while not answers(self.engine.readiness, port, deadline, self.report):
+            code = process.poll()
+            if code is not None:
+                raise NeverError(code)
+            never = watch.verdict()
+            if never is not None:
+                raise NeverError(never)
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            self.report(f"waiting for {self.engine.name}, {time.monotonic() - started:.0f} s")
+            time.sleep(LOOK)
+
+    def cause(self, cause: DeathCause, log: Path) -> DeathCause:
+        """Return the cause of its end, with the setting without which it starts where no cause is known."""
+        launch = self.launch(free_port())
+        known = start_trials.of_document(self.document)
+        variables = launcher.environment(Purpose.ENGINE, launch.env)
+        python = cause.reason.kind is Died.PYTHON_FAILS
+        starts: Callable[[Collection[Setup], float], bool] = self._python_starts if python else self._starts
+        groups = (known, start_trials.of_machine(variables, known))
+        return start_trials.blamed(cause, groups, logs.tail(log), starts, self.report)
+
+    def _starts(self, left_out: Collection[Setup], seconds: float) -> bool:
+        """Return whether the engine is ready within so many seconds, without some settings."""
+        port, log = free_port(), self.folder / "trial.log"
+        launch = self.launch(port, left_out)
+        drop = _names(left_out)
+        with _group(self.python, launch, self.folder, log, port, drop=drop) as process:
+            try:
+                self.wait(process, launch, port, log, time.monotonic() + min(seconds, self.limit))
+            except (NeverError, TimeoutError):
+                return False
+        return True
+
+    def _python_starts(self, left_out: Collection[Setup], seconds: float) -> bool:
+        """Return whether the engine's Python starts, without some settings."""
+        launch = self.launch(free_port(), left_out)
+        variables = _variables(launch.env, self.folder)
+        process = launcher.start(
+            [str(self.python), "-c", ""], Purpose.ENGINE, extra=variables, drop=_names(left_out)
+        )
+        try:
+            return launcher.ended(process, min(seconds, PYTHON_SECONDS)) == 0
+        finally:
+            launcher.end(process)
 
 
-def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineError:
+def _names(settings: Collection[Setup]) -> set[str]:
+    """Return the names of variables among settings."""
+    return {one.name for one in settings if one.key in (None, environment.KEY)}
+
+
+def _death(start: _Start, never: NeverError, log: Path, port: int) -> EngineError:
     if _port_lost(log):
         return EngineError("port-taken", port=port)
-    code = never.code if isinstance(never.code, int) else None
-    cause = logs.explain(log, engine.deaths, code)
+    cause = _elsewhere(never.code)
+    if cause is None:
+        code = never.code if isinstance(never.code, int) else None
+        cause = start.cause(logs.explain(log, start.engine.deaths, code), log)
     return EngineError(
         "engine-died",
-        name=engine.name,
+        name=start.engine.name,
         code=never.code,
         problem=cause.reason,
         log=log,
         blames=cause.attribution,
     )
+
+
+def _elsewhere(never: int | Reason) -> DeathCause | None:
+    """Return the cause of an engine that listens where its clients do not ask: the argument for that."""
+    if isinstance(never, int) or never.kind is not Exit.ELSEWHERE:
+        return None
+    named = never.fields["argument"] is not None
+    return DeathCause(Reason(Died.ELSEWHERE, **never.fields), CONFIGURATION if named else ENGINE)
 
 
 def _stop(process: launcher.Process, port: int) -> StopReport:

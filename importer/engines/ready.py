@@ -50,7 +50,9 @@ class Exit(StrEnum):
     """What an engine does that will never serve."""
 
     ANSWERS = "answers"
+    ELSEWHERE = "elsewhere"
     FIRST_REQUEST = "first-request"
+    STILL = "still"
 
 
 class NeverError(Exception):

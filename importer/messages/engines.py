@@ -14,6 +14,11 @@ def _death(fields: Mapping[str, Any]) -> str:
     return f"the worker {how}" + (f": {fields['words']}" if fields["words"] else "")
 
 
+def _elsewhere(fields: Mapping[str, Any]) -> str:
+    where = f"it listens on {fields['address']}, and clients ask {fields['asked']}"
+    return where if fields["argument"] is None else f"{where}: take {fields['argument']} out of its start"
+
+
 TEXTS: dict[str, dict[str, Text]] = {
     "Died": {
         "architecture": "{words} by this version of the engine",
@@ -23,6 +28,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "config-lacks": "config.json lacks {keys}",
         "context-too-large": "the context does not fit into memory: {words}",
         "context-too-long": "{words}",
+        "elsewhere": _elsewhere,
         "file-broken": "a weights file, or another file of JSON, is broken: {words}",
         "json-broken": "config.json, or another file of JSON, is missing or broken",
         "last-words": "{words}",
@@ -40,7 +46,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         "parser-unknown": "{words}",
         "parser-with-another": "{problem}. {remedy}",
         "port-taken": "the port is taken",
+        "python-fails": "its Python does not start: {words}",
         "reasoning-parser-unfit": "{words}; another reasoning_parser, or none, is this model's",
+        "setting": "it starts without {setting}: correct it, or take it out ({problem})",
         "settings-refused": "it refused its settings: {words}",
         "silent": "its log is empty",
         "tokenizer-broken": "the tokenizer is missing or broken ({words})",
@@ -68,6 +76,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "take its folder off PYTHONPATH",
         "open-files": "it may not open as many files as it needs: raise the limit (ulimit -n)",
         "permission": "a file's owner does not let it in ({words})",
+        "processor-seconds": "it used all seconds of the processor that it may have: "
+        "raise the limit (ulimit -t)",
         "processor": "this processor lacks an instruction that a library needs: "
         "install a build for this processor",
         "writable-folder": "it has to write where nothing can be written: give it a folder of its own",
@@ -115,6 +125,12 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "Exit": {
         "answers": "none, its server answers {status}",
+        "elsewhere": "none, it listens on {address}",
         "first-request": "none, its first request got {status}",
+        "still": "none, it stood still for {seconds:.0f} s",
+    },
+    "StartSetting": {
+        "of-document": "{key}.{name} ({value}) of the document",
+        "of-machine": "the variable {name} ({value}) of its environment",
     },
 }

@@ -137,6 +137,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "same-context": (
             "Give the engine the document's context, or a document the engine's: it cuts what does not fit."
         ),
+        "take-out-argument": "Take {argument} out of the engine's start, or start it from the document.",
         "start-with-variables": "Start the engine with the document's chat_template_kwargs.",
         "rename-variable": "Take {variable} out of chat_template_kwargs, or name it as the template does.",
         "start-with-values": "Start the engine with the document's {names:and}.",
@@ -174,6 +175,16 @@ TEXTS: dict[str, dict[str, Text]] = {
         ),
         "requests-unaltered": (
             "Use another version of the engine, or correct what stands before it: it alters requests."
+        ),
+        "servers-alike": (
+            "Bring all servers behind the address to one version and one start, or take out those that differ."
+        ),
+        "set-clock": "Set the clock of the server's machine.",
+        "shorter-keep-alive": (
+            "Let what stands before the server end idle connections before the server does, or send again."
+        ),
+        "calls-field": (
+            "Let the server, and what stands before it, answer with tool_calls: clients read no {field}."
         ),
         "raise-rate-limit": (
             "Raise the rate of requests that the server, or what stands before it, allows, or validate later."

@@ -18,6 +18,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "overloaded": "the server refuses for load, also after {seconds:.0f} s: {status}, {says}",
         "reports-error": "the engine reports an error: {says}",
         "died": "the engine died: {says}",
+        "answered-again": "sent again, the same request was answered",
         "log-lacks": "its log: {lacking}",
         "log-raised": "its log: {raised}",
         "template-refuses": "the chat template refuses it: {says}",
@@ -174,6 +175,7 @@ VALIDATION_CALLS: dict[str, dict[str, Text]] = {
         "no-good-call": "there is no good call to go on from: see tool-call",
         "arrived-as": "the model wrote a call and it arrived as {place}: {quote!r}",
         "lost": "finish_reason says tool_calls and there is none: the parser lost it",
+        "old-field": "the call came as {field}, which clients have not read since there are several",
         "no-call": "the model answered without a call",
         "name-holds-more": "the call's name holds more than a name: {name!r}",
         "not-offered": "the model called {name!r}, which it was not offered",
@@ -252,6 +254,7 @@ VALIDATION_CALLS: dict[str, dict[str, Text]] = {
 
 VALIDATION_ANSWERS: dict[str, dict[str, Text]] = {
     "PlainChatReason": {
+        "dated": "an answer is of {day} by the clock of the server",
         "call-not-offered": "a tool call arrived where no tool was offered",
         "all-reasoning": "content is empty: the whole answer arrived as reasoning",
         "no-word": "the model ended its turn without a word",

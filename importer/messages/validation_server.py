@@ -44,9 +44,13 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "differs": "{part}: the prompt has {counted} tokens, and the template's text {expected}",
         "refused": "{part}: {size} bytes are refused, and {taken} are answered: {error}",
         "filtered": "a text with markup, paths, statements and numbers is refused, and others are not: {error}",
-        "switched": "the prompt is that of the template with {switches}, which the document does not set",
         "other-tokens": "the engine makes other tokens of the same text in {conversations} conversations",
         "arrived": "{conversations} conversations have the tokens of the template's text",
+    },
+    "PromptCause": {
+        "switched": "the prompt is that of the template with {switches}, which the document does not set",
+        "other-template": "the prompt is what {argument} of the start renders: {text!r}",
+        "servers-differ": "{trials} equal requests have prompts of {counts} tokens: servers that differ answer",
     },
     "OptionReason": {
         "not-forced": "the server heeds no logit_bias, so no answer can be forced",

@@ -15,7 +15,7 @@ from importer.validation.expectations import CommonReason
 from importer.validation.markup import call_markup, drafted, gives_argument, looks_like_call, outside
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
-from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER
+from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply, ToolCall
 
 
@@ -30,6 +30,7 @@ class CallReason(StrEnum):
     NO_GOOD_CALL = "no-good-call"
     ARRIVED_AS = "arrived-as"
     LOST = "lost"
+    OLD_FIELD = "old-field"
     NO_CALL = "no-call"
     NAME_HOLDS_MORE = "name-holds-more"
     NOT_OFFERED = "not-offered"
@@ -100,6 +101,9 @@ def both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -
 
 def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
     """Judge an answer without a call: whether the model wrote one outside of its thoughts."""
+    if reply.old_field is not None:
+        remedy = Reason(Remedy.CALLS_FIELD, field=reply.old_field)
+        return Fail(Reason(CallReason.OLD_FIELD, field=reply.old_field), "engine", remedy)
     for place, text in _places(reply).items():
         quote = looks_like_call(text, prompt.tools) or call_markup(text)
         if quote is not None:

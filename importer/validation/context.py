@@ -132,10 +132,10 @@ class Context(Background):
     def refused(self, refused: RequestRefused, prompt: Prompt) -> Outcome:
         """Return the outcome of a refusal: clean below status 500, while an ordinary chat is answered.
 
-        Raises ``refused`` where the template breaks, or requests are too many: that is no refusal of this
-        request alone.
+        Raises ``refused`` where the template breaks, requests are too many, or a gateway lost this one: that
+        is no refusal of this request alone.
         """
-        if refused.limited or self.breaks(prompt) is not None:
+        if refused.limited or refused.lost or self.breaks(prompt) is not None:
             raise refused
         self.first(GREETING)
         return (

@@ -12,9 +12,10 @@ from enum import StrEnum
 
 from importer.engines import logs
 from importer.engines.deaths import Attribution
+from importer.engines.logs import Lacking
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import markup, proof_check, tokenized
+from importer.validation import again, markup, proof_check, tokenized
 from importer.validation.context import Context
 from importer.validation.errors import (
     AnswerFailure,
@@ -26,6 +27,7 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.expectations import REQUEST_NAMES, CommonReason, Expectations
+from importer.validation.journal import Ended
 from importer.validation.markup import control_token, drafted, looks_like_call, next_turn, outside, thinks
 from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for, failing, named
 from importer.validation.prompts import (
@@ -69,6 +71,7 @@ DEATH_REMEDIES: dict[Attribution, Remedy] = {
     "engine": Remedy.READ_LOG,
     "environment": Remedy.SEE_MEMORY,
 }
+OF_MEMORY = (Lacking.KILLED, Lacking.MEMORY)
 DOCUMENT_NAMES = {request: document for document, request in REQUEST_NAMES.items()}
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
@@ -179,8 +182,30 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if isinstance(error, ServerUnreachable | TimedOut | ReplyError) and journal is not None:
         death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
         if death is not None:
-            died = Reason(AnswerFailure.DIED, says=death.cause)
-            return Fail(died, death.part, Reason(DEATH_REMEDIES[death.part]))
+            return Fail(Reason(AnswerFailure.DIED, says=death.cause), death.part, _after(death))
+    templated = _of_template(error, outcome, ctx)
+    if templated is not None:
+        return templated
+    broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
+    lacking = logs.lacking(error.words) if broke else None
+    if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
+        lacking = journal.lacking()
+    if lacking is not None:
+        provide = Reason(Remedy.PROVIDE, lacking=lacking)
+        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
+    if again.answered(error, ctx):
+        once = Reason(AnswerFailure.ANSWERED_AGAIN)
+        return failing(outcome, "engine", Reason(Remedy.SHORTER_KEEP_ALIVE), once)
+    if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
+        return failing(outcome, "configuration", correction)
+    if isinstance(error, ReplyError) and isinstance(outcome, Fail) and streamed_last(ctx):
+        outcome = replace(outcome, remedy=WHOLE_ANSWERS)
+    raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
+    return outcome if raised is None else _raised(error, outcome, raised)
+
+
+def _of_template(error: ExchangeError, outcome: Outcome, ctx: Context) -> Fail | None:
+    """Return the fault of a template that refuses a conversation, or is not there."""
     if isinstance(error, RequestRefused):
         problem = refusal(ctx)
         if problem is not None:
@@ -193,19 +218,14 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     ):
         fetch = Reason(Remedy.FETCH_TEMPLATE)
         return failing(outcome, "configuration", fetch, Reason(CommonReason.NO_TEMPLATE))
-    broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
-    lacking = logs.lacking(error.words) if broke else None
-    if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
-        lacking = journal.lacking()
-    if lacking is not None:
-        provide = Reason(Remedy.PROVIDE, lacking=lacking)
-        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
-    if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
-        return failing(outcome, "configuration", correction)
-    if isinstance(error, ReplyError) and isinstance(outcome, Fail) and streamed_last(ctx):
-        outcome = replace(outcome, remedy=WHOLE_ANSWERS)
-    raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
-    return outcome if raised is None else _raised(error, outcome, raised)
+    return None
+
+
+def _after(death: Ended) -> Reason:
+    """Return the remedy for an end: what it lacked, where that is more than memory."""
+    if isinstance(death.cause.kind, Lacking) and death.cause.kind not in OF_MEMORY:
+        return Reason(Remedy.PROVIDE, lacking=death.cause)
+    return Reason(DEATH_REMEDIES[death.part])
 
 
 def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> Outcome:

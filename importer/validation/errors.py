@@ -18,6 +18,7 @@ from importer.validation.outcome import Fail, Inconclusive
 from importer.validation.remedy import Remedy
 
 TOO_MANY = 429
+GATEWAY = (502, 504)
 
 
 class AnswerFailure(StrEnum):
@@ -29,6 +30,7 @@ class AnswerFailure(StrEnum):
     OVERLOADED = "overloaded"
     REPORTS_ERROR = "reports-error"
     DIED = "died"
+    ANSWERED_AGAIN = "answered-again"
     LOG_LACKS = "log-lacks"
     LOG_RAISED = "log-raised"
     TEMPLATE_REFUSES = "template-refuses"
@@ -88,6 +90,11 @@ class RequestRefused(ExchangeError):
     def broke(self) -> bool:
         """Return whether the status reports an error of the server itself."""
         return self.status >= 500
+
+    @property
+    def lost(self) -> bool:
+        """Return whether the status is that of a gateway that has reached no server."""
+        return self.status in GATEWAY
 
     @property
     def limited(self) -> bool:

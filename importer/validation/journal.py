@@ -93,7 +93,7 @@ class Journal:
             time.sleep(LOOK)
         try:
             code = self.code()
-            cause = logs.explain(self.path, self.deaths, code)
+            cause = logs.explain(self.path, self.deaths, code, served=True)
             return Ended(unsecret(cause.reason), cause.attribution)
         except OSError:
             return Ended(Reason(JournalReason.LOG_GONE), "engine")

@@ -83,21 +83,29 @@ class PromptRendering(Closing):
         """Return the text of the prompt; raises TemplateRefusedError with the message of the template."""
         return self.at(prompt, 0)
 
-    def at(self, prompt: Prompt, later: float) -> str | None:
-        """Return the text of the prompt, rendered ``later`` seconds after the fixed time."""
+    def at(self, prompt: Prompt, later: float, *, template: str | None = None) -> str | None:
+        """Return the text of the prompt, rendered ``later`` seconds after the fixed time.
+
+        ``template``  in place of the model's own.
+        """
         if self._template is None:
             return None
-        inputs = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later]
+        inputs = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later, template]
         key = json.dumps(inputs, default=str)
         with self._lock:
             if key not in self._known:
-                self._known[key] = self._render(self._template, prompt, later)
+                self._known[key] = self._render(template or self._text(prompt), prompt, later)
             known = self._known[key]
         if isinstance(known, TemplateRefusedError):
             raise known
         return known
 
-    def _render(self, template: find.Template, prompt: Prompt, later: float) -> str | TemplateRefusedError:
+    def _text(self, prompt: Prompt) -> str:
+        """Return the template for a prompt: repositories may have one for requests with tools."""
+        own = self._template
+        return "" if own is None else own.text if prompt.tools else own.plain or own.text
+
+    def _render(self, text: str, prompt: Prompt, later: float) -> str | TemplateRefusedError:
         job = RenderJob(
             [_with_objects(m) for m in prompt.messages],
             list(prompt.tools) or None,
@@ -105,7 +113,6 @@ class PromptRendering(Closing):
             kwargs={**self._variables, **prompt.switches},
             later=later,
         )
-        text = template.text if prompt.tools else template.plain or template.text
         (result,) = self._renderer.render(text, [job], self._names).results
         if isinstance(result, RenderRefused):
             return TemplateRefusedError(result.reason, broke=result.broke or result.kind == "syntax")

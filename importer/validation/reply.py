@@ -43,6 +43,7 @@ class ReplyReason(StrEnum):
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
 _BOM = b"\xef\xbb\xbf"
 DONE = "[DONE]"
+OLD_FIELD = "function_call"  # of an answer, before tool_calls
 SPACE = "\u2581"  # how sentencepiece vocabularies write it
 BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
 
@@ -167,6 +168,14 @@ class Reply:
         )
         tokens = (_token(entry, spelled=spelled) for entry in self.logprobs)
         return b"".join(tokens).decode("utf-8", "replace") or self.behind
+
+    @property
+    def old_field(self) -> str | None:
+        """Return the field of one call from before there were several, where the answer has it."""
+        choices = (choice for data in self.raw for choice in (data.get("choices") or ())[:1])
+        parts = (choice.get(key) for choice in choices for key in ("message", "delta"))
+        held = any(isinstance(part, Mapping) and part.get(OLD_FIELD) for part in parts)
+        return OLD_FIELD if held else None
 
 
 def from_whole(body: bytes) -> Reply:

@@ -294,6 +294,7 @@ NOISE = (
 )
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
+    RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
     RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
     RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
@@ -302,6 +303,7 @@ ROOTS = (
 )
 CAUSES = (
     RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
+    RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), _broken),
     RootCause(model_listed.NAME, (), _refused),
     RootCause(settings_read_back.NAME, PARSERS, _set_up),
     RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),

@@ -69,6 +69,7 @@ REMEDIES = {
 WARM = 1.0
 # Requests without an answer: a value that clients send may be one that the server cannot read.
 BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
+OF_THE_MOMENT = (AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN)
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
 
@@ -84,7 +85,7 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
 
     ``run`` runs the probe again; ``shared`` has the answers without each value.
     """
-    if counts_as_passed(outcome) or outcome.gives(AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED):
+    if counts_as_passed(outcome) or outcome.gives(*OF_THE_MOMENT):
         return outcome
     harmful = suspects(ctx.promise.sampling)
     if outcome.gives(*BROKEN):

@@ -10,7 +10,7 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, install, tokenizer
 from importer.hub import local
-from importer.validation import alterations, nonce_prompts, root_causes
+from importer.validation import alterations, nonce_prompts, prompt_causes, root_causes
 from importer.validation.alterations import Alteration
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -183,7 +183,7 @@ def test_each_alteration_changes_a_count_and_is_named_by_it(ctx: Context) -> Non
     for alteration, change in alterations.CHANGES:
         wrong = []
         for one in chosen:
-            other = prompt_arrives._text(ctx, change(one.nonce.prompt)) or ""
+            other = prompt_causes.text_now(ctx, change(one.nonce.prompt)) or ""
             [ids] = prompt_arrives.tokens_of(ctx, (other,)) or ((),)
             if len(ids) != len(one.tokens):
                 wrong.append(replace(one, counted=len(ids)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from importer.reasons import Reason
@@ -10,7 +11,7 @@ from importer.validation.diagnosis import endless, swallowed
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import GREETING
-from importer.validation.remedy import NO_REASONING_PARSER
+from importer.validation.remedy import NO_REASONING_PARSER, Remedy
 from importer.validation.reply import Reply
 
 
@@ -19,6 +20,7 @@ class PlainChatReason(StrEnum):
 
     CALL_NOT_OFFERED = "call-not-offered"
     ALL_REASONING = "all-reasoning"
+    DATED = "dated"
     NO_WORD = "no-word"
 
 
@@ -26,12 +28,23 @@ NAME = "plain-chat"
 LESSON = (
     "A wrong reasoning parser leaves content null, a missing end-of-turn token talks on: both with HTTP 200."
 )
+FIRST = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # no server of this API is older; 0 stands for none
 needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Judge the answer to a greeting."""
-    return ctx.judged(GREETING, lambda reply: judge(reply, ctx.promise.markers))
+    """Judge the answer to a greeting, and its date."""
+    outcome = ctx.judged(GREETING, lambda reply: judge(reply, ctx.promise.markers))
+    return judge_date(ctx.first(GREETING)) or outcome if isinstance(outcome, Pass) else outcome
+
+
+def judge_date(reply: Reply) -> Fail | None:
+    """Judge when an answer was made, by the server's clock; ``None`` where that may be."""
+    created = next((data.get("created") for data in reply.raw), None)
+    if not isinstance(created, int | float) or not 0 < created < FIRST:
+        return None
+    day = datetime.fromtimestamp(created, UTC).date().isoformat()
+    return Fail(Reason(PlainChatReason.DATED, day=day), "environment", Reason(Remedy.SET_CLOCK))
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

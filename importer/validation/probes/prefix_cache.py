@@ -144,9 +144,9 @@ def _first(ctx: Context, words: int, tries: int = 3) -> tuple[tuple[Message, ...
     try:
         return opening, _brief(ctx, Prompt("first-turn", opening))
     except RequestRefused as refused:
-        if _fits(ctx, Prompt("first-turn", opening)):
+        if not refused.lost and _fits(ctx, Prompt("first-turn", opening)):
             raise HeldError(opening, refused) from None
-        if tries == 1:
+        if tries == 1 or refused.lost:
             raise
         return _first(ctx, words // 2, tries - 1)
 

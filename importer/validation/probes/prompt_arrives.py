@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from importer.chat_template.render import now
 from importer.reasons import Reason
+from importer.validation import prompt_causes
 from importer.validation.alterations import CHANGES, Alteration
 from importer.validation.context import Context
-from importer.validation.errors import RequestRefused, TemplateRefusedError
+from importer.validation.errors import RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, CommonReason, Expectations, no_chat, no_tools
 from importer.validation.nonce_prompts import WORD, NoncePrompt, Part, long, short
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.probes import prompt_rendered
+from importer.validation.prompt_causes import text_now
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -31,7 +32,6 @@ class PromptArrivesReason(StrEnum):
     DIFFERS = "differs"
     REFUSED = "refused"
     FILTERED = "filtered"
-    SWITCHED = "switched"
     OTHER_TOKENS = "other-tokens"
     ARRIVED = "arrived"
 
@@ -42,6 +42,7 @@ LESSON = (
 )
 UNALTERED = Reason(Remedy.REQUESTS_UNALTERED)
 MOST = 640  # tokens of a conversation: a CPU reads them within a second
+FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
 
 
@@ -88,6 +89,9 @@ def run(ctx: Context) -> Outcome:
     refused = judge_refusals(sent)
     if refused is not None:
         return refused
+    differing = prompt_causes.of_servers(ctx, _fullest(sent))
+    if differing is not None:
+        return differing
     wrong = [one for one in sent if one.differs]
     if not wrong:
         return Pass(Reason(PromptArrivesReason.ARRIVED, conversations=len(sent)), trials=len(sent))
@@ -101,7 +105,7 @@ def _chosen(ctx: Context) -> list[Sent]:
     nonces = [*short(_switches(ctx)), *long(best.strip())]
     of_tools = () if no_tools(ctx.promise) is None else (Part.TOOLS, Part.ROUND)
     asked = [one for one in nonces if one.part not in of_tools]
-    texts = [(one, text) for one in asked if (text := _text(ctx, one.prompt)) is not None]
+    texts = [(one, text) for one in asked if (text := text_now(ctx, one.prompt)) is not None]
     tokens = tokens_of(ctx, tuple(text for _, text in texts))
     if tokens is None:
         return []
@@ -120,17 +124,9 @@ def _switches(ctx: Context) -> dict[str, object]:
         return {}
     plain = Prompt("nonce-plain", short({})[0].prompt.messages)
     for switches in (analysis.thinking.off, analysis.thinking.on):
-        if switches and _text(ctx, replace(plain, switches=switches)) != _text(ctx, plain):
+        if switches and text_now(ctx, replace(plain, switches=switches)) != text_now(ctx, plain):
             return dict(switches)
     return {}
-
-
-def _text(ctx: Context, prompt: Prompt) -> str | None:
-    """Return the text of a prompt, rendered now; templates may write the date."""
-    try:
-        return None if ctx.render is None else ctx.render.at(prompt, now())
-    except TemplateRefusedError:
-        return None
 
 
 def _send(ctx: Context, one: Sent) -> Sent:
@@ -150,11 +146,19 @@ def numbers_of(reply: Reply) -> tuple[int, ...] | None:
     return tuple(given) if isinstance(given, list) and given else None
 
 
+def _fullest(sent: Sequence[Sent]) -> Prompt:
+    """Return the conversation with tools, variables or most turns."""
+    of = {one.nonce.part: one for one in sent}
+    return next((of[part] for part in FULLEST if part in of), sent[0]).nonce.prompt
+
+
 def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
-    """Judge refusals of conversations that the context holds; that of a plain one is raised."""
+    """Judge refusals of conversations that the context holds; that of a plain one is raised, and a loss."""
     first = next((one for one in sent if one.refused is not None), None)
     if first is None or first.refused is None:
         return None
+    if first.refused.lost:
+        raise first.refused
     taken = [one for one in sent if one.refused is None]
     if taken and first.nonce.part is Part.FILTERED:
         reason = Reason(PromptArrivesReason.FILTERED, rung=Rung.GATEWAY, error=first.refused.reason)
@@ -177,9 +181,9 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
     if ctx.render is not None and ctx.render.others:
         remedy = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
         return replace(_failure(wrong, None), attribution="configuration", remedy=remedy)
-    switched = _switched(ctx, wrong)
-    if switched is not None:
-        return switched
+    started = prompt_causes.of_start(ctx, [(one.nonce.prompt, one.counted) for one in wrong])
+    if started is not None:
+        return started
     alteration = explanation(ctx, wrong)
     if alteration is None and _rendered_alike(ctx, wrong):
         return Pass(
@@ -187,20 +191,6 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
             trials=len(wrong),
         )
     return _failure(wrong, alteration)
-
-
-def _switched(ctx: Context, wrong: Sequence[Sent]) -> Fail | None:
-    """Return the fault of a start with a variable of the template, if that explains every count."""
-    thinking = None if ctx.render is None or ctx.render.analysis is None else ctx.render.analysis.thinking
-    for switches in () if thinking is None else (thinking.off, thinking.on):
-        prompts = [replace(one.nonce.prompt, switches={**(switches or {}), **one.nonce.prompt.switches})
-                   for one in wrong]  # fmt: skip
-        tokens = tokens_of(ctx, tuple(_text(ctx, prompt) or "" for prompt in prompts)) or ()
-        counts = [len(ids) for ids in tokens]
-        if switches and counts == [one.counted for one in wrong]:
-            reason = Reason(PromptArrivesReason.SWITCHED, rung=Rung.TEMPLATE, switches=dict(switches))
-            return Fail(reason, "configuration", Reason(Remedy.START_WITH_VARIABLES), trials=len(wrong))
-    return None
 
 
 def _rendered_alike(ctx: Context, wrong: Sequence[Sent]) -> bool:
@@ -225,7 +215,7 @@ def explanation(ctx: Context, wrong: Sequence[Sent]) -> Alteration | None:
 def _altered(ctx: Context, prompt: Prompt) -> list[tuple[int, str]]:
     """Return the texts of a conversation after each change in ``CHANGES``, with the change's place."""
     changed = ((place, change(prompt)) for place, (_, change) in enumerate(CHANGES))
-    return [(n, text) for n, other in changed if other != prompt and (text := _text(ctx, other))]
+    return [(n, text) for n, other in changed if other != prompt and (text := text_now(ctx, other))]
 
 
 def _failure(wrong: Sequence[Sent], alteration: Alteration | None, follows: Fail | None = None) -> Fail:

@@ -102,6 +102,8 @@ def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
     if reads:
         return Pass(Reason(SettingsReason.READS, promised=promised))
     seen = ctx.look(WEATHER)
+    if seen is not None and seen.old_field is not None:
+        return judge_call(seen, WEATHER)
     if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
         return NotApplicable(Reason(SettingsReason.PARSERS_NOT_TOLD))
     unread_call = Fail(Reason(SettingsReason.NOT_RUN, promised=promised), "configuration", OTHER_TOOL_PARSER)

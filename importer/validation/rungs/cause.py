@@ -48,7 +48,8 @@ def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: 
             None if traced.better is None else failing(outcome, "configuration", _change(traced.better, ctx))
         )
     if broken.rung is Rung.WHOLE and not wrong.stream:
-        return failing(outcome, "engine", _reads(traced) or outcome.remedy)
+        own = outcome.remedy if asks_for(outcome, Remedy.CALLS_FIELD) else _reads(traced)
+        return failing(outcome, "engine", own or outcome.remedy)
     return None
 
 

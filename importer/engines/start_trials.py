@@ -1,0 +1,140 @@
+"""Trial starts: an engine that ended for no known cause is started again without settings, to name one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from importer.config_file import argument_check, environment
+from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Attribution, DeathCause, Died
+from importer.engines.logs import Lacking
+from importer.launcher import SECRET
+from importer.progress import Progress
+from importer.reasons import Reason
+
+SECONDS = 240.0  # for all trial starts after one failed start
+LONGEST = 80  # characters of a value in a reason
+# Ends whose cause no pattern tells, or that a variable may have.
+UNTOLD = frozenset({Died.LAST_WORDS, Died.SILENT, Died.PYTHON_FAILS, Lacking.WRITABLE_FOLDER})
+VARIABLES = "chat_template_kwargs"
+# Keys of a document with settings that a start may go without.
+KEYS = (environment.KEY, argument_check.KEY, VARIABLES)
+# Variables that every process needs.
+NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "SYSTEMROOT"})
+
+
+class StartSetting(StrEnum):
+    """A setting of a start, with its name and value."""
+
+    OF_DOCUMENT = "of-document"
+    OF_MACHINE = "of-machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One setting of a start.
+
+    ``key``  the document's key that has it; ``None`` for a variable of the machine.
+    """
+
+    key: str | None
+    name: str
+    value: str
+
+    @property
+    def attribution(self) -> Attribution:
+        """Return the part that sets it."""
+        return ENVIRONMENT if self.key is None else CONFIGURATION
+
+    @property
+    def reason(self) -> Reason:
+        """Return the setting in words, without a secret value."""
+        value = "…" if SECRET.search(self.name) else self.value[:LONGEST]
+        if self.key is None:
+            return Reason(StartSetting.OF_MACHINE, name=self.name, value=value)
+        return Reason(StartSetting.OF_DOCUMENT, key=self.key, name=self.name, value=value)
+
+
+Starts = Callable[[Collection[Setup], float], bool]
+
+
+def of_document(document: Mapping[str, Any]) -> tuple[Setup, ...]:
+    """Return the settings of a document that a start may go without."""
+    return tuple(
+        Setup(key, str(name), str(value))
+        for key in KEYS
+        if isinstance(document.get(key), Mapping)
+        for name, value in document[key].items()
+    )
+
+
+def of_machine(variables: Mapping[str, str], document: Collection[Setup]) -> tuple[Setup, ...]:
+    """Return the variables of a process that neither it needs nor the document sets."""
+    own = {one.name for one in document if one.key == environment.KEY}
+    return tuple(Setup(None, n, v) for n, v in variables.items() if n not in NEEDED and n not in own)
+
+
+def without(document: Mapping[str, Any], left_out: Collection[Setup]) -> dict[str, Any]:
+    """Return the document without these settings."""
+    changed = dict(document)
+    for key in {one.key for one in left_out if one.key is not None}:
+        names = {one.name for one in left_out if one.key == key}
+        changed[key] = {n: v for n, v in changed[key].items() if str(n) not in names}
+    return changed
+
+
+def blamed(
+    cause: DeathCause, groups: Sequence[Sequence[Setup]], log: str, starts: Starts, report: Progress
+) -> DeathCause:
+    """Return the cause of an end; the setting without which the engine starts, where there is one.
+
+    ``groups``  the settings, each group tried before the next. ``log``  is searched for their names.
+    ``starts``  whether a start without these settings succeeds within so many seconds.
+    """
+    if cause.reason.kind not in UNTOLD:
+        return cause
+    deadline = time.monotonic() + SECONDS
+    for group in groups:
+        one = culprit(_likely_first(group, log), starts, deadline, report)
+        if one is not None:
+            reason = Reason(Died.SETTING, problem=cause.reason, setting=one.reason)
+            return DeathCause(reason, one.attribution)
+    return cause
+
+
+def culprit(settings: Sequence[Setup], starts: Starts, deadline: float, report: Progress) -> Setup | None:
+    """Return the one setting that keeps an engine from starting; ``None`` if none alone does.
+
+    By halves: the first start goes without all of them. No start begins after ``deadline``.
+    """
+
+    def tried(left_out: Sequence[Setup]) -> bool:
+        left = deadline - time.monotonic()
+        report(
+            f"it did not start: trying without {', '.join(_names(left_out))}, {max(left, 0):.0f} s at most"
+        )
+        return left > 0 and starts(left_out, left)
+
+    if not settings or not tried(settings):
+        return None
+    kept, shown = list(settings), len(settings) == 1
+    while len(kept) > 1 and time.monotonic() < deadline:
+        half = kept[: len(kept) // 2]
+        shown = tried(half)
+        kept = half if shown else kept[len(half) :]
+    return kept[0] if len(kept) == 1 and (shown or tried(kept)) else None
+
+
+def _likely_first(settings: Sequence[Setup], log: str) -> list[Setup]:
+    """Return the settings, those that the log names before the others."""
+    return sorted(settings, key=lambda one: one.name not in log)
+
+
+def _names(settings: Sequence[Setup]) -> Iterator[str]:
+    """Yield some names of settings, and the number of the others."""
+    yield from (one.name for one in settings[:3])
+    if len(settings) > 3:
+        yield f"{len(settings) - 3} more"

@@ -1,0 +1,156 @@
+"""Judging what a start, several servers or a lost connection do to requests and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from importer.demo import MODEL
+from importer.engines import get, install, tokenizer
+from importer.hub import local
+from importer.reasons import Reason
+from importer.validation import diagnosis, prompt_causes, root_causes
+from importer.validation.calls import judge_call
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.errors import AnswerFailure, ServerUnreachable
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Fail, ProbeRow
+from importer.validation.probes import plain_chat, prompt_arrives, request_options, simple_answers
+from importer.validation.prompt_causes import PromptCause
+from importer.validation.prompts import GREETING, WEATHER, Prompt
+from importer.validation.remedy import Remedy
+from importer.validation.rendering import PromptRendering
+from importer.validation.reply import Reply, from_stream, from_whole
+from tests.facts import as_reason
+from tests.scripted import Request, serve
+
+HELLO = ({"content": "hello"}, "stop")
+CALL = {"name": "get_weather", "arguments": '{"location": "Paris"}'}
+
+
+@pytest.fixture
+def ctx() -> Context:
+    return Context(Expectations(), "m", Client("http://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"), [(1, Remedy.SHORTER_KEEP_ALIVE), (2, Remedy.SHORTER_KEEP_ALIVE), (9, None)]
+)
+def test_a_request_that_is_answered_when_sent_again(
+    lost: int, expected: Remedy | None, ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(range(lost))
+
+    def say(_request: Request) -> tuple[Mapping[str, Any], str]:
+        if next(times, None) is not None:
+            raise ConnectionResetError("closed")
+        return HELLO
+
+    serve(monkeypatch, say)
+    with pytest.raises(ServerUnreachable) as caught:
+        ctx.ask(GREETING)
+    told = diagnosis.failed(caught.value, ctx)
+    assert (told.attribution, told.remedy.kind if told.remedy else None) == ("engine", expected)
+    assert told.gives(AnswerFailure.ANSWERED_AGAIN) is (expected is not None)
+
+
+@pytest.mark.parametrize("every", [2, 3, 0])
+def test_servers_behind_one_address_are_alike(
+    every: int, ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = iter(range(100))
+
+    def say(request: Request) -> tuple[Mapping[str, Any], str]:
+        if every and next(numbers) % every == 0:
+            assert isinstance(request, dict)
+            request.pop("tools")
+        return HELLO
+
+    serve(monkeypatch, say)
+    found = prompt_causes.of_servers(ctx, WEATHER)
+    if not every:
+        assert found is None
+    else:
+        assert found is not None
+        assert (found.reason.kind, found.attribution) == (PromptCause.SERVERS_DIFFER, "engine")
+
+
+@pytest.mark.parametrize("remedy", [Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT])
+def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: Remedy) -> None:
+    part = "engine" if remedy is Remedy.SERVERS_ALIKE else "configuration"
+    shown = Fail(as_reason("prompt"), part, Reason(remedy, argument="--x"))
+    crossed = Fail(as_reason("crossed"), "engine", Reason(Remedy.OWN_ANSWERS))
+    noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
+    rows = [ProbeRow(prompt_arrives.NAME, "", shown), ProbeRow(request_options.NAME, "", crossed), noise]
+    traced = root_causes.traced(rows)
+    assert {row.outcome.attribution for row in traced} == {part}
+    assert [row.outcome.follows for row in traced[1:]] == [(prompt_arrives.NAME,)] * 2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_call_in_the_field_from_before_there_were_several(streamed: bool) -> None:
+    part = {"role": "assistant", "content": None, "function_call": CALL}
+    body = {"choices": [{"delta" if streamed else "message": part, "finish_reason": "tool_calls"}]}
+    text = json.dumps(body)
+    reply = from_stream([f"data: {text}\n\n".encode()]) if streamed else from_whole(text.encode())
+    told = judge_call(reply, WEATHER)
+    assert told.attribution == "engine"
+    assert told.remedy == Reason(Remedy.CALLS_FIELD, field="function_call")
+    assert Reply().old_field is None
+
+
+@pytest.mark.parametrize(
+    ("created", "day"), [(12, "1970-01-01"), (0, None), (1_790_000_000, None), ("now", None), (None, None)]
+)
+def test_an_answer_of_another_time(created: object, day: str | None) -> None:
+    told = plain_chat.judge_date(Reply("hello", raw=({"created": created},)))
+    assert (told.reason.fields["day"] if told else None) == day
+    assert told is None or (told.attribution, told.remedy) == ("environment", Reason(Remedy.SET_CLOCK))
+
+
+@pytest.fixture
+def rendered() -> Iterator[Context]:
+    with PromptRendering(local.resolve(str(MODEL), MODEL)) as render:
+        tokens = tokenizer.asker(install.need(get("mlx")).python, MODEL)
+        promise = Expectations(tool_parser="any", context=2048)
+        yield Context(promise, "m", Client("http://127.0.0.1:1"), render=render, tokens=tokens)
+
+
+def counted(ctx: Context, prompt: Prompt, template: str | None = None) -> tuple[Prompt, int]:
+    text = prompt_causes.text_now(ctx, prompt, template) or ""
+    [ids] = prompt_causes.tokens_of(ctx, (text,)) or ((),)
+    return prompt, len(ids)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_template_of_the_start_is_named(rendered: Context, joined: bool) -> None:
+    path = "/srv/templates/hermes.jinja"
+    words = (f"--chat-template={path}",) if joined else ("--chat-template", path)
+    ctx = replace(rendered, argv=("-m", "server", "--model", "/m", *words))
+    found = prompt_causes.of_start(ctx, [counted(ctx, one, path) for one in (GREETING, WEATHER)])
+    assert found is not None
+    assert (found.attribution, found.reason.kind) == ("configuration", PromptCause.OTHER_TEMPLATE)
+    assert found.remedy == Reason(Remedy.TAKE_OUT_ARGUMENT, argument="--chat-template")
+    longer = [(one, counted(ctx, one)[1] + 3) for one in (GREETING, WEATHER)]
+    assert prompt_causes.of_start(ctx, longer) is None
+
+
+@pytest.mark.engine
+def test_a_variable_of_the_start_is_named(rendered: Context) -> None:
+    assert rendered.render is not None
+    assert rendered.render.analysis is not None
+    off = dict(rendered.render.analysis.thinking.off or {})
+    switched = [(one, counted(rendered, replace(one, switches=off))[1]) for one in (GREETING, WEATHER)]
+    plain = prompt_causes.of_start(rendered, switched)
+    assert plain is not None
+    assert plain.remedy == Reason(Remedy.START_WITH_VARIABLES)
+    ctx = replace(rendered, argv=("-m", "server", "--chat-template-args", json.dumps(off)))
+    named = prompt_causes.of_start(ctx, switched)
+    assert named is not None
+    assert named.remedy == Reason(Remedy.TAKE_OUT_ARGUMENT, argument="--chat-template-args")
