@@ -13,7 +13,7 @@ def answered(error: ExchangeError, ctx: Context) -> bool:
     lost = isinstance(error, ServerUnreachable)
     if not lost and not (isinstance(error, RequestRefused) and error.lost):
         return False
-    failed = next((one for one in reversed(ctx.log) if one.error is error.reason), None)
+    failed = next((one for one in reversed(ctx.log) if one.error is not None), None)
     if failed is None or failed.method != "POST" or failed.request is None:
         return False
     return any(_answered(ctx, failed.path, dict(failed.request)) for _ in range(TIMES))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from gen_defaults.sources import outside, vllm_docs
 from importer.chat_template.samples import Sample, SampleCall
-from importer.engines import logs, mlx, mlx_vlm, reported, vllm, vllm_mlx
+from importer.engines import logs, mlx, mlx_vlm, reported, start_watch, vllm, vllm_mlx
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
@@ -55,6 +55,7 @@ def died(text: str) -> None:
     """What an engine's end may mean."""
     list(causes(logs.bounded(text), DEATHS))
     logs._last_words(logs.bounded(text))
+    start_watch.RAISED.search(logs.bounded(text))
 
 
 def streamed(text: str) -> None:
@@ -107,7 +108,7 @@ def compared(text: str) -> None:
 READERS = (
     ("signs", signed, "validation.markup", 4_000, as_is),
     ("log", logged, "validation.journal engines.reported engines.reported engines.logs", 4_000, as_is),
-    ("deaths", died, "engines.logs", 4_000, as_is),
+    ("deaths", died, "engines.logs engines.start_watch", 4_000, as_is),
     ("stream", streamed, "validation.reply", 10_000, as_is),
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
     ("events", fed, "validation.reply", 8_000, as_is),

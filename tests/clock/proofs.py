@@ -11,7 +11,16 @@ from gen_defaults.sources import markers as source_markers
 from importer.chat_template import analyze, instructed_calls
 from importer.chat_template.cases import ANSWER, OTHER, QUESTION, RESULT
 from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis, Thinking
-from importer.chat_template.way_in import check, compare, conversations, shipped, values
+from importer.chat_template.way_in import (
+    check,
+    compare,
+    conversations,
+    roles,
+    shaped,
+    shipped,
+    traits,
+    values,
+)
 from importer.engines.parsers import ReadCall, Reading, Replay
 from importer.proof import differences, effect, frames, response_template, template_proof
 from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves
@@ -34,6 +43,13 @@ def prompted(text: str) -> None:
     check.UNSENT.search(text)
     check.IMAGE.search(text)
     check.ABOUT_TOOLS.search(text)
+
+
+def turned(text: str) -> None:
+    """A prompt with the text before each turn."""
+    for shape in traits.shapes()[:4]:
+        conversation = shaped.conversation(shape)
+        roles.distinct(conversation, "".join(f"{text}{turn.text}" for turn in conversation.turns))
 
 
 def repeated(text: str) -> None:
@@ -132,6 +148,7 @@ def of_an_engine(text: str) -> None:
 READERS = (
     ("the way in", prompted, "chat_template.way_in.compare chat_template.way_in.check", 16_000, as_is),
     ("the way in, often", repeated, "chat_template.way_in.compare", 40_000, as_is),
+    ("the way in of roles", turned, "chat_template.way_in.roles", 16_000, as_is),
     ("the way in of values", valued, "chat_template.way_in.values", 16_000, as_is),
     ("prompts of engines", differing, "proof.differences", LONGEST // 10, as_is),
     ("response templates", derived, "proof.frames proof.wire_regex proof.call_fields proof.delimiters", 12_000, analysed),

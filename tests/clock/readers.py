@@ -72,7 +72,7 @@ _REASONS = {
         engines.start_check engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts service.api.response_models engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client hub.outgoing
-        engines.token_merges engines.token_numbers memory.embedding validation.make validation.responses_reply validation.rungs.trace
+        engines.token_merges engines.token_numbers memory.embedding validation.make validation.responses_reply validation.rungs.trace validation.prompt_causes
         validation.score.figures validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.request_options validation.probes.simple_answers validation.probes.stop_strings

@@ -10,7 +10,7 @@ from importer.chat_template.way_in import nonces
 from importer.chat_template.way_in.shaped import Shaped
 
 WORD = re.compile(rf"{SHAPE.pattern}|\w+")
-NAME = re.compile(rf"\w+{nonces.NAMED}\b")
+NAME = re.compile(rf"\b\w+{nonces.NAMED}\b")
 SPEAKERS = ("user", "assistant")
 
 

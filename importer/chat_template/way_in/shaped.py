@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,7 +15,6 @@ from importer.chat_template.way_in.findings import WayInField
 from importer.chat_template.way_in.traits import Shape, Trait, special
 
 HUNDREDS = 130  # pairs of turns: 260 and a question
-WORD = re.compile(r"\w+")
 # What a property's schema is, by trait; ``None`` for the plain one.
 INNER, CHOICE = nonces.name("shape inner"), nonces.name("shape choice")
 SCHEMAS: Mapping[Trait, Mapping[str, Any]] = {
