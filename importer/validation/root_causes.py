@@ -253,6 +253,12 @@ def _weak(row: ProbeRow) -> bool:
     return (_rests(row) or otherwise) and not seen
 
 
+def _goes_on(row: ProbeRow) -> bool:
+    """Return whether an answer, that may hold what follows its end, is attributed to an engine or a model."""
+    of_both = isinstance(row.outcome, Fail) and row.outcome.attribution in ("engine", "model")
+    return _answered(row) or (of_both and _rests_on_answers(row))
+
+
 def _thinks(row: ProbeRow) -> bool:
     """Return whether an answer that quotes a thought is attributed to an engine."""
     quoted = (value for reason in row.outcome.reasons for value in reason.fields.values())
@@ -313,7 +319,7 @@ CAUSES = (
         _answered,
         _begins_turns,
     ),
-    RootCause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _answered),
+    RootCause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _goes_on),
     RootCause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
     RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),

@@ -50,6 +50,7 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
 
 
 ANSWERED = {"messages", "long-prompt", "tool-call"}
+GOES_ON = ANSWERED | {"tool-choice"}  # the model's verdict on what followed the end of its answer, too
 PARSER = {"key": "tool_parser", "parser": "hermes"}
 
 
@@ -57,8 +58,8 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
     ("cause", "change", "follows"),
     [
         ("model-listed", Reason(Remedy.ASK_BY_NAME, listed=("m",)), {"messages"}),
-        ("plain-chat", Reason(Remedy.END_TURN), ANSWERED),
-        ("reasoning-off", Reason(Remedy.END_AT, token="</s>"), ANSWERED),
+        ("plain-chat", Reason(Remedy.END_TURN), GOES_ON),
+        ("reasoning-off", Reason(Remedy.END_AT, token="</s>"), GOES_ON),
         ("prompt-rendered", Reason(Remedy.HEED_GENERATION_PROMPT), ANSWERED),
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="add_generation_prompt"), ANSWERED),
         ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), set()),
@@ -71,7 +72,7 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
         ("settings-read-back", Reason(Remedy.START_WITH_PARSER, key="tool_parser"), ANSWERED),
         ("settings-read-back", Reason(Remedy.SET_CONTEXT, served=1, promised=2), set()),
         ("no-special-tokens", Reason(Remedy.FETCH_TOKENIZER_JSON), ANSWERED),
-        ("no-special-tokens", Reason(Remedy.DECLARE, token="</s>"), ANSWERED),
+        ("no-special-tokens", Reason(Remedy.DECLARE, token="</s>"), GOES_ON),
         ("no-special-tokens", Reason(Remedy.CHOOSE_TOOL_PARSER), set()),
     ],
 )
