@@ -72,7 +72,7 @@ def plant() -> None:
     around(JobRun, "_begin", lambda _, step: f"{step} not begun", lambda _, step: f"{step} begun")
     around(JobRun, "_perform", after=lambda _, step, *__: f"{step} done")
     around(JobRun, "_record", after=lambda _, step, __: f"{step} kept")
-    around(process, "_await", lambda *_: "engine started")
+    around(process._Start, "wait", lambda *_: "engine started")
     around(LiveJob, "serves", lambda *_: "engine ready")
     around(jobs, "end", after=lambda _c, _j, state, **_: f"{state} written")
     around(jobs, "_cancel", after=lambda *_: "cancelled written")
