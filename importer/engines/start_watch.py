@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,11 +57,22 @@ class StartWatch:
         if any(port == self.port and host in REACHED for host, port in heard):
             return None
         for host, port in sorted(heard):
-            named = _named(self.arguments, str(port) if port != self.port else host)
+            # A port of another argument is not for clients: ranks meet at one.
+            named = self._named(host) if port == self.port else self._overruled(port)
             if port == self.port or named is not None:
                 asked = f"{LOOPBACK}:{self.port}"
                 return Reason(Exit.ELSEWHERE, address=f"{host}:{port}", asked=asked, argument=named)
         return None
+
+    def _named(self, host: str) -> str | None:
+        """Return the argument with this host."""
+        return next((f"{flag} {value}" for flag, value in _pairs(self.arguments) if value == host), None)
+
+    def _overruled(self, port: int) -> str | None:
+        """Return the argument with this port, where the same one has the port that clients ask."""
+        pairs = [*_pairs(self.arguments)]
+        own = {flag for flag, value in pairs if value == str(self.port)}
+        return next((f"{flag} {value}" for flag, value in pairs if flag in own and value == str(port)), None)
 
     def _standstill(self, now: float) -> Reason | None:
         """Return for how long it has done nothing, behind an exception in its log."""
@@ -83,11 +94,9 @@ class StartWatch:
         return not same or after.seconds - before.seconds > BUSY * max(seconds, LOOK)
 
 
-def _named(arguments: Sequence[str], value: str) -> str | None:
-    """Return the argument that has this value: ``--host 127.0.0.2`` or ``--host=127.0.0.2``."""
-    for place, word in enumerate(arguments):
-        if word == value and place and arguments[place - 1].startswith("-"):
-            return f"{arguments[place - 1]} {word}"
-        if word.startswith("-") and word.endswith(f"={value}"):
-            return word
-    return None
+def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each argument with its value, as ``--host ::`` or ``--host=::``."""
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word.startswith("-"):
+            flag, _, value = word.partition("=")
+            yield flag, value or after

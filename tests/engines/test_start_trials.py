@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -15,6 +17,7 @@ from importer.engines.logs import Lacking
 from importer.engines.process import serve
 from importer.engines.ready import Exit
 from importer.engines.start_trials import Setup, StartSetting, culprit
+from importer.engines.start_watch import StartWatch
 from importer.errors import EngineError
 from importer.messages import render
 from importer.reasons import Reason
@@ -116,6 +119,25 @@ def test_an_engine_that_listens_elsewhere(importer_home: Path, weights: Path) ->
     assert (problem.kind, problem.fields["argument"]) == (Died.ELSEWHERE, "--host 127.0.0.2")
     assert error.details["blames"] == "configuration"
     assert "take --host 127.0.0.2 out of its start" in error.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--port", "{port}", "--port", "{heard}"), "--port {heard}"),
+        (("--port={port}", "--port={heard}"), "--port {heard}"),
+        (("--starting-port", "{heard}", "--port", "{port}"), None),
+    ],
+)
+def test_a_port_where_ranks_meet_is_not_for_clients(
+    tmp_path: Path, arguments: tuple[str, ...], named: str | None
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as heard:
+        ports = {"heard": heard.getsockname()[1], "port": 1}
+        words = [word.format(**ports) for word in arguments]
+        watch = StartWatch(os.getpgid(0), ports["port"], tmp_path / "log", words)
+        found = watch._elsewhere()
+    assert (None if found is None else found.fields["argument"]) == (named and named.format(**ports))
 
 
 def test_an_engine_that_stands_still_behind_an_exception(
