@@ -9,7 +9,7 @@ from typing import Any
 
 from importer.cli.messages import hint, sentence
 from importer.engines import get, install
-from importer.errors import DocumentError, EngineError, ImporterError
+from importer.errors import DocumentError, EngineError, ImporterError, RepositoryError
 from tests.faults.bench import run
 from tests.faults.fault import Fault
 
@@ -52,7 +52,7 @@ def judge(fault: Fault, engine: str) -> tuple[Cell, list[dict[str, Any]]]:
     version = install.need(get(engine)).version
     try:
         report = run(fault, engine)
-    except (EngineError, DocumentError) as error:
+    except (EngineError, DocumentError, RepositoryError) as error:
         part, told = _blamed(error), f"{sentence(error)} {hint(error)}"
         outcomes = [
             {"probe": START, "outcome": "fail", "reason": told, "attribution": part, "remedy_message": told}
