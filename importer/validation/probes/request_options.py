@@ -54,7 +54,7 @@ STEADY = 2  # different answers at temperature 0: a cache may round the first on
 TOPS = 3
 SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
 AT_ONCE = 0.3  # of these, between the first piece and the last one; the client reads them meanwhile
-TRIES = 3
+LONGER = (1, 2, 5)  # streams of a busy machine may come at once; one of seconds does not
 BROKEN = "\ufffd"
 KEY = "answer"
 HEED = Reason(Remedy.HEED_OPTIONS)
@@ -139,9 +139,9 @@ def _shown(reply: Reply) -> str:
 def _streamed(ctx: Context, word: Word) -> Outcome:
     """Judge a long streamed answer, and when it came."""
     room = ctx.promise.context
-    long = LONG if room is None else min(LONG, room // 4)
     times = []
-    for _ in range(TRIES):
+    for longer in LONGER:
+        long = LONG * longer if room is None else min(LONG * longer, room // 4)
         usage = {"include_usage": True}
         reply = forced.ask(ctx, GREETING, [word], long, stream=True, stream_options=usage)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
@@ -153,7 +153,7 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
             return outcome
     seconds, first = times[-1]
     reason = Reason(OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first)
-    return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=TRIES)
+    return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=len(LONGER))
 
 
 def _letters(ctx: Context, word: Word) -> Outcome:
