@@ -9,13 +9,18 @@ HASHED := -m pip install -q --disable-pip-version-check --require-hashes
 # Tests are compiled once and not at each start of a process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast test-nightly faults lint bench docs lock clean
+WEB := importer/service/web
+PAGE := $(WEB)/built/index.html
+
+.PHONY: demo page test test-fast test-nightly faults lint bench docs lock clean
 
 demo: .venv/ready
 	$(BIN)/importer engine install mlx
 	$(BIN)/importer ./importer/demo/model --name demo --backend mlx --dir .demo --yes --validate
 
-test: .venv/ready-dev lint
+page: $(PAGE)
+
+test: .venv/ready-dev lint page
 	$(BIN)/importer engine install mlx
 	$(BIN)/importer engine install mlx-vlm
 	$(BIN)/importer engine install vllm-mlx
@@ -27,7 +32,7 @@ test-nightly: test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m nightly
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "hypothesis and not engine" --hypothesis-profile=nightly
 
-test-fast: .venv/ready-dev lint
+test-fast: .venv/ready-dev lint page
 	$(BIN)/python -m pytest -n 4 --dist loadgroup -m "not engine and not slow and not nightly"
 
 faults: .venv/ready-dev
@@ -49,7 +54,11 @@ lock: .venv/ready-dev
 	$(LOCK) $(UPGRADE) --extra dev --extra docs -c requirements.lock -o requirements-dev.lock
 
 clean:
-	rm -rf .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(WEB)/built $(WEB)/node_modules .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# The styles begin with those of reports.
+$(PAGE): $(shell find $(WEB)/src -type f) $(WEB)/package.json $(WEB)/package-lock.json $(WEB)/build.mjs importer/reports/html/page.css | .venv/ready-dev
+	$(BIN)/python tools/build_page.py
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv

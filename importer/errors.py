@@ -122,7 +122,7 @@ EngineKind = Literal[
 ]  # fmt: skip
 ServiceKind = Literal[
     "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
-    "foreign-host", "no-such-page",
+    "foreign-host", "no-such-page", "page-not-built",
     "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
     "bad-webhook", "not-deleted",
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
@@ -281,6 +281,7 @@ class ServiceError(ImporterError):
         "foreign-page": _of(),
         "foreign-host": _of("host"),
         "no-such-page": _of("path"),
+        "page-not-built": _of(),
         "wrong-method": _of("path", "method"),
         "no-such-job": _of("job"),
         "no-such-version": _of("name", "number"),

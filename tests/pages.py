@@ -19,9 +19,11 @@ WATCH = (
     "(e) => window.stopped.push(`${e.violatedDirective} ${e.blockedURI}`));"
 )
 # What no part of the page ever makes, so that it can only have come out of a text.
+# CodeMirror sets styles of its nodes.
 STRANGE = (
-    "script:not([src='page/main.js']), link:not([href^='page/']), meta[http-equiv], style, [style], img, "
-    "image, svg, iframe, object, embed, base, video, audio, [onerror], [onload], [onclick]"
+    "script:not([src^='page/main-']), link:not([href^='page/']), meta[http-equiv], style, "
+    "[style]:not(.cm-editor, .cm-editor *), img:not(.cm-editor *), image, svg:not(.chart), "
+    "iframe, object, embed, base, video, audio, [onerror], [onload], [onclick]"
 )
 
 

@@ -168,6 +168,7 @@ ELSEWHERE = frozenset({
     "no-such-finding", "finding-settled", "finding-outdated", "no-such-webhook", "webhook-made",
     "bad-webhook", "not-deleted",
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
+    "page-not-built",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",

@@ -99,6 +99,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "foreign-page": "This request comes from a page of another site.",
         "foreign-host": "{host!r} is not a name of this server.",
         "no-such-page": "There is nothing at {path}.",
+        "page-not-built": "The web page of this checkout is not built; the API answers without it.",
         "wrong-method": "{path} does not take {method}.",
         "no-such-job": "There is no job {job!r}.",
         "no-such-version": "{name} has no version {number}.",

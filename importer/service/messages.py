@@ -62,6 +62,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "foreign-page": "Send it from the service's own page, or with an API key.",
     "foreign-host": "Use the address it listens on, or have its operator allow that name.",
     "no-such-page": "See /openapi.json for what there is.",
+    "page-not-built": "Run make page in the checkout, and start the server again.",
     "wrong-method": "See /openapi.json for what it takes.",
     "no-such-job": "See /v1/jobs.",
     "no-such-version": "See /v1/configs/{name}/history.",

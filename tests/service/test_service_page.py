@@ -2,60 +2,126 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
+from importer.errors import ServiceError
 from importer.reports import FORMATS
+from importer.service.api import pages
+from importer.service.api.problems import status_of
+from importer.service.messages import hint
 from tests.serving import Service, fresh, problem, service
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow
-FILES = {f.name: f.read_text() for f in files("importer.service.page").iterdir() if "." in f.name}
-MODULES = {name: text for name, text in FILES.items() if name.endswith(".js")}
+WEB = Path(str(files("importer.service"))) / "web"
+SOURCES = {
+    path.relative_to(WEB / "src").as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted((WEB / "src").rglob("*"))
+    if path.is_file()
+}
+MODULES = {name: text for name, text in SOURCES.items() if name.endswith((".js", ".jsx"))}
 LIVE = re.compile(
-    r"innerHTML|outerHTML|insertAdjacent|document\.write|DOMParser|\beval\b|new Function|srcdoc|\.cssText"
-    r"|localStorage|cookie"
+    r"innerHTML|InnerHTML|outerHTML|insertAdjacent|document\.write|DOMParser|\beval\b|new Function|srcdoc"
+    r"|\.cssText|localStorage|cookie|\bstyle="
+)
+COMMENT = re.compile(r"^\s*//.*$|\{/\*.*?\*/\}|//[^\"'`]*$", re.MULTILINE)
+SENTENCE = re.compile(
+    r">[^<>{}=;()]*[A-Za-z]{2}[^<>{}=;()]*</"  # words between tags
+    r"|(?:label|title|text|placeholder|aria-label|legend|told)=\"[^\"]*[A-Za-z]{2}[^\"]* [^\"]*\""
+    r"|[\"'`][A-Z][a-z]*\b[^\"'`]* [a-z][^\"'`]*[\"'`]"  # a text that begins as a sentence does
 )
 
 
 def test_nothing_in_the_page_reads_markup_or_names_another_host() -> None:
-    found = {name: LIVE.findall(text) for name, text in FILES.items()}
+    found = {name: LIVE.findall(text) for name, text in SOURCES.items()}
     assert not any(found.values()), found
     hosts = {
-        name: re.findall(r"(?:https?:)?//\w[\w.-]*\.\w+", re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
-        for name, text in FILES.items()
+        name: re.findall(r"(?:https?:)?//\w[\w.-]*\.\w+", COMMENT.sub("", text))
+        for name, text in SOURCES.items()
+        if name != "icon.svg"  # the name of SVG's elements
     }
-    del hosts["icon.svg"]  # the name of SVG's elements
     assert not any(hosts.values()), hosts
-    assert not re.search(r"\son\w+=|style=|<style|<script>", FILES["index.html"])
+    assert not re.search(r"\son\w+=|style=|<style|<script>", SOURCES["index.html"])
 
 
-def test_every_module_is_asked_for_and_is_small() -> None:
-    used = {"main.js"} | {
-        name for text in MODULES.values() for name in re.findall(r'from "\./([\w.]+)"', text)
-    }
+def test_every_module_is_imported_and_is_small() -> None:
+    used = {"main.jsx", "editor/codemirror.js"}  # where the build begins
+    for name, text in MODULES.items():
+        for found in re.findall(r'(?:from |import |import\()"(\.[\w./]+\.jsx?)"', text):
+            used.add(os.path.normpath(str(Path(name).parent / found)))
     assert used == set(MODULES)
-    assert max(len(text.splitlines()) for text in MODULES.values()) <= 150
+    longest = {name: len(text.splitlines()) for name, text in MODULES.items() if name != "text.js"}
+    assert max(longest.values()) <= 200, longest
+
+
+def test_every_sentence_of_the_page_stands_in_one_module() -> None:
+    elsewhere = {
+        name: SENTENCE.findall(COMMENT.sub("", text))
+        for name, text in MODULES.items()
+        if name not in ("text.js", "safe.js")  # that one speaks to who writes the page
+    }
+    assert {name: found for name, found in elsewhere.items() if found} == {}
+    assert SENTENCE.search("<p>Not here</p>")
+    assert SENTENCE.search('<Field label="not here" />')
+    assert SENTENCE.search('say("Not here.")')
+
+
+def test_every_link_is_made_by_the_component_of_links() -> None:
+    made = {name for name, text in MODULES.items() if re.search(r"<a\b", text)}
+    assert made == {"components/link.jsx", "app.jsx"}  # the second one leads to the content
+
+
+def test_the_lock_file_of_the_page_has_every_digest_and_no_address() -> None:
+    lock = json.loads((WEB / "package-lock.json").read_text(encoding="utf-8"))
+    packages = {name: one for name, one in lock["packages"].items() if name}
+    assert len(packages) > 10
+    assert [
+        name for name, one in packages.items() if not one.get("integrity", "").startswith("sha512-")
+    ] == []
+    assert [name for name, one in packages.items() if "resolved" in one] == []
+    assert ".npmrc" in {path.name for path in WEB.iterdir()}
 
 
 def test_the_page_and_its_parts_are_served_with_a_strict_policy(service: Service) -> None:
     start = service.client.get("/")
     assert start.headers["content-type"].startswith("text/html")
+    assert start.headers["cache-control"] == "no-cache"
     policy = start.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "require-trusted-types-for 'script'; trusted-types 'none'" in policy
     assert "unsafe" not in policy
-    for part in ["page/report.css", *(f"page/{name}" for name in FILES)]:
-        answer = service.client.get(f"/{part}")
+    built = {path.name for path in (WEB / "built").iterdir()}
+    named = set(re.findall(r'(?:href|src)="page/([^"]+)"', start.text))
+    assert {name.partition("-")[0] for name in named} == {"icon.svg", "main"}
+    assert named < built
+    for part in built:
+        answer = service.client.get(f"/page/{part}")
         assert (answer.status_code, answer.headers["x-content-type-options"]) == (200, "nosniff")
-        assert service.client.head(f"/{part}").status_code == 200
-        same = service.client.get(f"/{part}", headers={"If-None-Match": answer.headers["etag"]})
+        assert ("immutable" in answer.headers["cache-control"]) == part.endswith((".js", ".css"))
+        assert service.client.head(f"/page/{part}").status_code == 200
+        same = service.client.get(f"/page/{part}", headers={"If-None-Match": answer.headers["etag"]})
         assert (same.status_code, same.content) == (304, b"")
-    assert service.client.get("/page/main.js").headers["content-type"].startswith("text/javascript")
-    for odd in ("nothing.js", "__init__.py", "..%2fapp.py", "%2e%2e/app.py"):
+        if part.endswith(".js"):
+            assert answer.headers["content-type"].startswith("text/javascript")
+    licences = service.client.get("/page/LICENSES.txt").text
+    assert "preact 1" in licences
+    assert "@codemirror/view 6" in licences
+    for odd in ("nothing.js", "__init__.py", "..%2fapp.py", "%2e%2e/app.py", "package.json"):
         assert service.client.get(f"/page/{odd}").status_code == 404
+
+
+def test_a_checkout_without_a_built_page_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "FILES", {})
+    with pytest.raises(ServiceError) as raised:
+        pages.start()
+    assert (raised.value.kind, status_of(raised.value)) == ("page-not-built", 503)
+    assert "make page" in hint(raised.value)
 
 
 def test_a_text_is_checked_at_its_lines_and_not_kept(service: Service) -> None:

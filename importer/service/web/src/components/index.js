@@ -1,0 +1,15 @@
+// Every component that views share.
+
+export { Action, Failure, useAction } from "./action.jsx";
+export { Bar } from "./bar.jsx";
+export { Boxes, Area, Choice, Field, Input } from "./field.jsx";
+export { Changes, Difference, Numbered } from "./lines.jsx";
+export { Code, Facts, Mark, Section, Soft, SoftWhen, Title, When } from "./text.jsx";
+export { CopyButton } from "./copy.jsx";
+export { Dialog } from "./dialog.jsx";
+export { Empty, Pager, Table } from "./table.jsx";
+export { HubLink, Link } from "./link.jsx";
+export { Problem } from "./problem.jsx";
+export { Conflicts, Follow, open } from "./progress.jsx";
+export { Tabs } from "./tabs.jsx";
+export { Toast, say } from "./toast.jsx";

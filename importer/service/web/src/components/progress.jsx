@@ -1,0 +1,119 @@
+// A job as it goes: its steps, what it is at, how it ended, and what may be done about it.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, post } from "../api.js";
+import { shown } from "../format.js";
+import { watch } from "../stream.js";
+import { TEXTS } from "../text.js";
+import { Action, Failure, useAction } from "./action.jsx";
+import { Problem } from "./problem.jsx";
+import { Table } from "./table.jsx";
+import { Code, Mark, Soft } from "./text.jsx";
+
+const T = TEXTS.progress;
+const KEPT = 8; // lines of what was said
+const OFTEN = 700; // milliseconds between two looks at the counts of a list
+
+export const open = (job) => job.state === "queued" || job.state === "running";
+
+// Follows the job until it ends, then calls ``ended`` with it. One that is tried again goes on here, or ``renew`` is called.
+export function Follow({ job: first, ended = () => {}, renew }) {
+  const [state, set] = useState({ job: first, step: first.step, said: [] });
+  const [round, setRound] = useState(0), [error, setError] = useState(null);
+  const last = useRef(0), done = useRef(ended);
+  done.current = ended;
+  useEffect(() => {
+    if (!open(state.job)) return undefined;
+    const leaving = new AbortController();
+    pursue(state, { signal: leaving.signal, last, set, ended: (job) => done.current(job) })
+      .catch((problem) => { if (!leaving.signal.aborted) setError(problem); });
+    return () => leaving.abort();
+  }, [first.id, round]);
+  const again = (job) => {
+    if (renew) return renew();
+    set({ job, step: null, said: [] });
+    setError(null);
+    setRound(round + 1);
+    return undefined;
+  };
+  const { job, said } = state, before = open(job) ? said.slice(-KEPT, -1) : [];
+  return (
+    <div class="job">
+      <p aria-live="polite"><Mark word={job.state} />{" "}<Soft>{now(state)}</Soft></p>
+      <div>
+        {job.counts ? <Counts counts={job.counts} /> : <Steps state={state} />}
+        {before.length ? <ul class="plain mono soft small" aria-label={T.before}>{before.map((line, at) => <li key={at}>{line}</li>)}</ul> : null}
+      </div>
+      <div>
+        {job.links.retry ? <Retry key={`retry ${round}`} job={job} again={again} /> : null}
+        {open(job) ? <Cancel key={`cancel ${round}`} job={job} /> : null}
+        {error ? <Problem error={error} /> : null}
+      </div>
+    </div>
+  );
+}
+
+// Each event makes another state; at the end the job is asked for once more.
+async function pursue(state, { signal, last, set, ended }) {
+  const { job: { id } } = state;
+  let looked = 0, now = state;
+  const tell = (more) => { now = { ...now, ...more }; set(now); };
+  for await (const event of watch(id, signal, last.current)) {
+    last.current = event.number;
+    if (event.data.job !== id) { // of a list: its counts, at most once in a while
+      if (Date.now() - looked < OFTEN) continue;
+      looked = Date.now();
+      tell({ job: await get(["jobs", id], { signal }) });
+    } else if (event.type === "step") tell({ step: event.data.step, job: { ...now.job, state: "running" } });
+    else if (event.type === "progress" && event.data.message) tell({ said: [...now.said, event.data.message].slice(-KEPT) });
+    else if (event.type === "queued") tell({ step: null, said: [] });
+  }
+  if (signal.aborted) return;
+  const job = await get(["jobs", id], { signal });
+  tell({ job });
+  ended(job);
+}
+
+function now({ job, step, said }) {
+  if (job.state === "queued") return job.message ?? (job.kind === "validation" ? T.worker : T.turn);
+  if (job.state === "running") return said.at(-1) ?? T.steps[job.kind]?.[step] ?? "";
+  return job.attempt > 1 ? T.attempt(job.attempt) : "";
+}
+
+function Steps({ state: { job, step } }) {
+  const names = Object.entries(T.steps[job.kind] ?? {});
+  const at = names.findIndex(([name]) => name === step), over = job.state === "succeeded";
+  return <ol class="steps">{names.map(([name, says], number) => {
+    const stands = over || number < at ? "done" : number === at && job.state !== "queued" ? job.state : "ahead";
+    return <li key={name} class={stands} aria-current={stands === "running" ? "step" : undefined}><strong>{name}</strong>{" "}<Soft>{says}</Soft></li>;
+  })}</ol>;
+}
+
+const Counts = ({ counts }) => <p>{Object.entries(counts).filter(([, n]) => n).map(([name, n]) => [<Mark key={name} word={name}>{T.counted(n, name)}</Mark>, " "])}</p>;
+
+function Cancel({ job }) {
+  const act = useAction();
+  return [<Action act={act} name="cancel" label={T.cancel} onAct={() => post(["jobs", job.id, "cancel"])} />, <Failure of={act} />];
+}
+
+function Retry({ job, again }) {
+  const act = useAction();
+  const retry = (label, body) => <Action act={act} name={label} label={label} onAct={async () => again(await post(["jobs", job.id, "retry"], { body }))} />;
+  const { candidates, conflicts } = job.error ?? {};
+  return (
+    <div>
+      {job.error ? <Problem error={{ said: job.error }} next={!(candidates || conflicts)} /> : null}
+      {candidates ? [<p>{T.which}</p>, <Table label={T.candidates} heads={T.candidateHeads} kind="several" rows={candidates.map((c) => [
+        retry(c.backend, { backend: c.backend }), [c.engine, c.message ? <Soft>{T.message(c.message)}</Soft> : null]])} />] : null}
+      {conflicts ? [<Conflicts found={conflicts} />, <p class="buttons">{retry(T.mine, { take: "mine" })}{retry(T.theirs, { take: "theirs" })}</p>] : null}
+      {candidates || conflicts ? null : <p class="buttons">{retry(job.kind === "imports" ? T.retryList : T.retry, {})}</p>}
+      <Failure of={act} />
+    </div>
+  );
+}
+
+// Where an edit and an import differ: what was imported before, what a person made of it, what is new.
+export function Conflicts({ found }) {
+  return <Table label={T.conflicts} heads={T.conflictHeads} rows={found.map((c) => [<Code>{c.path}</Code>,
+    ...["base", "mine", "theirs"].map((side) => (side in c ? <Code>{shown(c[side])}</Code> : <Soft>{TEXTS.common.absent}</Soft>))])} />;
+}

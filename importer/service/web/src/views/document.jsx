@@ -1,0 +1,70 @@
+// One document: what it is, where it stands, what may be said of it, and its parts behind tabs.
+
+import { useEffect, useState } from "preact/hooks";
+import { get, whole } from "../api.js";
+import { Code, Facts, Follow, Link, Mark, Soft, Tabs } from "../components/index.js";
+import { moment } from "../format.js";
+import { TEXTS } from "../text.js";
+import { useView } from "../view.js";
+import * as decisions from "./document/decisions.jsx";
+import * as editor from "./document/editor.jsx";
+import * as history from "./document/history.jsx";
+import { Losses } from "./document/losses.jsx";
+import * as probes from "./document/probes.jsx";
+import * as releases from "./document/releases.jsx";
+import { Review } from "./document/review.jsx";
+
+const T = TEXTS.document;
+// A tab is one module, as a view is: ``load({name, route, signal})`` and ``View({data, found})``.
+const TABS = { decisions, text: editor, probes, history, releases };
+
+const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "decisions");
+
+export async function load({ route, signal }) {
+  const { name } = route.params;
+  const query = { config: name, kind: "validation", state: ["queued", "running"], limit: 1 };
+  const [found, running] = await Promise.all([whole(name, signal), get(["jobs"], { query, signal })]);
+  const others = found.model ? (await get(["configs"], { query: { model: found.model, limit: 50 }, signal })).items : [];
+  const part = await TABS[chosen(route)].load?.({ name, route, signal });
+  return { found, running: running.items[0], variants: others.filter((one) => one.name !== name), tab: chosen(route), part };
+}
+
+export function View({ data: { found, running, variants, tab, part } }) {
+  const { turn } = useView();
+  const [asked, setAsked] = useState(null); // a validation that was asked for here, and is not in the data yet
+  useEffect(() => setAsked(null), [turn]);
+  const { View: Part } = TABS[tab];
+  return [
+    <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /></div>,
+    found.reason ? <p class="soft break">{found.release === null ? T.unpublished : T.behind(found.release)}{found.reason}{T.end}</p> : null,
+    <div class="over">
+      <Told found={found} variants={variants} />
+      <Running job={asked ?? running} />
+      <Review found={found} key={turn} asked={setAsked} />
+    </div>,
+    <Tabs label={T.parts} tabs={T.tabs} current={tab} to={(one) => ["documents", found.name, one]} />,
+    <section aria-label={T.tabs[tab]} class="tab"><Part key={`${tab} ${turn}`} data={part} found={found} /></section>,
+  ];
+}
+
+function Told({ found, variants }) {
+  const F = T.facts;
+  return <Facts told={{
+    [F.model]: found.model && <Code>{found.model}</Code>, [F.commit]: found.revision && <Code>{found.revision}</Code>,
+    [F.backend]: found.backend, [F.family]: found.family,
+    [F.device]: found.device && [found.device, found.per_device ? <Soft>{T.alone}</Soft> : null],
+    [F.variants]: variants.length ? variants.map((one, i) => [i ? ", " : null, <Link to={["documents", one.name]}>{one.name}</Link>]) : null,
+    [F.review]: <Mark word={found.review} />,
+    [F.validation]: [<Mark word={found.validation} />, found.carried ? <Soft>{T.ofCommit}<Code>{found.carried.revision}</Code></Soft> : null],
+    [F.losses]: found.losses?.length ? <Losses found={found.losses} /> : null,
+    [F.version]: [String(found.version), <Soft>{T.of(moment(found.updated_at))}</Soft>],
+    [F.release]: found.release && String(found.release), [F.digest]: <Code>{found.digest}</Code>,
+  }} />;
+}
+
+// A validation that goes on, or nothing.
+function Running({ job }) {
+  const { again } = useView();
+  const over = (ended) => { if (ended.state === "succeeded") again(); };
+  return <div id="running">{job ? [<h2>{T.validation}</h2>, <Follow key={job.id} job={job} ended={over} />] : null}</div>;
+}

@@ -1,0 +1,132 @@
+// What the probes found: the matrix of all runs, and each probe with the raw exchanges it is judged by.
+
+import { ask, get } from "../../api.js";
+import { Action, Failure, Mark, Section, Soft, Table, useAction } from "../../components/index.js";
+import { moment } from "../../format.js";
+import { TEXTS } from "../../text.js";
+
+const T = TEXTS.probes;
+const ENDINGS = { html: "html", junit: "xml", json: "json" };
+
+export const load = ({ name, signal }) => get(["configs", name, "report", "json"], { signal });
+
+export function View({ data: { runs }, found }) {
+  if (!runs.length) return <p>{T.never}<Soft>{T.hint}</Soft></p>;
+  const names = [...new Set(runs.flatMap((r) => r.outcomes.map((o) => o.probe)))];
+  return [
+    <Troubles runs={runs} />,
+    <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}</Section>,
+    <Section title={T.matrix}>{runs.length === 1 ? <Single one={runs[0]} /> : <Several runs={runs} names={names} />}</Section>,
+    <Section title={T.each}>{names.map((probe) => <Each key={probe} probe={probe} runs={runs} />)}</Section>,
+    <Saved name={found.name} />,
+  ];
+}
+
+const label = (one) => (one.version ? `${one.engine} ${one.version}` : one.engine);
+const passed = (o) => o.outcome === "pass" || o.outcome === "not-applicable";
+const Outcome = ({ of: o }) => <Mark word={o.outcome}>{T.short[o.outcome] ?? o.outcome}</Mark>;
+const Remedy = ({ of: o }) => (o.remedy_message ? <p class="remedy break">{o.remedy_message}</p> : null);
+
+function pace({ first_token_seconds: first, tokens_per_second: rate }) {
+  return `${first == null ? "" : T.firstToken(first.toFixed(2))}${rate == null ? "" : T.rate(rate.toFixed(1))}`;
+}
+
+function Run({ one }) {
+  const counts = Object.entries(one.counts).filter(([, n]) => n).map(([word, n]) => `${n} ${word}`).join(", ");
+  const times = Object.entries(one.seconds).map(([part, s]) => `${part} ${s.toFixed(1)} s`).join(", ") + pace(one.speed ?? {});
+  const odd = { stale: T.stale, partial: T.partial }[one.state];
+  return (
+    <div class="run"><p><strong>{label(one)}</strong>{" "}<Mark word={one.state} />{" "}<Soft>{`${counts}; ${moment(one.started)}`}</Soft></p>
+      {odd ? <p class="soft">{odd}</p> : null}<p class="soft small">{times}</p></div>
+  );
+}
+
+function Troubles({ runs }) {
+  const found = runs.filter((r) => r.state !== "stale").flatMap((r) => r.outcomes.filter((o) => !passed(o)).map((o) => [r, o]));
+  if (!found.length) return null;
+  return <Section title={T.failed}>{found.map(([r, o], at) => (
+    <article key={at} class={`trouble ${o.outcome === "inconclusive" ? "inconclusive" : ""}`}>
+      <h3>{o.probe}{" "}<Outcome of={o} />{" "}<Soft>{o.attribution ? T.attribution(o.attribution) : ""}{T.on(label(r))}</Soft></h3>
+      <p class="break">{o.reason}</p><Rungs of={o} /><Remedy of={o} />
+    </article>
+  ))}</Section>;
+}
+
+// The exchange rung by rung: where it broke first.
+function Rungs({ of: o }) {
+  const facts = o.cause?.facts ?? [];
+  return facts.length ? <ol class="rungs small">{facts.map((f, at) => <li class="break" key={at}>{`${f.rung} ${f.state}: ${f.text}`}</li>)}</ol> : null;
+}
+
+const Single = ({ one }) => <Table label={T.single} heads={T.singleHeads} kind="stack outcomes" rows={one.outcomes.map((o) => [
+  <Go probe={o.probe} />, <Outcome of={o} />, o.attribution ?? "", <Soft>{trials(o)}</Soft>, [o.reason, <Remedy of={o} />]])} />;
+
+function Several({ runs, names }) {
+  const heads = [T.probe, ...runs.map((r) => [label(r), " ", r.state === "stale" || r.state === "partial" ? <Mark word={r.state} /> : null])];
+  const cell = (r, probe) => { const o = r.outcomes.find((one) => one.probe === probe); return o ? <Outcome of={o} /> : ""; };
+  return <Table label={T.several} heads={heads} kind="several" rows={names.map((probe) => [<Go probe={probe} />, ...runs.map((r) => cell(r, probe))])} />;
+}
+
+// Opens a probe below; the address stays, for it says which page this is.
+function Go({ probe }) {
+  const click = () => {
+    const there = document.getElementById(ident(probe));
+    there.open = true;
+    there.scrollIntoView();
+    there.querySelector("summary").focus();
+  };
+  return <button type="button" class="inline" onClick={click}>{probe}</button>;
+}
+
+const ident = (probe) => `probe-${probe.replace(/[^a-z0-9-]/gi, "-")}`;
+
+function trials(o) {
+  if (!o.interval) return "";
+  const [low, high] = o.interval.map((end) => (100 * end).toFixed(0));
+  return T.trials(o.agreed, o.trials, low, high);
+}
+
+function Each({ probe, runs }) {
+  const found = runs.flatMap((r) => r.outcomes.filter((o) => o.probe === probe).map((o) => [r, o]));
+  const lesson = found.find(([, o]) => o.lesson)?.[1].lesson ?? "";
+  return (
+    <details class="probe" id={ident(probe)} open={found.some(([, o]) => !passed(o))}>
+      <summary><h3>{probe}</h3>{found.map(([, o], at) => <Outcome key={at} of={o} />)}<span class="lesson soft small">{lesson}</span></summary>
+      <div>{found.map(([r, o], at) => <Ran key={at} run={r} o={o} />)}</div>
+    </details>
+  );
+}
+
+function Ran({ run, o }) {
+  return [
+    <p><strong>{label(run)}</strong>{" "}<Outcome of={o} />{" "}<Soft>{T.took(o.seconds.toFixed(2))}</Soft></p>,
+    <p class="break">{o.reason}</p>, <Remedy of={o} />,
+    o.log ? <details><summary>{T.log}</summary><pre tabindex={0}>{o.log}</pre></details> : null,
+    o.exchanges.length ? <details><summary>{T.exchanges(o.exchanges.length)}</summary>{o.exchanges.map((e, at) => <Exchange key={at} e={e} />)}</details> : null,
+  ];
+}
+
+const Exchange = ({ e }) => (
+  <div><p class="mono">{T.exchange(e)}</p>
+    {e.request ? <pre tabindex={0} aria-label={T.sent}>{JSON.stringify(e.request, null, 1)}</pre> : null}
+    <pre tabindex={0} aria-label={T.received}>{e.body ?? ""}</pre>{e.error ? <p class="break">{e.error}</p> : null}</div>
+);
+
+function Saved({ name }) {
+  const act = useAction();
+  return (
+    <Section title={T.file}>
+      <p class="buttons">{Object.entries(T.files).map(([kind, words]) => <Action key={kind} act={act} name={kind} label={words} onAct={() => save(name, kind)} />)}</p>
+      <Failure of={act} />
+    </Section>
+  );
+}
+
+// A link could not send a key, so what is fetched with one is handed over.
+async function save(name, kind) {
+  const answer = await ask("GET", ["configs", name, "report", kind]);
+  const url = URL.createObjectURL(await answer.blob()), link = document.createElement("a");
+  Object.assign(link, { href: url, download: `${name}.${ENDINGS[kind]}` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

@@ -1,0 +1,48 @@
+// Releases of a document: which one the gallery serves, what each changed, withdrawals and roll-backs.
+
+import { get, may, post } from "../../api.js";
+import { Action, Changes, Code, Failure, Mark, Section, Soft, Table, When, say, useAction } from "../../components/index.js";
+import { moment } from "../../format.js";
+import { TEXTS } from "../../text.js";
+import { useView } from "../../view.js";
+import { Losses } from "./losses.jsx";
+
+const T = TEXTS.releases;
+
+export const load = ({ name, route, signal }) => get(["configs", name, "releases"], { query: { limit: 50, cursor: route.query.get("cursor") }, signal });
+
+export function View({ data: told, found }) {
+  const act = useAction();
+  return [
+    <p class="soft">{told.served === null ? T.none : T.serves(told.served)}</p>,
+    told.items.length ? <Section title={T.title}><Table label={T.title} heads={T.heads} kind="stack versions"
+      rows={told.items.map((one) => row(one, <Actions one={one} name={found.name} act={act} />))} /></Section> : null,
+    <Failure of={act} />,
+  ];
+}
+
+function row(one, actions) {
+  const out = one.withdrawn;
+  return [
+    [String(one.release), " ", one.served ? <Mark word="published">{T.served}</Mark> : out ? <Mark word="rejected">{T.withdrawn}</Mark> : null],
+    one.by, <When at={one.at} />,
+    [one.why ? <p class="break">{one.why}</p> : null,
+      one.changes?.length ? <Changes found={one.changes} /> : <Soft>{one.changes ? TEXTS.common.noneInData : TEXTS.common.theFirst}</Soft>,
+      out ? <p class="break">{T.withdrawnBy(out, moment(out.at))}</p> : null,
+      <p class="soft small break"><Code>{one.digest}</Code></p>],
+    one.losses.length ? <Losses found={one.losses} /> : <Soft>{TEXTS.losses.none}</Soft>,
+    out ? null : actions,
+  ];
+}
+
+function Actions({ one, name, act }) {
+  const { me, again } = useView();
+  const settle = (step) => async () => {
+    const now = await post(["configs", name, "releases", String(one.release), step], { body: {} });
+    const served = now.config.release;
+    say(served === null ? T.noEntry(name) : T.nowServes(served, name));
+    await again();
+  };
+  const button = (label, step) => <Action act={act} name={`${step} ${one.release}`} label={label} told={T.act(label, one.release)} disabled={!may(me, "publish")} onAct={settle(step)} />;
+  return <span class="buttons">{one.served ? null : button(T.rollback, "rollback")}{button(T.withdraw, "withdraw")}</span>;
+}

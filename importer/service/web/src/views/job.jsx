@@ -1,0 +1,66 @@
+// One job as it goes, and what came of it.
+
+import { useState } from "preact/hooks";
+import { get } from "../api.js";
+import { Facts, Follow, Link, Section, Table, Title, open } from "../components/index.js";
+import { moment, shown } from "../format.js";
+import { TEXTS } from "../text.js";
+import { useView } from "../view.js";
+import { Rows, useLooking } from "./jobs/rows.jsx";
+
+const T = TEXTS.jobs;
+
+const children = (id, query, signal) => get(["jobs"], { query: { parent: id, limit: 100, ...query }, signal });
+
+export async function load({ route, signal }) {
+  const job = await get(["jobs", route.params.id], { signal });
+  return { job, parts: job.kind === "imports" ? await children(job.id, {}, signal) : null };
+}
+
+export function View({ data: { job, parts } }) {
+  const { again, turn } = useView();
+  const [ended, setEnded] = useState(null);
+  return [
+    <Title>{T.titles[job.kind](job)}</Title>,
+    <Follow key={turn} job={job} ended={setEnded} renew={job.kind === "imports" ? again : undefined} />,
+    <Outcome job={ended ?? job} />,
+    job.refused ? <Refused lines={job.refused} /> : null,
+    parts ? <Children key={turn} job={job} first={parts} /> : null,
+    <Section title={T.request}><Facts told={{
+      ...Object.fromEntries(Object.entries(job.request).map(([k, v]) => [k, shown(v)])),
+      [T.facts.by]: job.by, [T.facts.at]: moment(job.created_at), [T.facts.device]: job.device,
+      [T.facts.list]: job.parent && <Link to={["jobs", job.parent]}>{job.parent}</Link>,
+    }} /></Section>,
+  ];
+}
+
+// The lines of a list that have no job.
+const Refused = ({ lines }) => (
+  <Section title={T.refused}><Table label={T.refused} heads={T.refusedHeads} rows={lines.map((one) => [one.line, one.reference, one.error.detail])} /></Section>
+);
+
+function Outcome({ job }) {
+  if (job.state !== "succeeded") return null;
+  if (job.kind === "recheck") return <Next to={["upkeep"]}>{T.findings}</Next>;
+  const name = job.result?.name ?? job.config;
+  if (!name) return null;
+  return job.kind === "validation" ? <Next to={["documents", name, "probes"]}>{T.probes}</Next>
+    : <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>;
+}
+
+const Next = ({ to, children: text }) => <p class="buttons"><Link to={to} class="button main">{text}</Link></p>;
+
+function Children({ job, first }) {
+  const [{ items, next }, set] = useState(first);
+  const more = async () => {
+    const found = await children(job.id, { cursor: next });
+    set({ items: [...items, ...found.items], next: found.next });
+  };
+  useLooking(items.some(open), async (signal) => {
+    const found = await children(job.id, { limit: 200 }, signal);
+    set({ items: [...found.items, ...items.slice(found.items.length)], next });
+  });
+  return (
+    <Section title={T.children}><div><Rows items={items} />{next ? <button type="button" onClick={more}>{T.more}</button> : null}</div></Section>
+  );
+}
