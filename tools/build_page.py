@@ -82,6 +82,8 @@ def build_wheel(folder: str, settings: Mapping[str, Any] | None = None, metadata
 
 def __getattr__(name: str) -> Any:
     """Return the other hooks of hatchling: source archives and editable installs."""
+    if not name.startswith(("build_", "get_requires_for_", "prepare_metadata_for_")):
+        raise AttributeError(name)
     import hatchling.build
 
     return getattr(hatchling.build, name)

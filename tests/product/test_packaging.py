@@ -182,6 +182,9 @@ def test_the_wheel_holds_the_package_and_the_tables_alone(wheel: Path) -> None:
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"importer"}
     assert {f"importer/data/{table}" for table in TABLES} | {"importer/py.typed"} <= set(names)
     assert "importer/demo/model/model.safetensors" in names
+    page = {name for name in names if name.startswith("importer/service/web/")}
+    assert {f"importer/service/web/built/{name}" for name in ("index.html", "LICENSES.txt")} <= page
+    assert [name for name in page if not name.startswith("importer/service/web/built/")] == []
     assert [n for n in names if re.search(r"demo/(?!__init__)\w+\.py|^(?!importer)", n)] == []
     assert wheel.stat().st_size < 2_000_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from importer.service.api import pages
 from importer.service.api.problems import status_of
 from importer.service.messages import hint
 from tests.serving import Service, fresh, problem, service
+from tools.build_page import package_node, system_node
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow
@@ -75,6 +77,40 @@ def test_every_sentence_of_the_page_stands_in_one_module() -> None:
 def test_every_link_is_made_by_the_component_of_links() -> None:
     made = {name for name, text in MODULES.items() if re.search(r"<a\b", text)}
     assert made == {"components/link.jsx", "app.jsx"}  # the second one leads to the content
+
+
+CHECKED = """
+import { h } from "preact";
+import { allowHub, mayLink, plain } from "./src/safe.js";
+const refused = (...made) => { try { h(...made); return false; } catch { return true; } };
+allowHub("https://hub.test/");
+console.log(JSON.stringify({
+  links: ["#/jobs", "blob:x", "https://hub.test/a/b", "https://hub.test.evil/", "javascript:x"]
+    .filter((one) => mayLink(one, "noopener")),
+  bare: mayLink("https://hub.test/a/b", null),
+  refused: [
+    refused("script", {}), refused("iframe", {}), refused("img", { src: "x" }), refused("p", { style: "x" }),
+    refused("a", { href: "javascript:x" }), refused("p", { onclick: "x" }), refused("p", { onClick: "x" }),
+    refused("p", { dangerouslySetInnerHTML: { __html: "x" } }), refused("p", { class: "soft", onClick() {} }),
+  ],
+  told: h("p", { "aria-label": "a\u202eb" }).props["aria-label"],
+  plain: plain("a\u202e\u0007\n\tb"),
+}));
+"""
+
+
+def test_what_may_stand_in_the_page_is_checked_in_one_place() -> None:
+    found = system_node() or package_node()
+    assert found is not None
+    asked = [str(found / "node"), "--input-type=module", "-e", CHECKED]
+    ran = subprocess.run(asked, cwd=WEB, capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == {
+        "links": ["#/jobs", "blob:x", "https://hub.test/a/b"],
+        "bare": False,
+        "refused": [True] * 8 + [False],
+        "told": "a\\u202eb",
+        "plain": "a\\u202e\\u0007\n\tb",
+    }
 
 
 def test_the_lock_file_of_the_page_has_every_digest_and_no_address() -> None:
@@ -168,4 +204,5 @@ def test_it_says_who_asks(service: Service) -> None:
     said = service.client.get("/v1/me").json()
     assert (said["name"], said["scopes"]) == ("local", ["admin", "approve", "import", "publish", "read"])
     assert {"vllm", "mlx"} <= set(said["backends"])
+    assert said["hub"] == service.hub.url
     problem(service.client.get("/v1/me", headers={"Authorization": "Bearer wrong"}), 401, "no-key")

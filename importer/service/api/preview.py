@@ -12,6 +12,7 @@ from importer.app.parser_choice import check_edited
 from importer.config_file.diff import differences, digest
 from importer.config_file.review import change_json
 from importer.errors import DocumentError, UsageError
+from importer.hub.endpoint import endpoint
 from importer.reports import FORMATS
 from importer.reports.html import POLICY
 from importer.reports.report_model import sheet
@@ -47,6 +48,7 @@ class CallerInfo(BaseModel):
     scopes: list[str]
     version: str
     backends: list[str] = Field(description="the engines that imports may be for")
+    hub: str | None = Field(description="the address of the Hub, for links to its pages; null without a key")
 
 
 class CheckResult(BaseModel):
@@ -63,7 +65,12 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     unknown = sent_key(request) is None and not at.settings.loopback
     visitor = Caller("", frozenset()) if unknown else await caller(request, at)
     members = {"name": visitor.name or None, "scopes": sorted(visitor.scopes)}
-    return {**members, "version": __version__, "backends": list(at.settings.backends)}
+    own = {
+        "version": __version__,
+        "backends": list(at.settings.backends),
+        "hub": None if unknown else endpoint(),
+    }
+    return {**members, **own}
 
 
 @router.post(
