@@ -79,7 +79,7 @@ def test_every_link_is_made_by_the_component_of_links() -> None:
     assert made == {"components/link.jsx", "app.jsx"}  # the second one leads to the content
 
 
-CHECKED = """
+CHECKED = r"""
 import { h } from "preact";
 import { allowHub, mayLink, plain } from "./src/safe.js";
 const refused = (...made) => { try { h(...made); return false; } catch { return true; } };
