@@ -30,18 +30,23 @@ class Obstacle(StrEnum):
     NO_WORKER = "no-worker"
     OPEN_JOB = "open-job"
     NOTHING_SERVED = "nothing-served"
+    NOT_RUNNABLE = "not-runnable"
     WRONG_SCOPE = "wrong-scope"
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A document, the release that is served, and what its validation would wait for."""
+    """A document, the digest that is served, and what its validation would wait for.
+
+    ``refused`` is the kind of the problem for that no validation can be ordered.
+    """
 
     stored: StoredDocument
     served: str | None
     caller: Caller
     able: bool
     open_job: str | None
+    refused: str | None = None
 
     @property
     def state(self) -> PublicationState:
@@ -139,6 +144,8 @@ def _validation(at: Situation) -> Iterator[dict[str, Any]]:
         need_approval(at.stored)
     except ServiceError:
         yield _obstacle(Obstacle.CODE_NOT_APPROVED)
+    if at.refused is not None:
+        yield _obstacle(Obstacle.NOT_RUNNABLE, problem=at.refused)
     if at.open_job is not None:
         yield _obstacle(Obstacle.OPEN_JOB, job=at.open_job)
     elif not at.able:

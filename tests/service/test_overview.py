@@ -20,7 +20,7 @@ from importer.storage.facets import CountCache, facets
 from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import postgres
 from tests.publishing import gallery_of
-from tests.serving import Service, fresh, problem, service
+from tests.serving import Service, events, fresh, problem, service
 from tests.storing import database, empty
 
 __all__ = ["database", "empty", "postgres", "service"]
@@ -280,3 +280,72 @@ def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -
     problem(service.client.get(f"/v1/configs/{name}/validations/9/tools"), 404, "no-such-page")
     [row] = service.client.get("/v1/configs", params={"q": name}).json()["items"]
     assert (row["run"]["passed"], row["run"]["failed"], row["attention"]) == (1, 1, ["validation-failed"])
+
+
+def test_an_editor_gets_arguments_and_typed_places_of_mistakes(service: Service) -> None:
+    answer = service.client.get("/v1/editor/vllm", params={"version": "0.33.0"})
+    found = answer.json()
+    named = {one["name"]: one for one in found["arguments"]}
+    assert (named["max_num_seqs"]["type"], named["max_num_seqs"]["limits"]) == ("integer", {"ge": 1})
+    assert "fp8" in named["kv_cache_dtype"]["choices"]
+    assert "hermes" in found["tool_parsers"]
+    assert "parameters" in found["schema"]["properties"]
+    again = service.client.get(
+        "/v1/editor/vllm", params={"version": "0.33.0"}, headers={"If-None-Match": answer.headers["ETag"]}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+    problem(service.client.get("/v1/editor/tgi"), 422, "unknown-engine")
+    name = fresh(service, "slips")
+    text = service.client.get(f"/v1/configs/{name}").json()["text"]
+    slip = f"{text}engine_args:\n  max_num_seq: 4\n"
+    [mistake] = service.client.post(
+        f"/v1/configs/{name}/check", content=slip, headers={"Content-Type": "application/yaml"}
+    ).json()["errors"]
+    assert (mistake["pointer"], mistake["kind"]) == ("/engine_args/max_num_seq", "unknown-near")
+    assert (mistake["column"], mistake["length"]) == (3, len("max_num_seq"))
+    assert slip.splitlines()[mistake["line"] - 1] == "  max_num_seq: 4"
+    assert mistake["fields"]["near"][0] == "max_num_seqs"
+    [broken] = service.client.post(
+        f"/v1/configs/{name}/check", content="a: [", headers={"Content-Type": "application/yaml"}
+    ).json()["errors"]
+    assert broken["line"] >= 1
+    assert broken["kind"]
+
+
+def test_progress_has_the_seconds_of_former_jobs(service: Service) -> None:
+    fresh(service, "former")
+    job = service.imported("acme/base", name="later")
+    progress = service.client.get(f"/v1/jobs/{job['id']}").json()["progress"]
+    assert [one["step"] for one in progress["steps"]] == ["resolve", "decide", "prove", "store"]
+    assert all(one["state"] == "done" and one["former"] >= 1 for one in progress["steps"])
+    assert all(one["median"] is not None for one in progress["steps"])
+    refused = service.imported("acme/nothing", name="nothing")
+    assert refused["state"] == "failed"
+    before = service.client.get("/v1/jobs/summary").json()
+    assert before["failed"] >= 1
+    with service.client.stream("GET", "/v1/jobs/summary/events") as stream:
+        seen = events(stream)
+        assert next(seen)["data"]["queued"] >= 0
+        answer = service.client.post(
+            "/v1/configs/later/validate", json={"engine": "vllm"}
+        )  # no worker here takes it
+        assert answer.status_code == 202, answer.text
+        assert (
+            next(one for one in seen if one["data"]["queued"] == before["queued"] + 1)["event"] == "summary"
+        )
+    service.client.post(f"/v1/jobs/{answer.json()['id']}/cancel").raise_for_status()
+
+
+def test_operations_show_processes_queue_and_policy(service: Service) -> None:
+    found = service.client.get("/v1/operations").json()
+    [worker] = found["workers"]
+    assert worker["alive"]
+    assert {one["engine"] for one in found["engines"]} >= {"mlx", "vllm-cpu"}
+    assert found["database"]["kind"] == "sqlite"
+    assert found["database"]["rows"]["configs"] >= 1
+    policy = {one["kind"]: one for one in found["retention"]["policy"]}
+    assert policy["audit"]["due"] == 0
+    name = fresh(service, "audited")
+    log = service.client.get("/v1/audit", params={"subject": name, "action": "import"}).json()
+    assert (log["total"], [one["subject"] for one in log["items"]]) == (1, [name])
+    assert service.client.get("/v1/audit", params={"by": "nobody"}).json()["total"] == 0

@@ -20,6 +20,7 @@ ALL = (
     "bulk",
     "webhooks",
     "preview",
+    "editor",
     "keys",
     "about",
     "devices",

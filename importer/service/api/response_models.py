@@ -24,6 +24,9 @@ class FieldError(BaseModel):
     detail: str
     line: int | None = None
     column: int | None = None
+    length: int | None = Field(default=None, description="characters of the word at that place")
+    kind: str | None = Field(default=None, description="of a mistake in a document: its typed kind")
+    fields: dict[str, Any] | None = Field(default=None, description="of the kind, such as near names")
 
 
 class Candidate(BaseModel):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from importer.config_file.diff import differences, same
 from importer.config_file.review import change_json
-from importer.errors import DocumentError, ServiceError
+from importer.errors import ImporterError
 from importer.service import cases, workflow
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.problems import problems
@@ -179,17 +179,17 @@ def sheet(
 def _situation(at: Desk, version: DocumentVersion, served: Release | None, who: Caller) -> Situation:
     """Return what the actions depend on; a validation that cannot be ordered has its own obstacle."""
     stored = version.stored
-    able, open_job = True, None
+    able, open_job, refused, wanted = True, None, None, None
     try:
         wanted = order(at.gallery, version.name, None, fetch=True)
-    except (DocumentError, ServiceError):
-        wanted = None
+    except ImporterError as error:
+        refused = None if error.kind in ("code-not-approved", "invalid") else error.kind
     if wanted is not None:
         with at.database.reading() as connection:
             able = any(one.can(wanted.engine, wanted.memory) for one in executors.all_executors(connection))
             job = equal(connection, wanted) or equal(connection, replace(wanted, fetch=False))
             open_job = None if job is None else job.id
-    return Situation(stored, None if served is None else served.digest, who, able, open_job)
+    return Situation(stored, None if served is None else served.digest, who, able, open_job, refused)
 
 
 def _settings(
