@@ -64,10 +64,15 @@ class Filters:
 
 def conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of documents that are there and that the filters leave."""
+    yield from unfaceted(filters)
+    yield from faceted(filters, COLUMNS)
+    if filters.budget is not None:
+        yield fits(filters.budget, T.memory, T.devices)
+
+
+def unfaceted(filters: Filters) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions that no facet has: of documents that are there, and of a search."""
     yield T.deleted_at.is_(None)
-    for name, column in COLUMNS.items():
-        if chosen := getattr(filters, name):
-            yield or_(*(_has(name, column, value) for value in chosen))
     if filters.model is not None:
         yield T.model == filters.model
     if filters.updated_since is not None:
@@ -76,14 +81,21 @@ def conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
         yield T.release.is_not(None) if filters.released else T.release.is_(None)
     for word in (filters.q or "").lower().split():
         yield T.search.contains(word, autoescape=True)
-    if filters.budget is not None:
-        yield fits(filters.budget)
 
 
-def fits(budget: int) -> ColumnElement[bool]:
+def faceted(
+    filters: Filters, columns: Mapping[str, ColumnElement[Any]], without: str | None = None
+) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of facets, except that of one, for columns by the names of facets."""
+    for name, column in columns.items():
+        if name != without and (chosen := getattr(filters, name)):
+            yield or_(*(_has(name, column, value) for value in chosen))
+
+
+def fits(budget: int, memory: ColumnElement[Any], devices: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition of documents whose estimate on all their devices is known and within a budget."""
-    whole = cast(T.memory, BigInteger) * func.coalesce(T.devices, 1)
-    return and_(T.memory.is_not(None), whole <= budget)
+    whole = cast(memory, BigInteger) * func.coalesce(devices, 1)
+    return and_(memory.is_not(None), whole <= budget)
 
 
 def _has(name: str, column: ColumnElement[Any], value: str) -> ColumnElement[bool]:

@@ -95,12 +95,16 @@ def page(
     """Return documents by a sort and then by name, with ``-`` the last first, those behind ``after``."""
     chosen, descends = order(sort), sort.startswith("-")
     columns = [T.name] if chosen is None else [chosen.column, T.name]
-    query = select(*SUMMARY).where(*conditions(filters))
+    query = select(T.name).where(*conditions(filters))
     if after:
         place, here = tuple_(*columns), tuple_(*after)
         query = query.where(place < here if descends else place > here)
     ordered = [one.desc() if descends else one for one in columns]
-    return [Summary(**row) for row in connection.execute(query.order_by(*ordered).limit(limit)).mappings()]
+    # The names come from an index alone; only the rows of the page are read.
+    chosen_names = [*connection.execute(query.order_by(*ordered).limit(limit)).scalars()]
+    rows = connection.execute(select(*SUMMARY).where(T.name.in_(chosen_names))).mappings()
+    found = {row["name"]: Summary(**row) for row in rows}
+    return [found[name] for name in chosen_names]
 
 
 def names(connection: Connection, filters: Filters) -> list[str]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Text, cast, func, literal, null, select, union_all
 
 from importer.storage import marks
-from importer.storage.document_filters import COLUMNS, WORDED, Filters, conditions, fits
+from importer.storage.document_filters import COLUMNS, WORDED, Filters, conditions, faceted, fits, unfaceted
 from importer.storage.tables import configs
 
 T = configs.c
 MAX_COUNTS = 500  # filters whose counts are kept
 FACETS = tuple(name for name in COLUMNS if name != "tag")
+TOTAL = "total "  # before the name of a number that is of no facet
 R = TypeVar("R")
 
 
@@ -73,35 +74,47 @@ def total(connection: Connection, filters: Filters) -> int:
 
 
 def facets(connection: Connection, filters: Filters, budget: int | None) -> Facets:
-    """Count each facet under the filters of all others."""
-    values = {name: _counts(connection, name, filters) for name in FACETS}
-    needing = replace(filters, attention=("any",))
+    """Count each facet under the filters of all others; the documents of a search are read once."""
+    rows = select(*(column.label(name) for name, column in COLUMNS.items()), T.memory, T.devices)
+    found = rows.where(*unfaceted(filters)).cte("found").prefix_with("MATERIALIZED")
+    columns = {name: found.c[name] for name in COLUMNS}
+    fitting = None if filters.budget is None else fits(filters.budget, found.c.memory, found.c.devices)
+    within = () if fitting is None else (fitting,)
+    counted = [
+        select(literal(name), columns[name], func.count())
+        .where(*faceted(filters, columns, name), *within)
+        .group_by(columns[name])
+        for name in FACETS
+    ]
+    chosen = [*faceted(filters, columns)]
+    totals: dict[str, list[ColumnElement[bool]]] = {
+        "total": [*chosen, *within], "attention": [*chosen, *within, columns["attention"].is_not(None)],
+    }  # fmt: skip
+    if budget is not None:
+        totals["yes"] = [*chosen, fits(budget, found.c.memory, found.c.devices)]
+        totals["unknown"] = [*chosen, found.c.memory.is_(None)]
+        totals["all"] = chosen
+    of_totals = [
+        select(literal(f"{TOTAL}{name}"), cast(null(), Text), func.count()).select_from(found).where(*where)
+        for name, where in totals.items()
+    ]
+    values: dict[str, Counter[str | None]] = {name: Counter() for name in FACETS}
+    numbers: dict[str, int] = {}
+    for name, value, number in connection.execute(union_all(*counted, *of_totals)):
+        if name.startswith(TOTAL):
+            numbers[name.removeprefix(TOTAL)] = number
+            continue
+        for word in (value.split() if value else (None,)) if name in WORDED else (value,):
+            values[name][word] += number
+    by_number = {name: dict(sorted(counts.items(), key=_most)) for name, counts in values.items()}
     return Facets(
-        total(connection, filters), total(connection, Filters()), total(connection, needing), values,
-        None if budget is None else _fitting(connection, filters, budget),
+        numbers["total"], total(connection, Filters()), numbers["attention"], by_number,
+        None if budget is None else {
+            "yes": numbers["yes"], "no": numbers["all"] - numbers["yes"] - numbers["unknown"],
+            "unknown": numbers["unknown"],
+        },
     )  # fmt: skip
-
-
-def _counts(connection: Connection, name: str, filters: Filters) -> dict[str | None, int]:
-    column = COLUMNS[name]
-    where = conditions(replace(filters, **dict[str, Any]({name: ()})))
-    rows = connection.execute(select(column, func.count()).where(*where).group_by(column)).all()
-    if name not in WORDED:
-        return dict(sorted(((value, n) for value, n in rows), key=_most))
-    counts: Counter[str | None] = Counter()
-    for value, number in rows:
-        for word in value.split() if value else (None,):
-            counts[word] += number
-    return dict(sorted(counts.items(), key=_most))
 
 
 def _most(pair: tuple[str | None, int]) -> tuple[int, str]:
     return -pair[1], pair[0] or ""
-
-
-def _fitting(connection: Connection, filters: Filters, budget: int) -> dict[str, int]:
-    others = replace(filters, budget=None)
-    unknown = select(func.count()).select_from(configs).where(*conditions(others), T.memory.is_(None))
-    fitting = select(func.count()).select_from(configs).where(*conditions(others), fits(budget))
-    yes, none = connection.execute(fitting).scalar_one(), connection.execute(unknown).scalar_one()
-    return {"yes": yes, "no": total(connection, others) - yes - none, "unknown": none}

@@ -18,6 +18,10 @@ FACETS = (
     "state, backend, family, modalities, tool_parser, reasoning_parser, license, quantization, size, "
     "attention, review, validation, memory, devices"
 )
+SORTS = (
+    "updated_at, created_at, checked_at, urgency, weights, context, parameters, findings, model, kind, tags, "
+    "release, deleted_at"
+)
 STATEMENTS = (
     *(f"ALTER TABLE configs ADD COLUMN {name} TEXT" for name in TEXTS),
     *(f"ALTER TABLE configs ADD COLUMN {name} BIGINT" for name in BIG),
@@ -27,10 +31,10 @@ STATEMENTS = (
     "ALTER TABLE configs ADD COLUMN urgency INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX configs_urgent ON configs (urgency, name)",
 )
-# Facets are counted in an index with all that they look at; PostgreSQL's indexes hold no long text.
+# Lists and facets are made of an index with all that they look at; PostgreSQL's indexes hold no long text.
 SQLITE = (
     "DROP INDEX configs_listed",
-    f"CREATE INDEX configs_listed ON configs ({FACETS}, name, search) WHERE deleted_at IS NULL",
+    f"CREATE INDEX configs_listed ON configs ({FACETS}, {SORTS}, name, search) WHERE deleted_at IS NULL",
 )
 CONFIGS = table("configs", *(column(name) for name in (
     "name", "version", "model", "family", "review", "validation", "search", *TEXTS, *BIG, *NUMBERS,
