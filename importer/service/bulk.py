@@ -13,12 +13,16 @@ from importer.config import now
 from importer.config_file.merge import Take
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import record_review
-from importer.errors import ImporterError, ServiceError
+from importer.config_file.store import StoredDocument
+from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.service import upkeep, validations
+from importer.service.api.request_models import Import
 from importer.service.gallery import Change, Gallery
-from importer.service.releases import promote, ready
-from importer.service.security.grants import Caller
-from importer.storage import audit, documents
+from importer.service.releases import promote, ready, withdraw
+from importer.service.restore import undelete
+from importer.service.security.grants import Caller, admitted
+from importer.service.settings import Settings
+from importer.storage import audit, documents, jobs, published, releases
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Summary
 
@@ -58,18 +62,38 @@ class BulkOptions:
     dry_run: bool
 
 
+def again(stored: StoredDocument, take: Take | None, note: str | None) -> dict[str, Any]:
+    """Return the request of an import that asks for a document once more; settings of before still count.
+
+    Raises DocumentError("no-receipt").
+    """
+    receipt = stored.need_receipt()
+    asked = receipt.request or {}
+    kept = {key: asked.get(key) for key in ("revision", "device", "memory", "per_device")}
+    whole = {
+        "reference": receipt.directory or asked.get("reference") or receipt.reference, "name": stored.name,
+        "backend": stored.backend, **kept, "take": take, "note": note,
+    }  # fmt: skip
+    return {key: value for key, value in whole.items() if value not in (None, False)}
+
+
 class Bulk:
     """One request of one caller; an item that fails leaves the others as they are."""
 
-    def __init__(self, gallery: Gallery, who: Caller, context: AuditContext, options: BulkOptions) -> None:
-        self._gallery, self._who, self._context, self._options = gallery, who, context, options
+    def __init__(
+        self, gallery: Gallery, settings: Settings, who: Caller, context: AuditContext, options: BulkOptions
+    ) -> None:
+        self._gallery, self._settings = gallery, settings
+        self._who, self._context, self._options = who, context, options
 
     @property
     def actions(self) -> Mapping[str, Callable[[BulkItem], BulkResult]]:
         """Return the actions on one item by name; a recheck is one job for all."""
         return {
             "approve": self._approve, "reject": self._reject, "validate": self._validate,
-            "accept": self._accept, "dismiss": self._dismiss,
+            "accept": self._accept, "dismiss": self._dismiss, "release": self._release,
+            "withdraw": self._withdraw, "delete": self._delete, "undelete": self._undelete,
+            "reimport": self._reimport,
         }  # fmt: skip
 
     def run(self, action: str, item: BulkItem) -> BulkResult:
@@ -118,6 +142,53 @@ class Bulk:
             row = documents.summary(connection, wanted.name)
             known = None if new and self._options.dry_run else job.id
             return BulkResult(item, wanted.name, row, known, not new)
+
+    def _release(self, item: BulkItem) -> BulkResult:
+        with self._changing() as change:
+            self._seen(change, item)
+            summary, _, _ = promote(change, str(item.name), self._options.note)
+            return BulkResult(item, item.name, summary)
+
+    def _withdraw(self, item: BulkItem) -> BulkResult:
+        with self._changing() as change:
+            name = str(item.name)
+            change.expect(name, None)
+            served = releases.served(change.connection, name)
+            if served is None:
+                raise ServiceError("no-such-release", name=name, number="served")
+            summary, _ = withdraw(change, name, served.number, self._options.note)
+            return BulkResult(item, name, summary)
+
+    def _delete(self, item: BulkItem) -> BulkResult:
+        with self._changing() as change:
+            self._seen(change, item)
+            if published.release(change.connection, str(item.name)) is not None:
+                self._who.needs("publish")
+            change.remove(str(item.name))
+            return BulkResult(item, item.name)
+
+    def _undelete(self, item: BulkItem) -> BulkResult:
+        with self._changing() as change:
+            return BulkResult(item, item.name, undelete(change, str(item.name)))
+
+    def _reimport(self, item: BulkItem) -> BulkResult:
+        name = str(item.name)
+        row, version = self._gallery.get(name)
+        request = again(version.stored, self._options.take, self._options.note)
+        admitted(Import(**request), self._who, self._settings)
+        with self._writing() as connection:
+            job = jobs.create(connection, "import", request, self._who.name, config=name)
+            audit.record(connection, self._context, f"job {job.id}", {"imports": 1})
+            return BulkResult(item, name, row, None if self._options.dry_run else job.id)
+
+    def _seen(self, change: Change, item: BulkItem) -> None:
+        """Raise what refuses an item without a digest, or with that of other data than the present ones."""
+        name = str(item.name)
+        if item.digest is None:
+            raise ServiceError("digest-required", name=name)
+        stored = change.expect(name, None)
+        if stored.digest != item.digest:
+            raise DocumentError("changed", path=stored.path, name=name, now=stored.digest, seen=item.digest)
 
     @contextmanager
     def _changing(self) -> Iterator[Change]:

@@ -27,7 +27,9 @@ from importer.service.publication_state import publication_state
 from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import CountCache, Filters, Summary, Version
+from importer.storage.document_filters import Filters, Value
+from importer.storage.documents import Summary, Version
+from importer.storage.facets import CountCache, Facets
 
 
 class DocumentVersion(Version):
@@ -185,7 +187,7 @@ class Gallery:
         self._counts = CountCache()
 
     def page(
-        self, filters: Filters, limit: int, after: Sequence[str] = (), sort: str = "name"
+        self, filters: Filters, limit: int, after: Sequence[Value] = (), sort: str = "name"
     ) -> list[Summary]:
         """Return documents in an order, those behind ``after``."""
         with self.database.reading() as connection:
@@ -195,6 +197,11 @@ class Gallery:
         """Return how many documents a list has in all."""
         with self.database.reading() as connection:
             return self._counts.count(connection, filters)
+
+    def facets(self, filters: Filters, budget: int | None) -> Facets:
+        """Return how many documents each value of each facet leaves under the other filters."""
+        with self.database.reading() as connection:
+            return self._counts.facets(connection, filters, budget)
 
     def get(self, name: str) -> tuple[Summary, DocumentVersion]:
         """Return a document and its newest version; raises DocumentError("no-such-document")."""

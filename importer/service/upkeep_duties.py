@@ -16,7 +16,7 @@ from importer.service.settings import Settings
 from importer.service.webhooks import Sender
 from importer.storage import documents, jobs, schedules
 from importer.storage.database import Database, driver_message
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 
 LOG = logging.getLogger(__name__)
 POLL = 2.0  # seconds between two looks for deliveries, where the last one found none

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from importer.config import now
 from importer.storage.tables import audit
@@ -34,14 +34,36 @@ def record(
     connection.execute(insert(audit).values(**row, at=now(), details=json.dumps(data, ensure_ascii=False)))
 
 
-def total(connection: Connection) -> int:
-    """Return how many entries there are."""
-    return connection.execute(select(func.count(audit.c.id))).scalar_one()
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries a list has; ``subject`` is a document, or what an entry names, such as ``job ID``."""
+
+    who: str | None = None
+    action: str | None = None
+    subject: str | None = None
+    since: str | None = None
+
+    @property
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions of the rows."""
+        pairs = ((audit.c.who, self.who), (audit.c.action, self.action), (audit.c.subject, self.subject))
+        found = [column == value for column, value in pairs if value is not None]
+        return found if self.since is None else [*found, audit.c.at >= self.since]
 
 
-def page(connection: Connection, limit: int, before: int | None = None) -> list[dict[str, Any]]:
+ALL = AuditFilter()
+
+
+def total(connection: Connection, chosen: AuditFilter = ALL) -> int:
+    """Return how many entries a list has in all."""
+    return connection.execute(select(func.count(audit.c.id)).where(*chosen.conditions)).scalar_one()
+
+
+def page(
+    connection: Connection, limit: int, before: int | None = None, chosen: AuditFilter = ALL
+) -> list[dict[str, Any]]:
     """Return the newest entries, those before an id."""
-    query = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    query = select(audit).where(*chosen.conditions).order_by(audit.c.id.desc()).limit(limit)
     if before is not None:
         query = query.where(audit.c.id < before)
     rows = connection.execute(query).mappings()

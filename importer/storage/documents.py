@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from threading import Lock
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Select, func, insert, select, tuple_, update
 
-from importer.storage import receipts
-from importer.storage.tables import configs, marks, versions
+from importer.storage import cards, receipts
+from importer.storage.document_filters import Filters, Value, conditions, order
+from importer.storage.marks import changed
+from importer.storage.tables import configs, versions
 
 T, V = configs.c, versions.c
-MARK = "configs"
-MAX_COUNTS = 500  # filters whose counts are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """A document in a list; ``release`` is the number that is served.
 
-    ``reason`` is why the working copy is not published.
+    ``reason`` is why the working copy is not published. The fields from ``description`` on are of its card.
     """
 
     name: str
@@ -39,6 +39,32 @@ class Summary:
     release: int | None
     created_at: str
     updated_at: str
+    description: str | None
+    icon: str | None
+    license: str | None
+    tags: str | None
+    quantization: str | None
+    modalities: str | None
+    tool_parser: str | None
+    reasoning_parser: str | None
+    context: int | None
+    parameters: int | None
+    size: str | None
+    weights: int | None
+    memory: int | None
+    device: str | None
+    devices: int | None
+    run_engine: str | None
+    run_version: str | None
+    run_at: str | None
+    run_passed: int | None
+    run_failed: int | None
+    run_total: int | None
+    run_seconds: float | None
+    checked_at: str | None
+    attention: str | None
+    findings: int
+    urgency: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,51 +85,31 @@ class Version:
     why: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Which documents a list has; ``q`` is part of a name, model or family.
-
-    ``released`` selects documents with a release that is served, or those without one.
-    """
-
-    state: Sequence[str] = ()
-    family: str | None = None
-    backend: str | None = None
-    q: str | None = None
-    released: bool | None = None
-    review: Sequence[str] = ()
-    validation: Sequence[str] = ()
-    updated_since: str | None = None
-    model: str | None = None
-
-    @property
-    def key(self) -> Hashable:
-        """Return the filters for a cache."""
-        values = (getattr(self, one.name) for one in fields(self))
-        return tuple(value if isinstance(value, str | bool | None) else tuple(value) for value in values)
-
-
 SUMMARY = [T[f.name] for f in fields(Summary)]
 VERSION = [V[f.name] for f in fields(Version) if f.name != "receipt"] + [V.receipt_hash]
 
 
 def page(
-    connection: Connection, filters: Filters, limit: int, after: Sequence[str] = (), sort: str = "name"
+    connection: Connection, filters: Filters, limit: int, after: Sequence[Value] = (), sort: str = "name"
 ) -> list[Summary]:
-    """Return documents by a column and then by name, with ``-`` the last first, those behind ``after``."""
-    column = sort.removeprefix("-")
-    columns = [T.name] if column == "name" else [T[column], T.name]
-    query = select(*SUMMARY).where(T.deleted_at.is_(None), *_conditions(filters))
+    """Return documents by a sort and then by name, with ``-`` the last first, those behind ``after``."""
+    chosen, descends = order(sort), sort.startswith("-")
+    columns = [T.name] if chosen is None else [chosen.column, T.name]
+    query = select(T.name).where(*conditions(filters))
     if after:
         place, here = tuple_(*columns), tuple_(*after)
-        query = query.where(place < here if sort.startswith("-") else place > here)
-    order = [one.desc() if sort.startswith("-") else one for one in columns]
-    return [Summary(**row) for row in connection.execute(query.order_by(*order).limit(limit)).mappings()]
+        query = query.where(place < here if descends else place > here)
+    ordered = [one.desc() if descends else one for one in columns]
+    # The names come from an index alone; only the rows of the page are read.
+    chosen_names = [*connection.execute(query.order_by(*ordered).limit(limit)).scalars()]
+    rows = connection.execute(select(*SUMMARY).where(T.name.in_(chosen_names))).mappings()
+    found = {row["name"]: Summary(**row) for row in rows}
+    return [found[name] for name in chosen_names]
 
 
 def names(connection: Connection, filters: Filters) -> list[str]:
     """Return the names of all documents that a filter leaves."""
-    query = select(T.name).where(T.deleted_at.is_(None), *_conditions(filters)).order_by(T.name)
+    query = select(T.name).where(*conditions(filters)).order_by(T.name)
     return [*connection.execute(query).scalars()]
 
 
@@ -152,13 +158,18 @@ def version(connection: Connection, name: str, number: int) -> Version | None:
 def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None:
     """Add a version, and the columns of the list that follow from it."""
     _insert(connection, new)
-    words = filter(None, (new.name, listed["model"], listed["family"]))
+    receipt = None if new.receipt is None else json.loads(new.receipt)
+    made = cards.card(json.loads(new.data), receipt, listed["review"], listed["validation"])
+    seen = connection.execute(select(T.checked_at).where(T.name == new.name)).scalar()
+    made["checked_at"] = max((at for at in (seen, made["checked_at"]) if at), default=None)
     row = {
-        **listed, "version": new.number, "digest": new.digest, "state": new.state, "updated_at": new.at,
-        "deleted_at": None, "search": "\n".join(words).lower(),
+        **listed, **made, "version": new.number, "digest": new.digest, "state": new.state,
+        "updated_at": new.at, "deleted_at": None,
+        "search": cards.search(new.name, listed["model"], listed["family"], made),
     }  # fmt: skip
     if connection.execute(update(configs).where(T.name == new.name).values(row)).rowcount == 0:
         connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at}))
+    cards.attend(connection, new.name)
     changed(connection)
 
 
@@ -174,44 +185,6 @@ def delete(connection: Connection, deletion: Version) -> None:
     }
     connection.execute(update(configs).where(T.name == deletion.name).values(row))
     changed(connection)
-
-
-class CountCache:
-    """How many documents filters leave: counted again only after a document has changed."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._counts: dict[Hashable, tuple[int, int]] = {}
-
-    def count(self, connection: Connection, filters: Filters) -> int:
-        """Return the number of documents that a list has in all."""
-        every = select(func.count()).select_from(configs)
-        query = every.where(T.deleted_at.is_(None), *_conditions(filters))
-        return self._get(filters.key, _mark(connection), lambda: connection.execute(query).scalar_one())
-
-    def _get(self, key: Hashable, mark: int, count: Callable[[], int]) -> int:
-        with self._lock:
-            known = self._counts.get(key)
-        if known is not None and known[0] == mark:
-            return known[1]
-        number = count()
-        with self._lock:
-            self._counts.pop(key, None)
-            self._counts[key] = (mark, number)
-            while len(self._counts) > MAX_COUNTS:
-                del self._counts[next(iter(self._counts))]
-        return number
-
-
-def changed(connection: Connection) -> None:
-    """Record that a document has changed, so that counts are made anew."""
-    grown = update(marks).where(marks.c.key == MARK).values(value=marks.c.value + 1)
-    if connection.execute(grown).rowcount == 0:
-        connection.execute(insert(marks).values(key=MARK, value=1))
-
-
-def _mark(connection: Connection) -> int:
-    return connection.execute(select(marks.c.value).where(marks.c.key == MARK)).scalar() or 0
 
 
 def _versions(name: str) -> Select[Any]:
@@ -235,20 +208,3 @@ def _insert(connection: Connection, new: Version) -> None:
     row = {f.name: getattr(new, f.name) for f in fields(new) if f.name != "receipt"}
     stored = None if new.receipt is None else receipts.put(connection, new.receipt)
     connection.execute(insert(versions).values(**row, receipt_hash=stored))
-
-
-def _conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
-    if filters.state:
-        yield T.state.in_(filters.state)
-    for column, value in ((T.family, filters.family), (T.backend, filters.backend), (T.model, filters.model)):
-        if value is not None:
-            yield column == value
-    for column, chosen in ((T.review, filters.review), (T.validation, filters.validation)):
-        if chosen:
-            yield column.in_(chosen)
-    if filters.updated_since is not None:
-        yield T.updated_at >= filters.updated_since
-    if filters.released is not None:
-        yield T.release.is_not(None) if filters.released else T.release.is_(None)
-    if filters.q:
-        yield T.search.contains(filters.q.lower(), autoescape=True)

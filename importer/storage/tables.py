@@ -7,7 +7,9 @@ from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData
 METADATA = MetaData()
 
 # The newest version of each document in columns that lists are made of; ``reason``: why it is not published;
-# ``search``: name, model and family in small letters, one a line; ``release``: the number that is served.
+# ``search``: what a search looks through, in small letters; ``release``: the number that is served. From
+# ``description`` on: what ``cards`` makes of data and receipt. ``tags``, ``modalities`` and ``attention`` are
+# words between spaces, ``urgency`` ranks the gravest word of attention, ``findings`` counts the open ones.
 configs = Table(
     "configs",
     METADATA,
@@ -16,6 +18,16 @@ configs = Table(
     *(Column(name, Text) for name in ("state", "review", "validation", "reason", "search")),
     *(Column(name, Text) for name in ("created_at", "updated_at", "deleted_at")),
     *(Column(name, Integer) for name in ("version", "release")),
+    *(
+        Column(name, Text)
+        for name in ("description", "icon", "license", "tags", "quantization", "modalities")
+    ),
+    *(Column(name, Text) for name in ("tool_parser", "reasoning_parser", "size", "device", "attention")),
+    *(Column(name, Text) for name in ("run_engine", "run_version", "run_at", "checked_at")),
+    *(Column(name, BigInteger) for name in ("context", "parameters", "weights", "memory")),
+    *(Column(name, Integer) for name in ("devices", "run_passed", "run_failed", "run_total")),
+    *(Column(name, Integer) for name in ("findings", "urgency")),
+    Column("run_seconds", Float),
 )
 
 # Every version ever: text and template as they would lie on disk, the text's data as JSON, and the receipt.

@@ -22,7 +22,7 @@ from importer.service.app import create
 from importer.service.gallery import Gallery
 from importer.service.settings import Settings
 from importer.storage.database import Database
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.migrations import migrate as migrate_database
 from tests.commandline import BASE, Desk, desk, load
 from tests.hubserver import Repo

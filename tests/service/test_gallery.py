@@ -32,7 +32,7 @@ from importer.service.releases import withdraw
 from importer.storage import executors, idempotency_store, ids, jobs, keys, queue, tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.executors import Executor
 from importer.storage.idempotency_store import AlreadyStored, StoredResponse
 from importer.storage.jobs import Job

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from importer.service.gallery import Gallery
 from importer.storage import executors, jobs, migrations, queue, tables
 from importer.storage.database import Database
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.executors import Executor, LeaseMonitor
 from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import postgres

@@ -7,7 +7,7 @@ import pytest
 from importer.service.gallery import Gallery
 from importer.storage import jobs, migrations, releases, retention
 from importer.storage.database import Database
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import postgres
 from tests.service.test_jobs_store import OLD

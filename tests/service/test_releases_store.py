@@ -16,7 +16,7 @@ from importer.service.releases import withdraw
 from importer.storage import keys, migrations, published, receipts, releases, tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.migrations import NUMBERED, migrate
 from tests.service.test_jobs_store import OLD, database, empty, postgres, raw
 

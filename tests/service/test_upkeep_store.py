@@ -31,7 +31,7 @@ from importer.storage import (
 )
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.findings import FindingFilter
 from importer.storage.migrations import NUMBERED, migrate
 from importer.storage.webhooks import EACH, LEASE, PAUSES, TRIES, Delivery, Webhook

@@ -16,25 +16,31 @@ from importer.service import upkeep
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.problems import problem, problems
 from importer.service.api.request_models import Body, Spoken, Text
-from importer.service.api.response_models import CONFIG, DocumentSummary, Problem, config_json
+from importer.service.api.response_models import Problem
+from importer.service.api.selection import DocumentSelection
+from importer.service.api.summary_models import CONFIG, DocumentSummary, config_json
 from importer.service.bulk import Bulk, BulkItem, BulkOptions, BulkResult
 from importer.service.idempotency import AskedOnce
-from importer.service.publication_state import State
-from importer.service.security.auth import Editor, act
+from importer.service.security.auth import Reader, act
 from importer.storage import audit, documents, findings
 from importer.storage.audit import AuditContext
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.findings import FindingFilter
 
 router = APIRouter(prefix="/v1", tags=["upkeep"])
 MOST = 500  # items of one request
-Action = Literal["approve", "reject", "validate", "recheck", "accept", "dismiss"]
+Action = Literal[
+    "approve", "reject", "validate", "recheck", "reimport", "release", "withdraw", "delete", "undelete",
+    "accept", "dismiss",
+]  # fmt: skip
 SCOPES: dict[str, str] = {
     "approve": "approve", "reject": "approve", "validate": "import", "recheck": "import", "accept": "import",
-    "dismiss": "approve",
+    "dismiss": "approve", "reimport": "import", "release": "publish", "withdraw": "publish",
+    "delete": "approve", "undelete": "approve",
 }  # fmt: skip
 OF_FINDINGS = ("accept", "dismiss")
-DIGESTED = ("approve",)  # each item names what was seen
+DIGESTED = ("approve", "release", "delete")  # each item names what was seen
+LISTED = (*DIGESTED, *OF_FINDINGS, "withdraw", "undelete")  # a filter only for a dry run
 SEEN: JsonDict = {"name": "qwen3-8b", "digest": f"sha256:{'0' * 64}"}
 RESULT: JsonDict = {
     "name": "qwen3-8b", "finding": None, "digest": f"sha256:{'0' * 64}", "status": 200, "outcome": "done",
@@ -49,7 +55,7 @@ class Item(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
 
     name: Text | None = None
-    digest: Digest | None = Field(default=None, description="required for an approval")
+    digest: Digest | None = Field(default=None, description="required to approve, to release and to delete")
     finding: Text | None = None
 
     @model_validator(mode="after")
@@ -59,15 +65,11 @@ class Item(Body):
         return self
 
 
-class Selection(Body):
+class Selection(DocumentSelection):
     """Documents or findings by filter."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"state": ["draft"], "backend": "vllm"}]})
 
-    state: list[State] = Field(default=[], max_length=10)
-    family: Text | None = None
-    backend: Text | None = None
-    q: Text | None = Field(default=None, description="part of a name, model or family")
     cause: Text | None = Field(default=None, description="of findings alone: the kind of a cause")
 
 
@@ -87,7 +89,8 @@ class BulkRequest(Body):
     dry_run: bool = Field(default=False, description="answer what would happen, and change nothing")
     note: Spoken | None = Field(default=None, description="why; a rejection needs it")
     take: Literal["mine", "theirs"] | None = Field(
-        default=None, description="of `accept`: whose value counts where an edit and an import differ"
+        default=None,
+        description="of `accept` and `reimport`: whose value counts where an edit and an import differ",
     )
     publish: bool = Field(default=False, description="of `approve`: release what is validated, too")
 
@@ -138,7 +141,7 @@ SOME: dict[int | str, dict[str, Any]] = {
 
 @router.post("/bulk", response_model=Results, responses=SOME | problems("key-reused"),
              summary="One action on many documents or findings")  # fmt: skip
-def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Editor, once: AskedOnce) -> Response:
+def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Reader, once: AskedOnce) -> Response:
     """Do an action on each item, and answer with a result for each. The key needs the scope of the action.
 
     The status is 207 where an item was refused, as of a list of imports.
@@ -155,7 +158,7 @@ def bulk(body: BulkRequest, request: Request, at: AtDesk, who: Editor, once: Ask
         results = _recheck(items, body, at, who.name, context)
     else:
         options = BulkOptions(body.note, body.take, body.publish, body.dry_run)
-        work = Bulk(at.gallery, who, context, options)
+        work = Bulk(at.gallery, at.settings, who, context, options)
         results = [work.run(body.action, item) for item in items]
     at.runner.hurry()
     shown = [_shown(result, dry_run=body.dry_run) for result in results]
@@ -178,9 +181,9 @@ def _items(body: BulkRequest, at: Desk) -> list[BulkItem]:
             raise _bad(detail, *(f"/items/{place}" for place in wrong))
         return [BulkItem(item.name, item.digest, item.finding) for item in body.items]
     chosen = body.filter or Selection()
-    if body.action in (*DIGESTED, *OF_FINDINGS) and not body.dry_run:
+    if body.action in LISTED and not body.dry_run:
         raise _bad("only a dry run takes a filter here; send the items that it answered", "/filter")
-    filters = Filters(chosen.state, chosen.family, chosen.backend, chosen.q)
+    filters = chosen.filters()
     with at.database.reading() as connection:
         names = documents.names(connection, filters)
         if of_findings:

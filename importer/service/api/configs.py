@@ -26,14 +26,8 @@ from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed,
 from importer.service.api.problems import problems
 from importer.service.api.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
 from importer.service.api.request_models import Spoken, json_object, merged
-from importer.service.api.response_models import (
-    Decisions,
-    Document,
-    DocumentPage,
-    Export,
-    History,
-    config_json,
-)
+from importer.service.api.response_models import Decisions, Document, Export, History
+from importer.service.api.summary_models import DocumentPage, config_json
 from importer.service.gallery import DocumentVersion
 from importer.service.reviewed import losses_of, values_of
 from importer.service.security.auth import Approver, Importer, Reader, act
@@ -86,13 +80,9 @@ def list_(
         {
             "items": [config_json(one) for one in summaries[:limit]],
             "total": at.gallery.count(filters),
-            "next": _cursor(sort, summaries[limit - 1]) if more else None,
+            "next": cursor_of(sort, summaries[limit - 1]) if more else None,
         }
     )
-
-
-def _cursor(sort: Sort, last: Summary) -> str:
-    return cursor_of(sort, getattr(last, sort.removeprefix("-")), last.name)
 
 
 @router.get(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import Any
 
@@ -9,9 +10,11 @@ from importer.config_file.model_facts import RecordedFacts
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError
+from importer.reasons import Reason
 from importer.service import messages
 
 LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
+WORD = re.compile(r"""'[^']*'|"[^"]*"|[^\s:,\[\]{}#]+""")  # a key, or a plain value
 MOST = 200  # mistakes in a response
 
 
@@ -19,20 +22,44 @@ def _read(text: str, model: RecordedFacts | None) -> tuple[dict[str, Any], list[
     """Return the data, and each mistake with JSON pointer, line, column and message."""
     if len(text) > LONGEST:
         detail = f"must have at most {LONGEST:,} characters"
-        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": detail}]
+        place = {"line": 1, "column": 1, "length": 1}
+        return {}, [{"pointer": "", **place, "kind": "too-long", "fields": {}, "detail": detail}]
     try:
         data = parse_yaml(text)
     except UnreadableYaml as error:
-        return {}, [_mistake(error.problem, ())]
+        return {}, [_mistake(text, error.problem, ())]
     found = islice(document_faults(text, data, model), MOST)
-    mistakes = [_mistake(problem, path) for path, problem in found]
+    mistakes = [_mistake(text, problem, path) for path, problem in found]
     return data, sorted(mistakes, key=lambda m: (m["line"], m["column"]))
 
 
-def _mistake(problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
-    """Return a problem with the JSON pointer of its place."""
-    detail = messages.text(problem.message)
-    return {"pointer": pointer(path), "line": problem.line, "column": problem.column, "detail": detail}
+def _mistake(text: str, problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
+    """Return a problem with its place in the text, its typed kind with fields, and its message."""
+    kind, fields = _kind(problem.message, path)
+    return {
+        "pointer": pointer(path), "line": problem.line, "column": problem.column,
+        "length": _length(text, problem), "kind": kind, "fields": fields,
+        "detail": messages.text(problem.message),
+    }  # fmt: skip
+
+
+def _kind(message: Reason | str, path: tuple[str | int, ...]) -> tuple[str, dict[str, Any]]:
+    """Return the kind of the innermost reason; a text is of the schema, or of YAML."""
+    inner: object = message
+    while isinstance(inner, Reason) and isinstance(inner.fields.get("problem"), Reason | str):
+        inner = inner.fields["problem"]
+    if not isinstance(inner, Reason):
+        return ("schema" if path else "yaml"), {}
+    data = inner.to_json()
+    return str(inner.kind.value), {key: value for key, value in data.items() if key != "kind"}
+
+
+def _length(text: str, problem: YamlProblem) -> int:
+    """Return the characters of the word at a problem's place; at least 1."""
+    lines = text.splitlines()
+    line = lines[problem.line - 1] if problem.line <= len(lines) else ""
+    found = WORD.match(line, problem.column - 1)
+    return max(1, 0 if found is None else len(found[0]))
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
@@ -54,7 +81,7 @@ def looked_at(
         return data, []
     reason = f"is {data.get('name')!r}; the name cannot be changed here"
     at = SourceMap(text).problem(("name",), reason)
-    return None, [_mistake(at, ("name",))]
+    return None, [_mistake(text, at, ("name",)) | {"kind": "other-name"}]
 
 
 def checked(text: str, name: str, model: RecordedFacts | None) -> dict[str, Any]:

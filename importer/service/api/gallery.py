@@ -22,7 +22,8 @@ from importer.service.localai.keys import GalleryReader
 from importer.service.publication_state import State
 from importer.service.security.auth import Reader
 from importer.storage import published
-from importer.storage.documents import Filters, Summary
+from importer.storage.document_filters import Filters
+from importer.storage.documents import Summary
 
 router = APIRouter(tags=["gallery"])
 YAML = "application/yaml"

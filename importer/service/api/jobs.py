@@ -13,14 +13,24 @@ from fastapi.responses import Response, StreamingResponse
 from importer.errors import ServiceError
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.job_events import BY_TYPE
+from importer.service.api.job_progress import progress_of
 from importer.service.api.problems import accepted, problems
 from importer.service.api.query import JobSort, Since, utc
 from importer.service.api.request_models import Import, Retry
-from importer.service.api.response_models import JOBS, Job, JobPage, JobState, event_json, job_json
+from importer.service.api.response_models import (
+    JOBS,
+    Job,
+    JobPage,
+    JobState,
+    JobSummary,
+    event_json,
+    job_json,
+)
 from importer.service.idempotency import AskedOnce
+from importer.service.jobs.notifier import ALL
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller, admitted, need_approval
-from importer.storage import audit, jobs
+from importer.storage import audit, jobs, progress
 from importer.storage.jobs import Job as JobRow
 from importer.storage.jobs import JobFilters
 
@@ -32,6 +42,7 @@ BREATH = 15.0  # seconds between two signs that a silent stream is alive
 SHOWN: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"examples": {name: {"value": job} for name, job in JOBS.items()}}}}
 }
+OF_SUMMARY = {"summary": {"$ref": "#/components/schemas/JobSummary"}}
 Limit = Annotated[int, Query(ge=1, le=200)]
 
 
@@ -77,6 +88,52 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     return jobs.counts(connection, job.id) if job.kind == "imports" else None
 
 
+@router.get("/summary", response_model=JobSummary, responses=problems(), summary="All jobs in figures")
+def summary(at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Return how many jobs wait and run, how many failed within 24 hours, and the first that run."""
+    del who
+    return _summary(at)
+
+
+def _summary(at: Desk) -> dict[str, Any]:
+    with at.database.reading() as connection:
+        return progress.summary(connection)
+
+
+@router.get(
+    "/summary/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {"text/event-stream": {"schema": {"type": "string"}, "x-event-data": OF_SUMMARY}},
+            "description": "Events of the type `summary`, whose `data` is that of `GET /v1/jobs/summary`",
+        },
+        **problems(),
+    },
+    summary="All jobs in figures as they change",
+)
+async def summary_events(request: Request, at: AtDesk, who: Reader) -> Response:
+    """Stream server-sent events: the figures now, and after each change. The stream has no end."""
+    del who
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_summaries(at, request), media_type="text/event-stream", headers=headers)
+
+
+async def _summaries(at: Desk, request: Request) -> AsyncIterator[str]:
+    async with at.watching.job(ALL) as something:
+        last = None
+        while not request.app.state.ending:
+            something.clear()
+            now = await asyncio.to_thread(_summary, at)
+            if now != last:
+                last = now
+                yield f"event: summary\ndata: {json.dumps(now)}\n\n"
+            try:
+                await asyncio.wait_for(something.wait(), BREATH)
+            except TimeoutError:
+                yield ": still here\n\n"
+
+
 @router.get(
     "/{job}",
     response_model=Job,
@@ -85,11 +142,14 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     summary="One job",
 )
 def get_(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return a job with its state, its step and its result."""
+    """Return a job with its state, its result and its progress: each step with its seconds, and the median of
+    former jobs.
+    """
     del who
     with at.database.reading() as connection:
         row = jobs.get(connection, job)
-        return job_json(row, _counts(connection, row))
+        shown = job_json(row, _counts(connection, row))
+        return shown | {"progress": progress_of(connection, row, at.runner.steps_of(row.kind))}
 
 
 @router.get(

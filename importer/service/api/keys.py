@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from importer.errors import ServiceError
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.problems import problems
-from importer.service.api.request_models import Body
+from importer.service.api.query import Since, utc
+from importer.service.api.request_models import Body, Text
 from importer.service.idempotency import AskedOnce, Idempotency
 from importer.service.security.auth import Admin, act
 from importer.storage import audit, keys
@@ -133,10 +134,16 @@ def list_audit(
     who: Admin,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     cursor: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+    by: Annotated[Text | None, Query(description="only what this caller did")] = None,
+    action: Annotated[Text | None, Query(description="only this action, such as approve")] = None,
+    subject: Annotated[Text | None, Query(description="only of this document, or of `job ID`")] = None,
+    updated_since: Since = None,
 ) -> dict[str, Any]:
     """Return every change: who, when, what, on which request. Pages continue with `cursor`."""
     del who
+    chosen = audit.AuditFilter(by, action, subject, utc(updated_since))
     with at.database.reading() as connection:
-        entries, total = audit.page(connection, limit + 1, cursor), audit.total(connection)
+        entries = audit.page(connection, limit + 1, cursor, chosen)
+        total = audit.total(connection, chosen)
     behind = entries[limit - 1]["id"] if len(entries) > limit else None
     return {"items": entries[:limit], "total": total, "next": None if behind is None else str(behind)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -14,12 +15,25 @@ from fastapi.routing import APIRoute
 from importer.errors import ServiceError
 from importer.service.api.request_models import Text
 from importer.service.publication_state import State
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters, Value, order, whole
+from importer.storage.documents import Summary
 
 JSON = "application/json"
 OTHERS = ("localai", "page")  # tags of routes whose clients may send more
 MAX_CURSOR = 300
-Sort = Literal["name", "-name", "updated_at", "-updated_at", "created_at", "-created_at"]
+Sort = Literal[
+    "name", "-name", "updated_at", "-updated_at", "created_at", "-created_at", "checked_at", "-checked_at",
+    "state", "-state", "attention", "-attention", "weights", "-weights", "memory", "-memory", "context",
+    "-context", "parameters", "-parameters", "findings", "-findings",
+]  # fmt: skip
+NUMBER = re.compile(r"-?[0-9]{1,19}")
+Size = Literal["under-1b", "1b-4b", "4b-10b", "10b-35b", "35b-100b", "over-100b", "none"]
+AttentionKind = Literal[
+    "will-not-start", "does-not-fit", "validation-failed", "validation-stale", "review-stale", "finding",
+    "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in", "conflict",
+    "other-device", "other",
+]  # fmt: skip
+AttentionFilter = Literal["any", "none"] | AttentionKind
 JobSort = Literal["created_at", "-created_at"]
 Review = Literal["no receipt", "draft", "approved", "rejected", "stale"]
 Validation = Literal["never", "passed", "failed", "stale"]
@@ -85,36 +99,76 @@ def refusal(name: str, problem: str) -> ServiceError:
     )
 
 
+Named = Annotated[list[Text] | None, Query(max_length=50)]
+
+
+def budget_of(device: str) -> int:
+    """Return the bytes that engines may fill of a device such as ``2xh100-80g``, of all its cards together.
+
+    Raises UsageError: "unknown-device", "bad-value"; ServiceError("bad-request") where its memory is unknown.
+    """
+    from importer.memory.devices import named
+
+    chosen = named(device)
+    if chosen.memory is None:
+        raise refusal("device", "its memory is not known; name a device with a size")
+    return int(chosen.memory * chosen.share) * chosen.count
+
+
 async def document_filters(
     state: Annotated[list[State] | None, Query()] = None,
     review: Annotated[list[Review] | None, Query(description="states of the review")] = None,
     validation: Annotated[list[Validation] | None, Query(description="states of the validation")] = None,
-    family: Annotated[str | None, Query(max_length=200)] = None,
-    backend: Annotated[str | None, Query(max_length=200)] = None,
+    family: Named = None,
+    backend: Named = None,
+    kind: Annotated[list[Text] | None, Query(max_length=50, description="such as chat or embedding")] = None,
+    modality: Annotated[
+        list[Text] | None, Query(max_length=50, description="text, image, video, audio")
+    ] = None,
+    tool_parser: Named = None,
+    reasoning_parser: Named = None,
+    license: Named = None,  # noqa: A002 - its public name
+    quantization: Named = None,
+    size: Annotated[list[Size] | None, Query(description="classes by the number of parameters")] = None,
+    attention: Annotated[
+        list[AttentionFilter] | None, Query(description="why it needs attention; `any` for each kind")
+    ] = None,
+    tag: Named = None,
+    device: Annotated[
+        Text | None,
+        Query(description="only what fits it, such as 2xh100-80g: its estimate is within the share"),
+    ] = None,
     model: Annotated[str | None, Query(max_length=4000, description="the variants of one model")] = None,
-    q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
+    q: Annotated[
+        Text | None, Query(description="words that are all in its name, model, family, description or tags")
+    ] = None,
     updated_since: Since = None,
 ) -> Filters:
-    """Return the filters of a list of documents."""
+    """Return the filters of a list of documents; of several values of one filter any will do."""
     return Filters(
-        state or (), family, backend, q, review=review or (), validation=validation or (),
-        updated_since=utc(updated_since), model=model,
+        state or (), family or (), backend or (), q, review=review or (), validation=validation or (),
+        updated_since=utc(updated_since), model=model, kind=kind or (), modality=modality or (),
+        tool_parser=tool_parser or (), reasoning_parser=reasoning_parser or (), license=license or (),
+        quantization=quantization or (), size=size or (), attention=attention or (), tag=tag or (),
+        budget=None if device is None else budget_of(device),
     )  # fmt: skip
 
 
 DocumentFilters = Annotated[Filters, Depends(document_filters)]
 
 
-def cursor_of(sort: Sort, value: str, name: str) -> str:
+def cursor_of(sort: Sort, last: Summary) -> str:
     """Return the cursor behind a document: its name, before it the value that the list is sorted by."""
-    return name if sort.endswith("name") else f"{value}~{name}"
+    chosen = order(sort)
+    return last.name if chosen is None else f"{chosen.value(last)}~{last.name}"
 
 
-def position(sort: Sort, cursor: str) -> Sequence[str]:
+def position(sort: Sort, cursor: str) -> Sequence[Value]:
     """Return the values of a cursor; raises ServiceError("bad-request") for one of another list."""
-    if not cursor or sort.endswith("name"):
+    if not cursor or order(sort) is None:
         return (cursor,) if cursor else ()
     value, tilde, name = cursor.partition("~")
-    if not tilde:
+    number = NUMBER.fullmatch(value)
+    if not tilde or (whole(sort) and not number):
         raise refusal("cursor", "this cursor is of another list")
-    return value, name
+    return (int(value) if whole(sort) else value, name)

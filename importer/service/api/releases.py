@@ -18,7 +18,8 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import MOST, IfMatch, etag, seen
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Note, ReleaseRequest
-from importer.service.api.response_models import DocumentSummary, LossOf, config_json
+from importer.service.api.response_models import LossOf
+from importer.service.api.summary_models import DocumentSummary, config_json
 from importer.service.idempotency import AskedOnce
 from importer.service.releases import need, need_history, promote, roll_back, withdraw
 from importer.service.security.auth import Publisher, Reader, act

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
-from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.errors import ServiceError
 from importer.service.api.problems import problem
-from importer.service.publication_state import State
+from importer.service.api.summary_models import CONFIG, DocumentSummary, Link
 from importer.storage import jobs
-from importer.storage.documents import Summary
 from importer.storage.jobs import Job as JobRow
 
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -26,6 +24,9 @@ class FieldError(BaseModel):
     detail: str
     line: int | None = None
     column: int | None = None
+    length: int | None = Field(default=None, description="characters of the word at that place")
+    kind: str | None = Field(default=None, description="of a mistake in a document: its typed kind")
+    fields: dict[str, Any] | None = Field(default=None, description="of the kind, such as near names")
 
 
 class Candidate(BaseModel):
@@ -72,12 +73,6 @@ class WarningEntry(BaseModel):
     message: str
 
 
-class Link(BaseModel):
-    """Where something is."""
-
-    href: str
-
-
 JOB: JsonDict = {
     "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
     "message": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1,
@@ -102,13 +97,6 @@ ASKS: JsonDict = JOB | {
     },
 }  # fmt: skip
 JOBS = {"running": JOB, "asks": ASKS}  # one that runs, and one that has to be asked again
-CONFIG: JsonDict = {
-    "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
-    "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
-    "kind": "chat", "state": "approved", "review": "approved", "validation": "never",
-    "reason": "it was never validated", "release": 2, "created_at": "2026-11-21T13:06:24+00:00",
-    "updated_at": "2026-11-21T13:09:00+00:00", "links": {"self": {"href": "/v1/configs/qwen3-8b"}},
-}  # fmt: skip
 
 
 class RefusedLine(BaseModel):
@@ -128,6 +116,51 @@ class LineResult(BaseModel):
     job: str | None
     href: str | None = Field(description="where its job is")
     error: Problem | None
+
+
+class JobStep(BaseModel):
+    """A step of a job: how long it took or has taken, and how long such steps took before."""
+
+    step: str
+    state: Literal["done", "now", "later"]
+    seconds: float | None = Field(description="null for a later one")
+    median: float | None = Field(description="seconds in former jobs of the kind, on the same engine")
+    former: int = Field(description="jobs that the median is of")
+
+
+class JobProgress(BaseModel):
+    """How far a job is: its steps, and what the present one has done of how much."""
+
+    number: int | None = Field(description="of the present step, from 1")
+    of: int
+    seconds: float | None = Field(description="since it began")
+    remaining: float | None = Field(description="seconds by the medians; null where one is unknown")
+    steps: list[JobStep]
+    done: float | None
+    total: float | None
+    unit: str | None
+    passed: int | None
+    failed: int | None
+
+
+class RunningJob(BaseModel):
+    """A job that runs, in short."""
+
+    id: str
+    kind: str
+    config: str | None
+    step: str | None
+    message: str | None
+    started_at: str | None
+
+
+class JobSummary(BaseModel):
+    """All jobs in figures; those of lists count each."""
+
+    queued: int
+    running: int
+    failed: int = Field(description="within 24 hours")
+    jobs: list[RunningJob] = Field(description="the first five that run")
 
 
 class Job(BaseModel):
@@ -158,6 +191,7 @@ class Job(BaseModel):
     lines: list[LineResult] | None = Field(
         default=None, description="in the answer to a list: the result of each line"
     )
+    progress: JobProgress | None = Field(default=None, description="of one job; null for a list")
     created_at: str
     started_at: str | None
     ended_at: str | None
@@ -168,37 +202,6 @@ class JobPage(BaseModel):
     """A page of jobs, the newest first; of a list in its order."""
 
     items: list[Job]
-    total: int
-    next: str | None = Field(description="the cursor of the next page")
-
-
-class DocumentSummary(BaseModel):
-    """A document in a list; ``reason`` is why its working copy is not what the gallery serves."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
-
-    name: str
-    version: int
-    digest: str
-    model: str | None
-    revision: str | None
-    backend: str | None
-    family: str | None
-    kind: str | None
-    state: State
-    review: str
-    validation: str
-    reason: str | None
-    release: int | None = Field(description="the number of the release that the gallery serves")
-    created_at: str
-    updated_at: str
-    links: dict[str, Link]
-
-
-class DocumentPage(BaseModel):
-    """A page of documents, by name."""
-
-    items: list[DocumentSummary]
     total: int
     next: str | None = Field(description="the cursor of the next page")
 
@@ -382,15 +385,3 @@ def _error(problem: Mapping[str, Any]) -> dict[str, Any]:
 def _message(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return stored data with the public name of ``says``, the database's name of a message."""
     return {"message" if key == "says" else key: value for key, value in stored.items()}
-
-
-def config_json(summary: Summary) -> dict[str, Any]:
-    """Return a document as lists have it."""
-    base = f"/v1/configs/{summary.name}"
-    parts = ("decisions", "receipt", "history", "releases")
-    links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
-    if summary.model is not None:
-        links["variants"] = {"href": f"/v1/configs?model={quote(summary.model, safe='/')}"}
-    if summary.release is not None:
-        links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
-    return {**{f: getattr(summary, f) for f in Summary.__dataclass_fields__}, "links": links}

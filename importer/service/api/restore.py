@@ -13,7 +13,7 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import MOST, IfMatch, etag, needed
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Note
-from importer.service.api.response_models import DocumentSummary, config_json
+from importer.service.api.summary_models import DocumentSummary, config_json
 from importer.service.idempotency import AskedOnce
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.storage import deleted

@@ -13,7 +13,8 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import IfMatch, etag, numbers, seen
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Approval, Rejection, ValidationRequest
-from importer.service.api.response_models import DocumentSummary, Job, config_json, job_json
+from importer.service.api.response_models import Job, job_json
+from importer.service.api.summary_models import DocumentSummary, config_json
 from importer.service.idempotency import AskedOnce
 from importer.service.releases import promote, ready
 from importer.service.security.auth import Approver, Importer, act

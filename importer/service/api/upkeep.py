@@ -17,13 +17,14 @@ from importer.service import upkeep
 from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import etag
 from importer.service.api.problems import accepted, problems
-from importer.service.api.request_models import Body, Note, Spoken, Text
-from importer.service.api.response_models import DocumentSummary, Job, Link, Problem, config_json, job_json
+from importer.service.api.request_models import Note, Spoken, Text
+from importer.service.api.response_models import Job, Problem, job_json
+from importer.service.api.selection import DocumentSelection
+from importer.service.api.summary_models import DocumentSummary, Link, config_json
 from importer.service.idempotency import AskedOnce
-from importer.service.publication_state import State
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.storage import audit, documents, findings, jobs, schedules
-from importer.storage.documents import Filters
+from importer.storage.document_filters import Filters
 from importer.storage.findings import Finding, FindingFilter, FindingState
 
 router = APIRouter(prefix="/v1", tags=["upkeep"])
@@ -55,7 +56,7 @@ WHOLE: JsonDict = FINDING | {
 }  # fmt: skip
 
 
-class RecheckRequest(Body):
+class RecheckRequest(DocumentSelection):
     """The documents to compare with an import now: all, those named, or those of a filter."""
 
     model_config = ConfigDict(
@@ -65,10 +66,6 @@ class RecheckRequest(Body):
     )
 
     names: list[Text] | None = Field(default=None, min_length=1, max_length=MOST_NAMES)
-    state: list[State] = Field(default=[], max_length=10)
-    family: Text | None = None
-    backend: Text | None = None
-    q: Text | None = Field(default=None, description="part of a name, model or family")
     note: Spoken | None = Field(default=None, description="why, for the audit log")
 
 
@@ -215,7 +212,7 @@ def recheck(
     if (answered := once.replay()) is not None:
         return answered
     asked = body or RecheckRequest()
-    filters = Filters(asked.state, asked.family, asked.backend, asked.q)
+    filters = asked.filters()
     with at.database.writing() as connection:
         names = selected(connection, asked.names, filters)
         options = asked.model_dump(exclude_unset=True, exclude={"names"})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from importer.storage import jobs
+from importer.storage import jobs, progress
 from importer.storage.database import Database
 
+ALL = "summary"  # in place of a root: the figures of all jobs
 LOOK = 0.2  # seconds between two queries, while there are watchers
 
 
@@ -20,12 +21,12 @@ class Watching:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._watchers: dict[str, set[asyncio.Event]] = {}
-        self._heads: dict[str, int] = {}
+        self._heads: dict[str, Hashable] = {}
         self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def job(self, root: str) -> AsyncIterator[asyncio.Event]:
-        """Yield an event that is set whenever there may be new events of a job."""
+        """Yield an event that is set whenever there may be new events of a job, or of ``ALL``."""
         event = asyncio.Event()
         self._watchers.setdefault(root, set()).add(event)
         if self._task is None or self._task.done():
@@ -57,6 +58,9 @@ class Watching:
                         event.set()
             await asyncio.sleep(LOOK)
 
-    def _now(self, roots: list[str]) -> dict[str, int]:
+    def _now(self, roots: list[str]) -> dict[str, Hashable]:
         with self._database.reading() as connection:
-            return jobs.heads(connection, roots)
+            heads: dict[str, Hashable] = {**jobs.heads(connection, roots)}
+            if ALL in roots:
+                heads[ALL] = str(progress.summary(connection))
+            return heads

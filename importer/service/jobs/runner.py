@@ -106,6 +106,10 @@ class Runner:
         alive = all(thread.is_alive() for thread in self._threads)
         return alive and time.monotonic() - self._seen < executors.LEASE
 
+    def steps_of(self, kind: Kind) -> tuple[str, ...]:
+        """Return the names of the steps of a kind of job, in their order; a list has none."""
+        return tuple(self._steps.get(kind, ()))
+
     # For those who create and cancel jobs
 
     def hurry(self) -> None:

@@ -85,7 +85,7 @@ class ValidationSteps:
             result = {
                 "name": name, "passed": report["passed"], "engine": report["engine"], "digest": digest,
                 "version": saved.version, "state": saved.state, "config": f"/v1/configs/{name}",
-                "probes": _counted(report),
+                "probes": _counted(report), "seconds": report["seconds"], "speed": report.get("speed") or {},
             }  # fmt: skip
             if not jobs.end(change.connection, job, "succeeded", result=result):
                 raise Stopped

@@ -108,16 +108,6 @@ Publisher = Annotated[Caller, Depends(needs("publish"))]
 Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
-async def _editor(client: Reader) -> Caller:
-    """Return a caller that may change documents in any way."""
-    if not client.may("approve"):
-        client.needs("import")
-    return client
-
-
-Editor = Annotated[Caller, Depends(_editor)]
-
-
 def act(request: Request, who: Caller, action: str, why: str | None = None) -> AuditContext:
     """Return the audit context of a caller's action."""
     return AuditContext(who.name, action, why, getattr(request.state, "id", None), address(request))

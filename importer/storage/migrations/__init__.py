@@ -16,7 +16,7 @@ from importer.storage.database import MIGRATIONS, Database, driver_message
 NUMBERED = {
     1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue", 5: "m0005_releases",
     6: "m0006_upkeep",
-    7: "m0007_turns", 8: "m0008_webhook_pauses",
+    7: "m0007_turns", 8: "m0008_webhook_pauses", 9: "m0009_cards",
 }  # fmt: skip
 
 OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}

@@ -1,0 +1,351 @@
+"""The overview: cards kept when a version is written, facets, filters and sorts, on both databases."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.service.gallery import Gallery
+from importer.storage import cards, documents, findings
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
+from importer.storage.document_filters import Filters, order
+from importer.storage.documents import Summary, Version
+from importer.storage.facets import CountCache, facets
+from importer.storage.migrations import NUMBERED, migrate
+from tests.postgres import postgres
+from tests.publishing import gallery_of
+from tests.serving import Service, events, fresh, problem, service
+from tests.storing import database, empty
+
+__all__ = ["database", "empty", "postgres", "service"]
+pytestmark = pytest.mark.xdist_group("postgres")
+OLD = Path(__file__).parents[1] / "fixtures" / "databases" / "gallery_8.sql"
+GB = 10**9
+
+
+def fit(weights: int, memory: int, count: int = 1) -> dict[str, Any]:
+    return {
+        "weights": {"likely": weights, "parameters": weights // 2},
+        "device": {"name": "h100-80g", "count": count},
+        "estimate": {"load": {"context": 4096}, "total": {"likely": memory}},
+    }
+
+
+def add(
+    database: Database, name: str, *, state: str = "draft", validation: str = "never", **more: Any
+) -> None:
+    data = {
+        "name": name, "description": f"A model called {name}.", "options": more.pop("options", []),
+        "importer": {"license": more.pop("license", None), "modalities": more.pop("modalities", [])},
+    }  # fmt: skip
+    receipt = {"imported_at": "2026-11-01T00:00:00+00:00", **more}
+    row = Version(
+        name=name, number=1, action="import", text="", data=json.dumps(data), receipt=json.dumps(receipt),
+        template=None, digest="sha256:0", state=state, by="ann", at="2026-11-02T00:00:00+00:00", why=None,
+    )  # fmt: skip
+    listed = {
+        "model": f"org/{name}", "revision": None, "backend": "vllm", "family": "llama", "kind": "chat",
+        "review": "draft", "validation": validation, "reason": None, "release": None,
+    }  # fmt: skip
+    with database.writing() as connection:
+        documents.add(connection, row, listed)
+
+
+@pytest.fixture
+def four(database: Database) -> Database:
+    add(database, "small", fit=fit(2 * GB, 4 * GB), options=["tool_parser:hermes"], license="mit")
+    add(database, "wide", fit=fit(100 * GB, 70 * GB, 2), modalities=["image"], state="published",
+        warnings=[{"kind": "no-tools"}])  # fmt: skip
+    add(database, "broken", validation="failed", warnings=[{"kind": "no-tools"}, {"kind": "never heard of"}])
+    add(database, "odd", fit=[], options="x", validation="stale", warnings={"kind": 5}, imported_at=7)
+    return database
+
+
+def names(database: Database, sort: str = "name", **chosen: Any) -> list[str]:
+    with database.reading() as connection:
+        return [one.name for one in documents.page(connection, Filters(**chosen), 10, sort=sort)]
+
+
+def test_filters_select_what_cards_say(four: Database) -> None:
+    assert names(four, tool_parser=["hermes"]) == ["small"]
+    assert names(four, tool_parser=["none", "hermes"]) == ["broken", "odd", "small", "wide"]
+    assert names(four, modality=["image"]) == ["wide"]
+    assert names(four, license=["mit"]) == ["small"]
+    assert names(four, size=["1b-4b"]) == ["small"]
+    assert names(four, attention=["any"]) == ["broken", "odd", "wide"]
+    assert names(four, attention=["none"]) == ["small"]
+    assert names(four, attention=["validation-failed"]) == ["broken"]
+    assert names(four, q="CALLED wide") == ["wide"]
+    assert names(four, q="wide broken") == names(four, q="100%") == []
+    assert names(four, budget=80 * GB) == ["small"]  # the other one has two devices with 70 GB each
+    assert names(four, budget=140 * GB) == ["small", "wide"]
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("-attention", ["broken", "odd", "wide", "small"]),
+        ("weights", ["small", "wide", "broken", "odd"]),
+        ("-weights", ["wide", "small", "odd", "broken"]),
+        ("state", ["broken", "odd", "small", "wide"]),
+        ("checked_at", ["odd", "broken", "small", "wide"]),
+    ],
+)
+def test_each_sort_goes_on_behind_its_cursor(four: Database, sort: str, expected: list[str]) -> None:
+    assert names(four, sort) == expected
+    chosen, seen = order(sort), list[str]()
+    with four.reading() as connection:
+        last: Summary | None = None
+        while page := documents.page(
+            connection,
+            Filters(),
+            1,
+            () if last is None else (chosen.value(last), last.name),
+            sort,  # type: ignore[union-attr]
+        ):
+            last = page[0]
+            seen.append(last.name)
+    assert seen == expected
+
+
+def test_each_facet_ignores_its_own_filter_and_heeds_the_others(four: Database) -> None:
+    with four.reading() as connection:
+        found = facets(connection, Filters(modality=["image"], state=["draft", "published"]), 80 * GB)
+    assert (found.total, found.documents, found.attention) == (1, 4, 1)
+    assert found.values["modality"] == {"text": 4, "image": 1}
+    assert found.values["state"] == {"published": 1}
+    assert found.fits == {"yes": 0, "no": 1, "unknown": 0}
+    with four.reading() as connection:
+        found = facets(connection, Filters(), None)
+    assert found.values["attention"] == {
+        "no-tools": 2, "other": 1, None: 1, "validation-failed": 1, "validation-stale": 1,
+    }  # fmt: skip
+    assert found.values["tool_parser"] == {None: 3, "hermes": 1}
+    assert found.values["size"] == {None: 2, "1b-4b": 1, "35b-100b": 1}
+
+
+def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> None:
+    cache = CountCache()
+    with four.writing() as connection:
+        before = cache.facets(connection, Filters(), None).values["attention"].get("finding")
+        ident, _ = findings.record(connection, "small", 1, "f", ["commit"], {}, {}, "job")
+        after = cache.facets(connection, Filters(), None).values["attention"].get("finding")
+        small = documents.summary(connection, "small")
+    assert (before, after) == (None, 1)
+    assert small is not None
+    assert (small.findings, small.attention, small.urgency) == (1, " finding ", cards.urgency(" finding "))
+    assert names(four, "-attention")[2] == "small"
+    with four.writing() as connection:
+        assert ident is not None
+        findings.decide(connection, ident, "rejected", "ann", None)
+    assert names(four, attention=["finding"]) == []
+
+
+def test_a_gallery_of_the_version_before_has_its_cards(tmp_path: Path) -> None:
+    path = tmp_path / "gallery.sqlite"
+    with closing(sqlite3.connect(path)) as old:
+        old.executescript(OLD.read_text(encoding="utf-8"))
+    database = Database(f"sqlite:///{path}")
+    assert migrate(database) == [n for n in NUMBERED if n > 8]
+    gallery = Gallery(database)
+    found = {one.name: one for one in gallery.page(Filters(), 10)}
+    assert found.keys() == {"plain", "out", "chatty"}
+    out = found["out"]
+    assert (out.state, out.device, out.context, out.run_engine) == ("published", "h100-80g", 512, "vllm")
+    assert (out.weights, out.size) == (190208, "under-1b")
+    assert (out.memory or 0) > (out.weights or 0)
+    assert (found["plain"].findings, found["plain"].attention) == (1, " finding ")
+    assert found["chatty"].tool_parser == "hermes"
+    assert "validation-stale" not in (found["chatty"].attention or "")
+    with database.writing() as connection:
+        deleted = connection.exec_driver_sql("SELECT deleted_at FROM configs WHERE name = 'gone'").scalar()
+    assert deleted is not None
+    database.close()
+
+
+def test_the_service_lists_and_counts_cards(service: Service) -> None:
+    name = fresh(service, "carded", device="h100-80g")
+    [row] = service.client.get("/v1/configs", params={"q": "carded acme"}).json()["items"]
+    assert row["facts"]["device"] == "h100-80g"
+    assert row["facts"]["modalities"] == ["text"]
+    assert row["run"] is None
+    assert row["checked_at"]
+    found = service.client.get("/v1/overview", params={"q": name, "fits": "h100"}).json()
+    assert found["total"] == 1
+    assert found["facets"]["state"] == [{"value": "draft", "count": 1}]
+    assert {key: found["fits"][key] for key in ("yes", "no", "unknown")} == {"yes": 1, "no": 0, "unknown": 0}
+    fitting = service.client.get("/v1/configs", params={"device": "h100", "q": name}).json()
+    assert fitting["total"] == 1
+    problem(service.client.get("/v1/overview", params={"device": "tpu"}), 422, "unknown-device")
+    problem(service.client.get("/v1/configs", params={"size": "huge"}), 422, "bad-request")
+    problem(
+        service.client.get("/v1/configs", params={"sort": "-weights", "cursor": "x~y"}), 422, "bad-request"
+    )
+    dry = {"action": "recheck", "filter": {"q": name, "size": ["under-1b"]}, "dry_run": True}
+    chosen = service.client.post("/v1/bulk", json=dry).json()
+    assert [one["name"] for one in chosen["items"]] == [name]
+
+
+def test_bulk_deletes_brings_back_and_imports_again(service: Service) -> None:
+    name = fresh(service, "lots")
+    digest = service.client.get(f"/v1/configs/{name}").json()["digest"]
+
+    def bulk(action: str, status: int = 200, **item: Any) -> dict[str, Any]:
+        body = {"action": action, "items": [{"name": name, **item}]}
+        answer = service.client.post("/v1/bulk", json=body)
+        assert answer.status_code == status, answer.text
+        one: dict[str, Any] = answer.json()["items"][0]
+        return one
+
+    assert bulk("delete", 207)["problem"]["kind"] == "digest-required"
+    assert bulk("delete", 207, digest=f"sha256:{'1' * 64}")["problem"]["kind"] == "changed"
+    assert bulk("release", 207, digest=digest)["problem"]["kind"] == "not-ready-to-release"
+    assert bulk("withdraw", 207)["problem"]["kind"] == "no-such-release"
+    by_filter = {"action": "delete", "filter": {"q": name}}
+    problem(service.client.post("/v1/bulk", json=by_filter), 422, "bad-request")
+    again = service.ended(bulk("reimport")["job"])
+    assert (again["state"], again["config"], again["request"]["name"]) == ("succeeded", name, name)
+    assert service.client.get(f"/v1/configs/{name}").json()["digest"] == digest
+    assert bulk("delete", digest=digest)["outcome"] == "done"
+    assert service.client.get(f"/v1/configs/{name}").status_code == 404
+    assert bulk("undelete")["config"]["name"] == name
+
+
+def test_a_review_shows_values_a_prompt_and_what_comes_next(service: Service) -> None:
+    job = service.imported("acme/chat", name="seen", device="h100-80g")
+    assert job["state"] == "succeeded", job
+    tag = service.etag("seen")
+    patch = {"parameters": {"temperature": 0.1}}
+    service.client.patch("/v1/configs/seen", json=patch, headers={"If-Match": tag}).raise_for_status()
+    found = service.client.get("/v1/configs/seen/review", params={"case": "question"}).json()
+    values = {one["key"]: one for one in found["settings"]}
+    heat = values["parameters.temperature"]
+    assert (heat["value"], heat["imported"], heat["vendor"]["value"]) == (0.1, 0.6, 0.6)
+    assert (heat["edited"], heat["new"], heat["by"]) == (True, False, "local")
+    assert found["changes"]["imported"] == [{"path": "parameters.temperature", "before": 0.6, "after": 0.1}]
+    assert found["case"]["prompt"].startswith("<|im_start|>user\nHow is the weather")
+    assert found["case"]["refused"] is None
+    assert {one["key"] for one in found["warnings"]} >= {"tool_parser"}
+    steps = {one["step"]: one["state"] for one in found["steps"]}
+    assert (steps["import"], steps["review"], steps["release"]) == ("done", "now", "later")
+    acts = {one["action"]: one for one in found["actions"]}
+    assert acts["approve"]["allowed"]
+    assert [one["kind"] for one in acts["release"]["blocked"]] == ["not-approved"]
+    assert [one["kind"] for one in acts["validate"]["blocked"]] == ["no-worker"]
+    assert [one["action"] for one in found["actions"] if one["primary"]] == ["approve"]
+    problem(service.client.get("/v1/configs/seen/review", params={"case": "x"}), 422, "bad-request")
+    problem(service.client.get("/v1/configs/nobody/review"), 404, "no-such-document")
+
+
+def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -> None:
+    name = fresh(service, "measured", device="h100-80g")
+    with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
+        stored = change.checkout.load(name)
+        probes = [
+            {"probe": "health", "outcome": "pass", "reason": "up", "exchanges": [], "seconds": 0.1},
+            {"probe": "tools", "outcome": "fail", "reason": "no call", "cause": {"kind": "X.no-call"}},
+        ]
+        run = {
+            "engine": {"name": "vllm", "version": "0.33.0"}, "started": "2026-11-01T00:00:00+00:00",
+            "passed": False, "outcomes": probes, "seconds": {"start": 2.0, "probes": 1.5},
+            "speed": {"first_token_seconds": 0.3, "tokens_per_second": 41.0},
+            "fit": {"weights": {"predicted": 100, "reported": 80, "error": 0.25}},
+        }  # fmt: skip
+        change.checkout.amend(name, lambda receipt: receipt.with_validation(run, stored.digest))
+    memory = service.client.get(f"/v1/configs/{name}/memory").json()
+    assert [term["part"] for term in memory["terms"]][:2] == ["weights", "kv cache"]
+    assert memory["device"]["name"] == "h100-80g"
+    assert memory["total"]["likely"] == sum(term["likely"] for term in memory["terms"])
+    assert memory["measured"][0] | {"at": ""} == {
+        "figure": "weights", "predicted": 100, "reported": 80, "error": 0.25, "engine": "vllm",
+        "version": "0.33.0", "at": "",
+    }  # fmt: skip
+    assert memory["plans"][0]["device"] == "h100-80g"
+    found = service.client.get(f"/v1/configs/{name}/validations").json()
+    assert [(one["engine"], one["counts"]["pass"], one["tokens_per_second"]) for one in found["runs"]] == [
+        ("vllm", 1, 41.0)
+    ]
+    assert [(row["probe"], row["worst"]) for row in found["matrix"]] == [
+        ("tools", "fail"),
+        ("health", "pass"),
+    ]
+    cell = found["matrix"][0]["cells"][0]
+    assert (cell["cause"], service.client.get(cell["href"]).json()["reason"]) == ("X.no-call", "no call")
+    problem(service.client.get(f"/v1/configs/{name}/validations/9/tools"), 404, "no-such-page")
+    [row] = service.client.get("/v1/configs", params={"q": name}).json()["items"]
+    assert (row["run"]["passed"], row["run"]["failed"], row["attention"]) == (1, 1, ["validation-failed"])
+
+
+def test_an_editor_gets_arguments_and_typed_places_of_mistakes(service: Service) -> None:
+    answer = service.client.get("/v1/editor/vllm", params={"version": "0.33.0"})
+    found = answer.json()
+    named = {one["name"]: one for one in found["arguments"]}
+    assert (named["max_num_seqs"]["type"], named["max_num_seqs"]["limits"]) == ("integer", {"ge": 1})
+    assert "fp8" in named["kv_cache_dtype"]["choices"]
+    assert "hermes" in found["tool_parsers"]
+    assert "parameters" in found["schema"]["properties"]
+    again = service.client.get(
+        "/v1/editor/vllm", params={"version": "0.33.0"}, headers={"If-None-Match": answer.headers["ETag"]}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+    problem(service.client.get("/v1/editor/tgi"), 422, "unknown-engine")
+    name = fresh(service, "slips")
+    text = service.client.get(f"/v1/configs/{name}").json()["text"]
+    slip = f"{text}engine_args:\n  max_num_seq: 4\n"
+    [mistake] = service.client.post(
+        f"/v1/configs/{name}/check", content=slip, headers={"Content-Type": "application/yaml"}
+    ).json()["errors"]
+    assert (mistake["pointer"], mistake["kind"]) == ("/engine_args/max_num_seq", "unknown-near")
+    assert (mistake["column"], mistake["length"]) == (3, len("max_num_seq"))
+    assert slip.splitlines()[mistake["line"] - 1] == "  max_num_seq: 4"
+    assert mistake["fields"]["near"][0] == "max_num_seqs"
+    [broken] = service.client.post(
+        f"/v1/configs/{name}/check", content="a: [", headers={"Content-Type": "application/yaml"}
+    ).json()["errors"]
+    assert broken["line"] >= 1
+    assert broken["kind"]
+
+
+def test_progress_has_the_seconds_of_former_jobs(service: Service) -> None:
+    fresh(service, "former")
+    job = service.imported("acme/base", name="later")
+    progress = service.client.get(f"/v1/jobs/{job['id']}").json()["progress"]
+    assert [one["step"] for one in progress["steps"]] == ["resolve", "decide", "prove", "store"]
+    assert all(one["state"] == "done" and one["former"] >= 1 for one in progress["steps"])
+    assert all(one["median"] is not None for one in progress["steps"])
+    refused = service.imported("acme/nothing", name="nothing")
+    assert refused["state"] == "failed"
+    before = service.client.get("/v1/jobs/summary").json()
+    assert before["failed"] >= 1
+    with service.client.stream("GET", "/v1/jobs/summary/events") as stream:
+        seen = events(stream)
+        assert next(seen)["data"]["queued"] >= 0
+        answer = service.client.post(
+            "/v1/configs/later/validate", json={"engine": "vllm"}
+        )  # no worker here takes it
+        assert answer.status_code == 202, answer.text
+        assert (
+            next(one for one in seen if one["data"]["queued"] == before["queued"] + 1)["event"] == "summary"
+        )
+    service.client.post(f"/v1/jobs/{answer.json()['id']}/cancel").raise_for_status()
+
+
+def test_operations_show_processes_queue_and_policy(service: Service) -> None:
+    found = service.client.get("/v1/operations").json()
+    [worker] = found["workers"]
+    assert worker["alive"]
+    assert {one["engine"] for one in found["engines"]} >= {"mlx", "vllm-cpu"}
+    assert found["database"]["kind"] == "sqlite"
+    assert found["database"]["rows"]["configs"] >= 1
+    policy = {one["kind"]: one for one in found["retention"]["policy"]}
+    assert policy["audit"]["due"] == 0
+    name = fresh(service, "audited")
+    log = service.client.get("/v1/audit", params={"subject": name, "action": "import"}).json()
+    assert (log["total"], [one["subject"] for one in log["items"]]) == (1, [name])
+    assert service.client.get("/v1/audit", params={"by": "nobody"}).json()["total"] == 0
