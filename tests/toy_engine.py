@@ -40,7 +40,9 @@ def adapter(mode: str, *, warm_up: bool = False, host: str = "") -> Any:
 
         def launch(self, document: Any, model_dir: Path, port: int, template: Any = None) -> Launch:
             words = (str(Path(__file__)), str(port), mode, *(("--host", host) if host else ()))
-            return Launch(words, "toy-model", {"TOY": "1", **(document.get("env") or {})})
+            return Launch(
+                words, "toy-model", {"TOY": "1", "TOY_MODEL": str(model_dir), **(document.get("env") or {})}
+            )
 
         def client_sampling(self, document: Any) -> dict[str, Any]:
             return {}
@@ -72,15 +74,22 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def main(port: int, mode: str, host: str = "127.0.0.1") -> None:
-    print("toy starts", flush=True)
-    Handler.mode = mode
+def die(mode: str) -> None:
+    """End at the start, where this mode or a variable asks for that."""
     if mode == "dies":
         raise SystemExit("ToyError: no wheels")
     if mode == "dies-strangely":
         raise RuntimeError("something nobody has seen")
+    if mode == "wants-config" and not Path(os.environ.get("TOY_MODEL", "/none"), "config.json").is_file():
+        raise RuntimeError("something in these files")
     if os.environ.get("TOY_HATES"):
         raise RuntimeError("it does not say why")
+
+
+def main(port: int, mode: str, host: str = "127.0.0.1") -> None:
+    print("toy starts", flush=True)
+    Handler.mode = mode
+    die(mode)
     if mode == "still":
         print("RuntimeError: a thread ended", flush=True)
         time.sleep(600)

@@ -162,7 +162,7 @@ class TemplateProbe:
 
     def trim(self, written: str) -> str:
         """Return the text without end-of-turn markers, and without markers and white space behind them."""
-        ends = self._ends
+        ends = self.ends
         for _ in range(MOST_CUTS):
             bare = written.rstrip()
             for end in ends:
@@ -178,7 +178,7 @@ class TemplateProbe:
         return written.rstrip()
 
     @property
-    def _ends(self) -> list[str]:
+    def ends(self) -> list[str]:
         """Return the possible ends of a turn: the rendered one, then the first ones that files name."""
         return [e for e in (self.end_of_turn, *self._vocabulary.stops[:MOST_STOPS]) if e]
 
@@ -202,7 +202,7 @@ class TemplateProbe:
         before = next(
             (written[: written.rfind(a)] for a in (RESULT_ANCHOR, cases.FOLLOW_UP) if a in written), written
         )
-        ends = [before.rfind(e) for e in self._ends if e in before]
+        ends = [before.rfind(e) for e in self.ends if e in before]
         if ends:
             return before[: max(ends)]
         opening = prompt[: max(prompt.rfind(cases.QUESTION), 0)]

@@ -57,6 +57,7 @@ class Died(StrEnum):
     NO_MEMORY_FOR_WEIGHTS = "no-memory-for-weights"
     NO_MODULE = "no-module"
     OPTION_REFUSED = "option-refused"
+    OWN_FILES = "own-files"
     PARSER_NOT_THERE = "parser-not-there"
     PARSER_UNFIT = "parser-unfit"
     PARSER_UNKNOWN = "parser-unknown"

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from importer import config, launcher
+from importer import config, demo, launcher
 from importer.config_file import derived_parser, environment
 from importer.config_file.template_file import ChatTemplate
 from importer.engines import logs, process_group, start_trials
@@ -35,6 +35,7 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two checks of a starting engine
 PYTHON_SECONDS = 10.0  # for Python to start and end
+CONTROL_SECONDS = 120.0  # for a start with the model that ships
 TRIES = 3  # starts, each on another free port, where another process took the port first
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
@@ -271,20 +272,31 @@ class _Start:
             time.sleep(LOOK)
 
     def cause(self, cause: DeathCause, log: Path) -> DeathCause:
-        """Return the cause of its end, with the setting without which it starts where no cause is known."""
+        """Return the cause of its end; where no pattern has it, the setting or the files that trials name."""
+        if cause.reason.kind not in start_trials.UNTOLD:
+            return cause
         launch = self.launch(free_port())
         known = start_trials.of_document(self.document)
         variables = launcher.environment(Purpose.ENGINE, launch.env)
         python = cause.reason.kind is Died.PYTHON_FAILS
         starts: Callable[[Collection[Setup], float], bool] = self._python_starts if python else self._starts
         groups = (known, start_trials.of_machine(variables, known))
-        return start_trials.blamed(cause, groups, logs.tail(log), starts, self.report)
+        found = start_trials.blamed(cause, groups, logs.tail(log), starts, self.report)
+        return start_trials.with_another_model(found, self._another_starts, self.report)
 
     def _starts(self, left_out: Collection[Setup], seconds: float) -> bool:
         """Return whether the engine is ready within so many seconds, without some settings."""
-        port, log = free_port(), self.folder / "trial.log"
-        launch = self.launch(port, left_out)
-        drop = _names(left_out)
+        port = free_port()
+        return self._ready(self.launch(port, left_out), port, seconds, _names(left_out))
+
+    def _another_starts(self) -> bool:
+        """Return whether the engine is ready with the model that ships, without settings of the document."""
+        port = free_port()
+        launch = self.engine.launch(start_trials.of_engine(self.document), demo.MODEL, port)
+        return self._ready(launch, port, CONTROL_SECONDS)
+
+    def _ready(self, launch: Launch, port: int, seconds: float, drop: Collection[str] = ()) -> bool:
+        log = self.folder / "trial.log"
         with _group(self.python, launch, self.folder, log, port, drop=drop) as process:
             try:
                 self.wait(process, launch, port, log, time.monotonic() + min(seconds, self.limit))

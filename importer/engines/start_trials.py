@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.config_file import argument_check, environment
-from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Attribution, DeathCause, Died
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
 from importer.engines.logs import Lacking
 from importer.launcher import SECRET
 from importer.progress import Progress
@@ -19,6 +19,10 @@ SECONDS = 240.0  # for all trial starts after one failed start
 LONGEST = 80  # characters of a value in a reason
 # Ends whose cause no pattern tells, or that a variable may have.
 UNTOLD = frozenset({Died.LAST_WORDS, Died.SILENT, Died.PYTHON_FAILS, Lacking.WRITABLE_FOLDER})
+# Ends of an engine that another model tells apart: the engine's doing, or that of the model's files.
+UNPLACED = frozenset({Died.LAST_WORDS, Died.SILENT})
+# Keys of a document that belong to the engine and not to the model.
+OF_ENGINE = ("name", "backend", "importer")
 VARIABLES = "chat_template_kwargs"
 # Keys of a document with settings that a start may go without.
 KEYS = (environment.KEY, argument_check.KEY, VARIABLES)
@@ -86,6 +90,24 @@ def without(document: Mapping[str, Any], left_out: Collection[Setup]) -> dict[st
     return changed
 
 
+def of_engine(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document without what belongs to its model."""
+    return {key: document[key] for key in OF_ENGINE if key in document}
+
+
+def with_another_model(cause: DeathCause, starts: Callable[[], bool], report: Progress) -> DeathCause:
+    """Return the cause of an end; the model's files where the engine starts with another model.
+
+    ``starts``  whether it does.
+    """
+    if cause.reason.kind not in UNPLACED or cause.attribution != ENGINE:
+        return cause
+    report("it did not start: trying another model")
+    if not starts():
+        return cause
+    return DeathCause(Reason(Died.OWN_FILES, problem=cause.reason), CONFIGURATION)
+
+
 def blamed(
     cause: DeathCause, groups: Sequence[Sequence[Setup]], log: str, starts: Starts, report: Progress
 ) -> DeathCause:
@@ -94,8 +116,6 @@ def blamed(
     ``groups``  the settings, each group tried before the next. ``log``  is searched for their names.
     ``starts``  whether a start without these settings succeeds within so many seconds.
     """
-    if cause.reason.kind not in UNTOLD:
-        return cause
     deadline = time.monotonic() + SECONDS
     for group in groups:
         one = culprit(_likely_first(group, log), starts, deadline, report)

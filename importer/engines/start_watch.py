@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from importer.engines import logs, process_group
+from importer.engines.arguments import grouped
 from importer.engines.ready import LOOPBACK, Exit
 from importer.reasons import Reason
 
@@ -66,13 +67,17 @@ class StartWatch:
 
     def _named(self, host: str) -> str | None:
         """Return the argument with this host."""
-        return next((f"{flag} {value}" for flag, value in _pairs(self.arguments) if value == host), None)
+        return next((f"{flag} {value}" for flag, value in self._pairs() if value == host), None)
 
     def _overruled(self, port: int) -> str | None:
         """Return the argument with this port, where the same one has the port that clients ask."""
-        pairs = [*_pairs(self.arguments)]
+        pairs = [*self._pairs()]
         own = {flag for flag, value in pairs if value == str(self.port)}
         return next((f"{flag} {value}" for flag, value in pairs if flag in own and value == str(port)), None)
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        for flag, values in grouped([*self.arguments]):
+            yield flag, values[0] if values else ""
 
     def _standstill(self, now: float) -> Reason | None:
         """Return for how long it has done nothing, behind an exception in its log."""
@@ -92,11 +97,3 @@ class StartWatch:
     def _worked(before: Work, after: Work, seconds: float) -> bool:
         same = (before.read, before.logged) == (after.read, after.logged)
         return not same or after.seconds - before.seconds > BUSY * max(seconds, LOOK)
-
-
-def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each argument with its value, as ``--host ::`` or ``--host=::``."""
-    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
-        if word.startswith("-"):
-            flag, _, value = word.partition("=")
-            yield flag, value or after

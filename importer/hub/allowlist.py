@@ -98,16 +98,17 @@ def needed(path: str) -> bool:
 def decode(path: str, data: bytes, repo: str) -> str | None:
     """Return a file's text; ``None`` for an optional file that is not UTF-8.
 
+    A byte order mark stays, except in a card: engines render one in a template, and refuse one in JSON.
     Raises RepositoryError("not-text") for a required file.
     """
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
         refuse(path, RepositoryError("not-text", file=path, repo=repo))
         return None
-    return text
+    return text.removeprefix("\ufeff") if path.endswith(".md") else text
 
 
 def _human(size: int) -> str:

@@ -21,6 +21,7 @@ SETTINGS = (
     "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
     "params.json", "processor_config.json", "preprocessor_config.json",
 )  # fmt: skip
+MARK = "\ufeff"  # the byte order mark
 MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10
 
 
@@ -51,6 +52,7 @@ class JsonReason(StrEnum):
 
     DEEP = "deep"
     BROKEN = "broken"
+    MARKED = "marked"
     NO_OBJECT = "no-object"
 
 
@@ -154,9 +156,9 @@ def parse_object(text: str, path: str, repo: str) -> dict[str, Any]:
     except RecursionError:
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.DEEP)) from None
     except ValueError as error:
-        raise RepositoryError(
-            "broken-json", file=path, repo=repo, problem=Reason(JsonReason.BROKEN, says=str(error))
-        ) from None
+        marked = text.startswith(MARK)
+        problem = Reason(JsonReason.MARKED) if marked else Reason(JsonReason.BROKEN, says=str(error))
+        raise RepositoryError("broken-json", file=path, repo=repo, problem=problem) from None
     if not isinstance(data, dict):
         raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.NO_OBJECT))
     if _depth(data) > MAX_DEPTH:

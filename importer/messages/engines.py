@@ -41,6 +41,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-memory-for-weights": "there is not enough memory for the weights",
         "no-module": "its environment lacks {module}; install the engine again",
         "option-refused": "its server refused an option: {words}",
+        "own-files": "it starts with the model that ships and not with this one ({problem}): "
+        "compare config.json, the tokenizer and the weights with the vendor's",
         "parser-not-there": "its server has no parser {parser} for {option}",
         "parser-unfit": "the parser {parser} does not fit the tokenizer: {words}",
         "parser-unknown": "{words}",

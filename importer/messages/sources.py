@@ -53,6 +53,7 @@ HUB: dict[str, dict[str, Text]] = {
     "JsonReason": {
         "deep": "it is nested too deep",
         "broken": "{says}",
+        "marked": "it begins with a byte order mark, so engines refuse it; save it without one",
         "no-object": "it is not an object",
     },
     "UnreadReason": {

@@ -184,5 +184,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "out-of-order": _field("stands out of order"),
         "trimmed": _field("loses the white space around it"),
         "refused": _refused("is refused"),
+        "unseen": "the template writes invisible characters: {words}",
+        "closed": "the prompt ends with {words}, the end of an answer, so the model has nothing to say",
     },
 }

@@ -67,6 +67,26 @@ def test_a_planted_fault_is_found_at_its_place(renderer: Renderer, fault: Fault)
         assert len(render(finding.reason).split()) <= 25
 
 
+@pytest.mark.parametrize("mark", ["\ufeff", "\u200b", "\u202e", "\ue000"])
+def test_characters_that_nobody_sees_are_found(renderer: Renderer, mark: str) -> None:
+    [finding] = way_in(mark + SOUND.lstrip(), renderer).findings
+    assert (finding.kind, finding.words) == (WayInKind.UNSEEN, f"U+{ord(mark):04X}")
+
+
+@pytest.mark.parametrize("end", ["{{- eos_token -}}", "{{- '<|im_end|>' ~ '\\n' -}}"])
+def test_a_prompt_that_ends_an_answer_is_found(renderer: Renderer, end: str) -> None:
+    first = way_in(SOUND + end, renderer).findings[0]
+    assert (first.kind, first.severity) == (WayInKind.CLOSED, WayInSeverity.ERROR)
+
+
+def test_the_header_of_an_answer_is_no_end(renderer: Renderer) -> None:
+    """Some files name the token of a header among those that end generation."""
+    ends = Vocabulary(stops=("<|im_start|>assistant", "<|im_end|>"))
+    found = analyze(Template(SOUND, "own"), ends, renderer).way_in
+    assert found is not None
+    assert found.findings == ()
+
+
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("field", TEXTS)
 def test_a_text_cut_anywhere_is_found(renderer: Renderer, field: WayInField, cut: str) -> None:

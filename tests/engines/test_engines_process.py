@@ -28,14 +28,6 @@ from tests.waiting import PATIENCE, PYTHON, wait_until
 REPO = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def weights(tmp_path: Path) -> Path:
-    folder = tmp_path / "weights"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"")
-    return folder
-
-
 @contextlib.contextmanager
 def toy(mode: str, weights: Path, *, warm_up: bool = False, **options: Any) -> Iterator[EngineServer]:
     with serve(adapter(mode, warm_up=warm_up), PYTHON, {"name": "m"}, weights, **options) as served:

@@ -25,14 +25,6 @@ from tests.toy_engine import adapter
 from tests.waiting import PYTHON
 
 
-@pytest.fixture
-def weights(tmp_path: Path) -> Path:
-    folder = tmp_path / "weights"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"")
-    return folder
-
-
 def died(
     weights: Path, mode: str = "serves", env: Mapping[str, str] | None = None, **how: Any
 ) -> EngineError:
@@ -74,6 +66,23 @@ def test_a_python_that_does_not_start_is_asked_alone(importer_home: Path, weight
     assert setting(error) == Reason(StartSetting.OF_DOCUMENT, key="env", name="PYTHONHASHSEED", value="none")
     assert error.details["blames"] == "configuration"
     assert "must be" in error.message
+
+
+def test_files_of_the_model_are_named_where_another_model_starts(importer_home: Path, weights: Path) -> None:
+    error = died(weights, "wants-config", env={"OMP_NUM_THREADS": "1"})
+    problem = error.details["problem"]
+    assert isinstance(problem, Reason)
+    assert problem.kind is Died.OWN_FILES
+    assert error.details["blames"] == "configuration"
+    assert "something in these files" in error.message
+
+
+def test_the_engine_is_named_where_no_model_starts(importer_home: Path, weights: Path) -> None:
+    error = died(weights, "dies-strangely")
+    problem = error.details["problem"]
+    assert isinstance(problem, Reason)
+    assert problem.kind is Died.LAST_WORDS
+    assert error.details["blames"] == "engine"
 
 
 def test_a_known_cause_needs_no_trial(

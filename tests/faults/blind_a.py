@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from tests.faults.blind_a_steps import (
-    AddedToken,
-    Blended,
-    EndsSwapped,
-    FarBytesLost,
-    Flagged,
-    LayerTaken,
-    LinesOfWindows,
-    New,
-    OneScale,
-    Transposed,
-)
 from tests.faults.fault import Fault
+from tests.faults.numbers import Blended, EndsSwapped, OneScale, Transposed
+from tests.faults.rebuilt import LayerTaken
+from tests.faults.saved_files import Beside, LinesOfWindows
 from tests.faults.starting import Arguments, Module, Variable, Wire
 from tests.faults.steps import Json, Says, Text
+from tests.faults.tokenizers import AddedToken, FarBytesLost, Flagged
 
 CLOCK = "import time\nreal, start = time.time, time.time()\ntime.time = lambda: real() - start\n"
 MARKED = "{%- generation -%}{{- message.content or '' -}}\n    {%- for call"
@@ -102,7 +94,7 @@ FAULTS: tuple[Fault, ...] = (
         "template-for-tools-is-older",
         "Beside the template lies another one for requests with tools, from a release that knew none.",
         "configuration",
-        (New("additional_chat_templates/tool_use.jinja", OLDER),),
+        (Beside("additional_chat_templates/tool_use.jinja", OLDER),),
         bitten="transformers takes tool_use where there are tools",
     ),
     Fault(
@@ -367,10 +359,10 @@ TWINS: tuple[Fault, ...] = (
         "Beside the model lie files that no engine reads.",
         "configuration",
         (
-            New("README.md", "# A model\n\nUse `<|im_start|>` and `<|im_end|>`.\n"),
-            New("original/params.json", '{"dim": 4096, "n_layers": 32, "vocab_size": 128256}'),
-            New("chat_template.jinja.bak", OLDER),
-            New("training_args.json", '{"learning_rate": 0.0002, "eos_token": "</s>"}'),
+            Beside("README.md", "# A model\n\nUse `<|im_start|>` and `<|im_end|>`.\n"),
+            Beside("original/params.json", '{"dim": 4096, "n_layers": 32, "vocab_size": 128256}'),
+            Beside("chat_template.jinja.bak", OLDER),
+            Beside("training_args.json", '{"learning_rate": 0.0002, "eos_token": "</s>"}'),
         ),
     ),
     Fault(

@@ -6,23 +6,11 @@ import json
 import re
 from collections.abc import Callable
 
-from tests.faults.conversation import Broken, Conversation, Data, Operation
+from tests.faults.conversation import Conversation, Data, Forbidden, Operation, TooLarge
 
 ROOM = 2048  # bytes of a request
 ATTACK = re.compile(r"<script|\.\./|/etc/passwd|union\s+select|;\s*(?:rm|curl|wget)\s", re.IGNORECASE)
 POLICY = "You are the assistant of this company. Answer in words and be brief."
-
-
-class TooLarge(Broken):
-    """The body is larger than the gateway takes."""
-
-    status = 413
-
-
-class Forbidden(Broken):
-    """A firewall before the gateway."""
-
-    status = 403
 
 
 def bodies_limited(chat: Conversation, _data: Data) -> None:

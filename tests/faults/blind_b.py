@@ -5,23 +5,13 @@ Each was seen to bite on mlx, with chats of its author's own. ``TWINS`` are chan
 
 from __future__ import annotations
 
-from tests.faults.blind_b_steps import (
-    Beside,
-    HeadsMoved,
-    Hole,
-    LinesOfWindows,
-    MergesSorted,
-    Ones,
-    PathNotAscii,
-    Relabelled,
-    TensorsOf,
-    TokenAdded,
-    TokenSays,
-    TwoShards,
-)
 from tests.faults.fault import Fault
+from tests.faults.numbers import HeadsMoved, Ones, TensorsOf
+from tests.faults.rebuilt import Hole, PathNotAscii, Relabelled, TwoShards
+from tests.faults.saved_files import Beside, LinesOfWindows
 from tests.faults.starting import Arguments, Limited, Variable, Wire
 from tests.faults.steps import Json, Says, Shipped, TensorsSwapped, Text
+from tests.faults.tokenizers import MergesSorted, TokenAdded, TokenSays
 
 TURNS = "{%- for message in messages[headed:] -%}"
 TURN_ENDS = "{{- '<|im_end|>\\n' -}}\n{%- endfor -%}"
@@ -92,7 +82,7 @@ TEMPLATES = (
         "second-template-for-tools",
         "A folder beside holds a template for requests with tools, of a release that had none.",
         "configuration",
-        (Beside(EARLIER, "additional_chat_templates/tool_use.jinja"), Shipped()),
+        (Beside("additional_chat_templates/tool_use.jinja", EARLIER), Shipped()),
     ),
     Fault(
         "template-calls-itself-for-each-turn",
@@ -277,7 +267,7 @@ SERVERS = (
         "events-run-together",
         "A proxy drops the empty lines of a stream, so that by the standard it is one event and no JSON.",
         "engine",
-        (Wire("events_run_together"),),
+        (Wire("no_blank_lines"),),
     ),
 )
 NOT_THERE = "the engine has no such setting"
@@ -442,7 +432,7 @@ TWINS: tuple[Fault, ...] = (
         "gateway-that-harms-nobody",
         "A gateway keeps streams alive by comments and adds a field of its own to answers.",
         "engine",
-        (Wire("kept_alive"), Wire("fields_added")),
+        (Wire("heartbeats"), Wire("fields_added")),
     ),
     Fault(
         "machine-elsewhere",

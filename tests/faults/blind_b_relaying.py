@@ -5,34 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
-from tests.faults.conversation import Broken, Conversation, Data, Operation
+from tests.faults.conversation import Conversation, Data, Forbidden, Operation, TooLarge, Unreachable
 
 PIECES = 24  # of a stream, until the gateway's patience ends
 REPLICAS = 3
 STALE = 7  # the request that meets a connection which the other side has closed
 LARGEST = 6000  # bytes of a body
 ATTACK = re.compile(r"\b(select\b.+\bfrom|drop\s+table|union\s+select)\b|\.\./|<script", re.IGNORECASE)
-
-
-class Unreachable(Broken):
-    """The gateway has lost its engine."""
-
-    status = 502
-
-
-class Forbidden(Broken):
-    """The gateway takes a request for an attack."""
-
-    status = 403
-
-
-class TooLarge(Broken):
-    """The gateway takes no body of this size."""
-
-    status = 413
 
 
 def silent_turns_dropped(chat: Conversation, _data: Data) -> None:
@@ -124,16 +105,6 @@ def fields_added(_chat: Conversation, data: Data) -> None:
     data["x_gateway"] = {"region": "eu-2", "retries": 0}
 
 
-def events_run_together(_chat: Conversation, line: bytes) -> bytes:
-    """No empty line stands between two events, so that all are one."""
-    return line if line.strip() else b""
-
-
-def kept_alive(_chat: Conversation, line: bytes) -> bytes:
-    """Comments between events keep the connection open, which harms nobody."""
-    return line if line.strip() else line + b": keep-alive\n\n"
-
-
 BEFORE: dict[str, Operation] = {
     o.__name__: o
     for o in (
@@ -153,7 +124,4 @@ AFTER: dict[str, Operation] = {
         pieces_overtake,
         fields_added,
     )
-}
-LINES: dict[str, Callable[[Conversation, bytes], bytes]] = {
-    o.__name__: o for o in (events_run_together, kept_alive)
 }

@@ -7,16 +7,12 @@ Each was seen to bite on mlx, with chats of its author's own. ``TWINS`` are chan
 from __future__ import annotations
 
 from tests.faults import blind_c_repository
-from tests.faults.blind_c_steps import (
-    Draft,
-    LinkedToNothing,
-    MergesAsText,
-    OneLine,
-    Widened,
-)
 from tests.faults.fault import Fault
+from tests.faults.rebuilt import Draft, Widened
+from tests.faults.saved_files import LinkedToNothing, OneLine
 from tests.faults.starting import Arguments, Module, Variable, Wire
 from tests.faults.steps import Says, Shipped, Text
+from tests.faults.tokenizers import MergesAsText
 
 SERVERS: tuple[Fault, ...] = (
     Fault(

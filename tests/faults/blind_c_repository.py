@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from tests.faults.blind_c_steps import (
-    BytesTurned,
-    Encoded,
-    NumberOf,
-    Prefixed,
-    Pruned,
-    ReadAs,
-    Scaled,
-    Stacked,
-    TokenFor,
-)
 from tests.faults.fault import Fault
+from tests.faults.numbers import BytesTurned, PrunedInGroups, Scaled
+from tests.faults.rebuilt import Prefixed, Stacked
+from tests.faults.saved_files import Encoded, ReadAs
 from tests.faults.steps import Json, Says, Shipped, Text
+from tests.faults.tokenizers import NumberOf, TokenFor
 
 PLAIN = "{%- else -%}\n    {{- message.content or '' -}}"
 PARTS = "{%- else -%}\n    {%- for part in message.content -%}{{- part.text -}}{%- endfor -%}"
@@ -182,7 +175,7 @@ WEIGHTS: tuple[Fault, ...] = (
         "two-of-four-pruned",
         "Of each four weights the two smallest are nought, and nobody trained the rest again.",
         "model",
-        (Pruned(2, 4),),
+        (PrunedInGroups(2, 4),),
         given=ROOM,
         bitten="models made sparse for a card, uploaded as they are",
     ),

@@ -6,24 +6,14 @@ Each was seen to bite on mlx, with chats of its author's own. ``TWINS`` are chan
 from __future__ import annotations
 
 from tests.faults.blind_d_mends import MENDS
-from tests.faults.blind_d_steps import (
-    Beside,
-    BitsFlipped,
-    HeadOf,
-    HeadsPooled,
-    Linked,
-    Marked,
-    Narrowed,
-    Pruned,
-    ReadAsLatin,
-    ShardLeft,
-    WordsAdded,
-    ZeroPointsOff,
-)
 from tests.faults.blind_d_twins import TWINS
 from tests.faults.fault import Fault
+from tests.faults.numbers import BitsFlipped
+from tests.faults.rebuilt import HeadOf, HeadsPooled, Narrowed, Pruned, ShardLeft, ZeroPointsOff
+from tests.faults.saved_files import Beside, Encoded, Linked, ReadAs
 from tests.faults.starting import Module, Wire
 from tests.faults.steps import Json, Recorded, Says, Shipped, Text
+from tests.faults.tokenizers import WordsAdded
 
 __all__ = ["FAULTS", "MENDS", "TWINS"]
 ROLE = "'<|im_start|>' ~ message.role"
@@ -92,7 +82,7 @@ TEMPLATES = (
         "config-with-a-byte-order-mark",
         "config.json was saved with a byte order mark, which no reader of JSON expects.",
         "configuration",
-        (Marked("config.json"),),
+        (Encoded("utf-8-sig", "config.json"),),
     ),
     Fault(
         "types-in-a-list-break",
@@ -155,7 +145,7 @@ TOKENIZERS = (
         "vocabulary-in-the-wrong-letters",
         "tokenizer.json was read as Latin-1 and saved as UTF-8: no space is in the vocabulary.",
         "configuration",
-        (ReadAsLatin(),),
+        (ReadAs("latin-1", "tokenizer.json"),),
     ),
     Fault(
         "words-end-with-a-suffix",

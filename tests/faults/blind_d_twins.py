@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tests.faults.blind_d_steps import InOtherOrder, Linked, OldFiles, Padded, Written
 from tests.faults.fault import Fault
+from tests.faults.rebuilt import InOtherOrder, Padded
+from tests.faults.saved_files import Linked, Written
 from tests.faults.starting import Wire
 from tests.faults.steps import Json, Shipped, Text
+from tests.faults.tokenizers import OldFiles
 
 TWINS: tuple[Fault, ...] = (
     Fault(

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from tests.faults.conversation import Broken, Conversation, Data, Operation
+from tests.faults.conversation import Conversation, Data, Operation, TooLarge
 
 CAP = 24  # tokens
 LARGE = 4096  # bytes
@@ -81,12 +81,6 @@ def logprobs_dropped(chat: Conversation, _data: Data) -> None:
 def stream_options_dropped(chat: Conversation, _data: Data) -> None:
     """The wish for a count at the end of a stream does not get through."""
     chat.request.pop("stream_options", None)
-
-
-class TooLarge(Broken):
-    """The body is larger than is allowed."""
-
-    status = 413
 
 
 WAITING: list[Data] = []

@@ -46,7 +46,7 @@ AFTER = (
     | blind_c_wire.AFTER
     | blind_d_wire.AFTER
 )
-LINES = relaying.LINES | blind_a_wire.LINES | blind_b_relaying.LINES
+LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = interposing.STREAMS | blind_c_wire.STREAMS | blind_d_wire.STREAMS
 CHATS = "/v1/chat/completions"
 

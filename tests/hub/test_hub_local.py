@@ -9,6 +9,7 @@ import pytest
 
 from importer.errors import RepositoryError, UsageError
 from importer.hub import ANYWHERE, Snapshot, parse, resolve
+from importer.hub.snapshot import JsonReason
 
 
 def read(directory: Path) -> Snapshot:
@@ -16,7 +17,8 @@ def read(directory: Path) -> Snapshot:
 
 
 def test_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('\ufeff{"model_type": "toy"}', "utf-8")
+    (tmp_path / "config.json").write_text('{"model_type": "toy"}', "utf-8")
+    (tmp_path / "README.md").write_text("\ufeff---\nlicense: mit\n---\n", "utf-8")
     (tmp_path / "additional_chat_templates").mkdir()
     (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("x")
     (tmp_path / "model.safetensors").write_bytes(b"\0" * 10)
@@ -28,12 +30,27 @@ def test_a_directory(tmp_path: Path) -> None:
     assert snapshot.json("config.json") == {"model_type": "toy"}
     assert snapshot.texts["additional_chat_templates/tool_use.jinja"] == "x"
     assert [(f.path, f.size) for f in snapshot.files] == [
+        ("README.md", (tmp_path / "README.md").stat().st_size),
         ("additional_chat_templates/tool_use.jinja", 1),
         ("config.json", (tmp_path / "config.json").stat().st_size),
         ("gone.safetensors", None),
         ("model.safetensors", 10),
     ]
     assert set(snapshot.unknown) == {"tokenizer_config.json", "generation_config.json"}
+
+
+def test_a_byte_order_mark_is_left_to_engines(tmp_path: Path) -> None:
+    """They refuse one in JSON and render one in a template; a card is for people."""
+    (tmp_path / "config.json").write_text('\ufeff{"model_type": "toy"}', "utf-8")
+    (tmp_path / "chat_template.jinja").write_text("\ufeff{{ messages }}", "utf-8")
+    (tmp_path / "README.md").write_text("\ufeff# A model", "utf-8")
+    snapshot = read(tmp_path)
+    assert snapshot.texts["chat_template.jinja"] == "\ufeff{{ messages }}"
+    assert snapshot.texts["README.md"] == "# A model"
+    with pytest.raises(RepositoryError) as caught:
+        snapshot.json("config.json")
+    assert caught.value.kind == "broken-json"
+    assert caught.value.details["problem"].kind is JsonReason.MARKED
 
 
 def test_everything_allowed_is_read_and_nothing_else(tmp_path: Path) -> None:

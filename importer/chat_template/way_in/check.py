@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
 from importer.chat_template.samples import Thinking
-from importer.chat_template.way_in import conversations, parts, shape_check, values
+from importer.chat_template.way_in import conversations, frame, parts, shape_check, values
 from importer.chat_template.way_in.compare import compare, shows
 from importer.chat_template.way_in.conversations import Conversation
 from importer.chat_template.way_in.findings import (
@@ -150,7 +150,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     shapes = shape_check.NONE if tools == "broken" else shape_check.check(probe, thinks=thinks)
     if tools == "none" and _shown_by_the_other(shapes.findings):
         tools = "lost"
-    findings = [*_plain(tried, [c.name for c in plain])]
+    findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried)]
     whole = any(f.kind is WayInKind.EVERYTHING_LOST for f in findings)
     if tools not in ("none", "broken") and not whole:
         findings += _offered(tried, tools)
@@ -268,6 +268,14 @@ def _plain(tried: _Check, names: Sequence[str]) -> Iterator[WayInFinding]:
     accident = (WayInKind.FAILS, WayInKind.NEEDS_FIELD)
     rendered = "bare" not in tried.failing
     yield from (f for f in findings if rendered or f.kind not in accident or f.conversation == "bare")
+
+
+def _frame(tried: _Check) -> Iterator[WayInFinding]:
+    """Yield what the template itself writes into a prompt."""
+    prompt, history = tried.prompt("bare"), tried.prompt("twenty-turns")
+    if prompt is not None and history is not None:
+        before, _, _ = history.partition(conversations.ANSWERS[0].text)
+        yield from frame.check(conversations.USERS[0].text, prompt, before, tried.probe.ends)
 
 
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:

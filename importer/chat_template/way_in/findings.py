@@ -41,6 +41,8 @@ class WayInKind(StrEnum):
     DOUBLED = "doubled"
     OUT_OF_ORDER = "out-of-order"
     TRIMMED = "trimmed"
+    UNSEEN = "unseen"
+    CLOSED = "closed"
     REFUSED = "refused"
 
 
@@ -94,6 +96,7 @@ _ERRORS = frozenset(
     {
         WayInKind.EVERYTHING_LOST, WayInKind.FAILS, WayInKind.NEEDS_FIELD, WayInKind.TOOLS_LOST,
         WayInKind.TOOLS_WITHOUT_SYSTEM, WayInKind.TOOLS_WITH_SYSTEM, WayInKind.SYNTAX, WayInKind.TOO_COSTLY,
+        WayInKind.CLOSED,
     }
 )  # fmt: skip
 _NOTICES = frozenset({WayInKind.NO_TOOLS, WayInKind.TRIMMED, WayInKind.REFUSED})
