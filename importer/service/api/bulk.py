@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 from sqlalchemy import Connection
 
+from importer.app.states import State
 from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.service import upkeep
 from importer.service.api.dependencies import AtDesk, Desk
@@ -19,7 +20,6 @@ from importer.service.api.request_models import Body, Spoken, Text
 from importer.service.api.response_models import CONFIG, DocumentSummary, Problem, config_json
 from importer.service.bulk import Bulk, BulkItem, BulkOptions, BulkResult
 from importer.service.idempotency import AskedOnce
-from importer.service.publication_state import State
 from importer.service.security.auth import Editor, act
 from importer.storage import audit, documents, findings
 from importer.storage.audit import AuditContext

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.app.recheck_upstream import CauseKind
+from importer.app.states import State
 from importer.errors import DocumentError, ServiceError
 from importer.service import upkeep
 from importer.service.api.dependencies import AtDesk
@@ -20,7 +21,6 @@ from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Body, Note, Spoken, Text
 from importer.service.api.response_models import DocumentSummary, Job, Link, Problem, config_json, job_json
 from importer.service.idempotency import AskedOnce
-from importer.service.publication_state import State
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.storage import audit, documents, findings, jobs, schedules
 from importer.storage.documents import Filters
