@@ -13,15 +13,17 @@ from importer.messages import render
 if TYPE_CHECKING:
     from rich.table import Table
 
-NARROW = 110  # columns below which licence, memory and variants are left out
-HEADS = ("name", "state", "model", "backend", "context", "weights", "validated", "needs attention")
-MORE = ("licence", "memory", "variants")
+NARROW = 110  # columns below which the model, licence, memory and variants are left out
+HEADS = ("name", "state", "backend", "context", "weights", "validated", "needs attention")
+WIDE = (
+    "name", "state", "model", "backend", "context", "weights", "memory", "licence", "validated", "variants",
+    "needs attention",
+)  # fmt: skip
 
 
 def table(rows: Sequence[Mapping[str, Any]], width: int) -> Table:
     """Return the table of rows as ``app.overview`` has them."""
-    wide = width >= NARROW
-    heads = (*HEADS[:-1], *MORE, HEADS[-1]) if wide else HEADS
+    heads = WIDE if width >= NARROW else HEADS
     cells = [{head: show.value(cell) for head, cell in _cells(row)} for row in rows]
     return show.table(heads, [tuple(cell[head] for head in heads) for cell in cells])
 

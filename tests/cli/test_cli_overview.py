@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
@@ -9,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from importer.app.overview import overview
+from importer.app.overview import rows as rows_of
 from importer.app.states import SORTS, STATES
+from importer.cli.listing import table
+from importer.config_file.review import together
 from importer.config_file.store import Store
 from tests.commandline import CHAT, Desk, desk
 from tests.hubserver import Repo
@@ -53,6 +58,18 @@ def test_a_list_has_states_facts_and_what_needs_attention(three: Desk) -> None:
     shown = " ".join(three("list").out.split())
     for word in ("stale", "approved", "invalid", "512", "mit", "it was edited since"):
         assert word in shown
+
+
+def test_a_list_fits_a_narrow_terminal(three: Desk) -> None:
+    rows = together(rows_of(Store(three.folder / "models")))
+    for width, more in ((80, False), (140, True)):
+        console = Console(width=width, file=io.StringIO())
+        console.print(table(rows, width))
+        assert isinstance(console.file, io.StringIO)
+        lines = console.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        assert ("licence" in " ".join(lines)) is more
+        assert any(line.split()[:2] == ["tiny", "approved"] for line in lines)
 
 
 def test_a_list_is_selected_and_ordered(three: Desk) -> None:
