@@ -1,4 +1,4 @@
-"""The small text files that importer reads, their limits of size, and the choice of six to download."""
+"""The small text files that importer reads, their limits of size, and the choice of those to download."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, UnreadReason
 from importer.reasons import Reason
 
-MOST = 6  # files that one import downloads
+MOST = 6  # files that one import downloads, beside the card
+CARD = "README.md"  # it describes the model, so that no other file takes its place
 KIB, MIB = 1024, 1024 * 1024
 
 # By value for the decisions, best first: file, largest size in bytes, whether the file is required if listed.
@@ -58,7 +59,7 @@ def limit(path: str) -> int:
 def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list[str], dict[str, Reason]]:
     """Return the files to read, best first, and the reason for each file that is not read or not listed.
 
-    Raises RepositoryError("too-large") for a required file.
+    The card is read beside ``most`` others. Raises RepositoryError("too-large") for a required file.
     """
     sizes = {f.path: f.size for f in files}
     unknown = {path: Reason(UnreadReason.NOT_LISTED) for path in EXPECTED if path not in sizes}
@@ -66,7 +67,7 @@ def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list
     for _, path in sorted((place, p) for p in sizes if (place := rank(p)) is not None):
         if (sizes[path] or 0) > limit(path):
             unknown[path] = too_large(path, repo)
-        elif len(chosen) == most:
+        elif len(chosen) == most and path != CARD:
             unknown[path] = Reason(UnreadReason.NOT_AMONG, most=most)
         else:
             chosen.append(path)

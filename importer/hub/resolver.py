@@ -1,4 +1,4 @@
-"""Snapshots from references: one API call and at most six small files, or no request at all offline."""
+"""Snapshots from references: one API call, at most six small files and the card; offline no request."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Unread:
 
 
 def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict[str, Reason]]:
-    """Return the six best files from importer's cache, from this disk, and the rest from the Hub in parallel.
+    """Return the chosen files from importer's cache, from this disk, and the rest from the Hub in parallel.
 
     Raises HubError where the Hub refused all of them.
     """

@@ -1,46 +1,41 @@
-"""Cards: what an overview shows of a document, in columns that are computed when a version is written."""
+"""Columns of lists: words, ranks, counts of findings, and rows that an earlier version has not filled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
-from importer.storage import marks
-from importer.storage.tables import configs, findings
+from importer.storage import marks, receipts
+from importer.storage.tables import configs, findings, versions
 
-T, F = configs.c, findings.c
+T, F, V = configs.c, findings.c, versions.c
+OTHER = "other"
 FINDING = "finding"  # the reason that an open finding of a recheck is
 # Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
 KINDS = (
-    "will-not-start", "does-not-fit", "validation-failed", "validation-stale", "review-stale", FINDING,
+    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", FINDING,
     "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in", "conflict",
-    "other-device", "other",
+    "other-device", OTHER,
 )  # fmt: skip
 # Parameters of a model below each bound.
 SIZES: Mapping[str, float] = {
     "under-1b": 1e9, "1b-4b": 4e9, "4b-10b": 10e9, "10b-35b": 35e9, "35b-100b": 100e9,
     "over-100b": float("inf"),
 }  # fmt: skip
-PASSED, FAILED = ("pass",), ("fail", "inconclusive")
-LONGEST = 500  # characters of a description that a card has
-NO_PARSER = ("", "none", "null")
-LARGEST = 2**62
 Json = Mapping[str, Any]
 
 
-def card(data: Json, receipt: Json | None, review: str, validation: str) -> dict[str, Any]:
-    """Return the columns of a document with these data and this receipt; both may be of any form.
+@dataclass(frozen=True, slots=True)
+class Unfilled:
+    """A document of the list without the columns: its data and its receipt, as JSON."""
 
-    ``review`` and ``validation`` are their states. An unknown figure is ``None``.
-    """
-    known = receipt or {}
-    run = _mapping(known.get("validation"))
-    values = _about(data) | _sizes(data, _mapping(known.get("fit"))) | _run(run)
-    times = [at for at in (known.get("imported_at"), run.get("started")) if isinstance(at, str)]
-    kinds = {*_warned(known), *_states(review, validation)}
-    return values | {"checked_at": max(times, default=None), "attention": words(kinds)}
+    name: str
+    digest: str
+    data: str
+    receipt: str | None
 
 
 def words(names: set[str]) -> str | None:
@@ -82,89 +77,19 @@ def size_of(parameters: int | None) -> str | None:
     return next(name for name, bound in SIZES.items() if parameters < bound)
 
 
-def _about(data: Json) -> dict[str, Any]:
-    block = _mapping(data.get("importer"))
-    modalities = {"text", *_texts(block.get("modalities"))}
-    scheme = _text(block.get("quantization_scheme")) or _text(block.get("quantization"))
-    tags = {tag.lower() for tag in _texts(data.get("tags")) or _texts(block.get("tags"))}
-    description = _text(data.get("description"))
-    return {
-        "description": None if description is None else description[:LONGEST],
-        "icon": _text(data.get("icon")) or _text(block.get("icon")),
-        "license": _text(block.get("license")) or _text(data.get("license")),
-        "tags": words({tag.replace(" ", "-") for tag in tags}),
-        "quantization": scheme or _text(data.get("quantization")),
-        "modalities": words({one for one in modalities if " " not in one}),
-        "tool_parser": _parser(data, "tool_parser"),
-        "reasoning_parser": _parser(data, "reasoning_parser"),
-    }  # fmt: skip
+def unfilled(connection: Connection) -> Iterator[Unfilled]:
+    """Yield documents of lists whose columns are not computed; one at a time, since receipts are large."""
+    names = select(T.name, T.version, T.digest).where(T.description.is_(None), T.deleted_at.is_(None))
+    for name, number, digest in connection.execute(names).all():
+        query = select(V.data, V.receipt_hash).where(V.name == name, V.number == number)
+        row = connection.execute(query).one()
+        receipt = receipts.texts(connection, [row.receipt_hash]).get(row.receipt_hash)
+        yield Unfilled(name, digest, row.data, receipt)
 
 
-def _sizes(data: Json, fit: Json) -> dict[str, Any]:
-    weights, device, estimate = (_mapping(fit.get(key)) for key in ("weights", "device", "estimate"))
-    load, parameters = _mapping(estimate.get("load")), _number(weights.get("parameters"))
-    contexts = (data.get("max_model_len"), data.get("context_size"), load.get("context"))
-    count = _number(device.get("count")) or 1
-    name = _text(device.get("name"))
-    return {
-        "context": next((n for n in map(_number, contexts) if n), None),
-        "parameters": parameters, "size": size_of(parameters), "weights": _number(weights.get("likely")),
-        "memory": _number(_mapping(estimate.get("total")).get("likely")),
-        "device": name if count == 1 or name is None else f"{count}x{name}", "devices": count,
-    }  # fmt: skip
-
-
-def _run(run: Json) -> dict[str, Any]:
-    engine, outcomes = _mapping(run.get("engine")), run.get("outcomes")
-    ended = [_mapping(one).get("outcome") for one in outcomes] if isinstance(outcomes, list) else []
-    spent = [n for n in _mapping(run.get("seconds")).values() if isinstance(n, int | float)]
-    return {
-        "run_engine": _text(engine.get("name")), "run_version": _text(engine.get("version")),
-        "run_at": _text(run.get("started")),
-        "run_passed": sum(one in PASSED for one in ended) if run else None,
-        "run_failed": sum(one in FAILED for one in ended) if run else None,
-        "run_total": len(ended) if run else None, "run_seconds": sum(spent) if run else None,
-    }  # fmt: skip
-
-
-def _warned(receipt: Json) -> Iterator[str]:
-    for warning in _items(receipt.get("warnings")):
-        kind = _mapping(warning).get("kind")
-        yield kind if kind in KINDS else "other"
-
-
-def _states(review: str, validation: str) -> Iterator[str]:
-    if validation == "failed":
-        yield "validation-failed"
-    if validation == "stale":
-        yield "validation-stale"
-    if review == "stale":
-        yield "review-stale"
-
-
-def _parser(data: Json, key: str) -> str | None:
-    """Return the last parser that the options name."""
-    pairs = (one.partition(":") for one in _texts(data.get("options")))
-    named = [value.strip() for name, _, value in pairs if name.strip() == key]
-    return named[-1] if named and named[-1].lower() not in NO_PARSER else None
-
-
-def _mapping(value: object) -> Json:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _items(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else ()
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _texts(value: object) -> list[str]:
-    return [one for one in _items(value) if isinstance(one, str) and one]
-
-
-def _number(value: object) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value <= LARGEST else None  # type: ignore[operator,return-value]
+def put(connection: Connection, name: str, made: Json) -> None:
+    """Write the columns of a document that the list has, and what a search looks through."""
+    row = connection.execute(select(T.model, T.family).where(T.name == name)).one()
+    values = {**made, "search": search(name, row.model, row.family, made)}
+    connection.execute(update(configs).where(T.name == name).values(values))
+    attend(connection, name)

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, func, or_
 
-from importer.storage.cards import LARGEST
 from importer.storage.tables import configs
 
 T = configs.c
+LARGEST = 2**62  # of a number in a filter
 ABSENT = "none"  # in a filter: documents without a value
 ANY = "any"  # of attention: documents with a reason of any kind
 STATES = ("draft", "stale", "rejected", "approved", "validated", "ready", "published")

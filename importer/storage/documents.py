@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -40,7 +39,6 @@ class Summary:
     created_at: str
     updated_at: str
     description: str | None
-    icon: str | None
     license: str | None
     tags: str | None
     quantization: str | None
@@ -156,16 +154,14 @@ def version(connection: Connection, name: str, number: int) -> Version | None:
 
 
 def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None:
-    """Add a version, and the columns of the list that follow from it."""
+    """Add a version, and the columns of the list that follow from it: all but those of its version."""
     _insert(connection, new)
-    receipt = None if new.receipt is None else json.loads(new.receipt)
-    made = cards.card(json.loads(new.data), receipt, listed["review"], listed["validation"])
     seen = connection.execute(select(T.checked_at).where(T.name == new.name)).scalar()
-    made["checked_at"] = max((at for at in (seen, made["checked_at"]) if at), default=None)
+    checked = max((at for at in (seen, listed["checked_at"]) if at), default=None)
     row = {
-        **listed, **made, "version": new.number, "digest": new.digest, "state": new.state,
+        **listed, "checked_at": checked, "version": new.number, "digest": new.digest, "state": new.state,
         "updated_at": new.at, "deleted_at": None,
-        "search": cards.search(new.name, listed["model"], listed["family"], made),
+        "search": cards.search(new.name, listed["model"], listed["family"], listed),
     }  # fmt: skip
     if connection.execute(update(configs).where(T.name == new.name).values(row)).rowcount == 0:
         connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at}))

@@ -18,10 +18,7 @@ configs = Table(
     *(Column(name, Text) for name in ("state", "review", "validation", "reason", "search")),
     *(Column(name, Text) for name in ("created_at", "updated_at", "deleted_at")),
     *(Column(name, Integer) for name in ("version", "release")),
-    *(
-        Column(name, Text)
-        for name in ("description", "icon", "license", "tags", "quantization", "modalities")
-    ),
+    *(Column(name, Text) for name in ("description", "license", "tags", "quantization", "modalities")),
     *(Column(name, Text) for name in ("tool_parser", "reasoning_parser", "size", "device", "attention")),
     *(Column(name, Text) for name in ("run_engine", "run_version", "run_at", "checked_at")),
     *(Column(name, BigInteger) for name in ("context", "parameters", "weights", "memory")),

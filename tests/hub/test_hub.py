@@ -46,6 +46,7 @@ SIX = {
     "config.json", "chat_template.jinja", "tokenizer_config.json", "generation_config.json",
     "added_tokens.json", "special_tokens_map.json",
 }  # fmt: skip
+READ = {*SIX, "README.md"}
 
 
 @pytest.fixture
@@ -61,8 +62,8 @@ def test_two_round_trips_then_one_call_then_none(server: HubServer) -> None:
     sha = server.repos["Org/Toy"].sha
     asked = server.paths()
     assert asked[0] == "/api/models/Org/Toy?blobs=true"
-    assert set(asked[1:]) == {f"/Org/Toy/resolve/{sha}/{name}" for name in SIX}
-    assert len(asked) == 7
+    assert set(asked[1:]) == {f"/Org/Toy/resolve/{sha}/{name}" for name in READ}
+    assert len(asked) == 8
     assert server.rounds() == 2
     assert {e.method for e in server.log} == {"GET"}
 
@@ -80,7 +81,7 @@ def test_what_a_snapshot_says(server: HubServer) -> None:
     snapshot = resolve(parse("hf://Org/Toy@main"), ANYWHERE)
     assert (snapshot.reference, snapshot.model_id) == ("hf://Org/Toy@main", "Org/Toy")
     assert snapshot.revision == server.repos["Org/Toy"].sha
-    assert set(snapshot.texts) == SIX
+    assert set(snapshot.texts) == READ
     assert snapshot.json("generation_config.json") == {"temperature": 0}
     assert {f.path: f.size for f in snapshot.files}["model.safetensors"] == 1000
     assert snapshot.info == {
@@ -96,11 +97,11 @@ def test_what_a_snapshot_says(server: HubServer) -> None:
         "modified": MODIFIED,
     }
     unread = Reason(UnreadReason.NOT_AMONG, most=6)
-    assert snapshot.unknown == {"preprocessor_config.json": unread, "README.md": unread}
+    assert snapshot.unknown == {"preprocessor_config.json": unread}
     assert snapshot.directory is None
 
 
-def test_the_card_is_the_last_of_the_six(server: HubServer) -> None:
+def test_the_card_is_read_beside_the_six(server: HubServer) -> None:
     few = {
         name: FILES[name]
         for name in ("config.json", "generation_config.json", "README.md", "model.safetensors")
@@ -186,7 +187,7 @@ def test_the_hub_clients_own_cache_is_read(server: HubServer, monkeypatch: pytes
     assert snapshot.texts["chat_template.jinja"] == "{{ messages }}"
     assert snapshot.directory == Path(where)
     assert snapshot.info == {}
-    assert "README.md" in snapshot.unknown
+    assert snapshot.texts["README.md"] == "# toy"
     assert resolve(parse(f"Org/Toy@{snapshot.revision}"), ANYWHERE).texts == snapshot.texts
 
     monkeypatch.delenv("HF_HUB_OFFLINE")
@@ -215,7 +216,7 @@ def test_a_damaged_cache_is_read_anew(server: HubServer, damage: bytes) -> None:
 
 def test_a_cache_that_cannot_be_written_is_done_without(server: HubServer) -> None:
     Path(os.environ["IMPORTER_HOME"]).write_text("a file where a folder belongs")
-    assert set(resolve(parse("Org/Toy"), ANYWHERE).texts) == SIX
+    assert set(resolve(parse("Org/Toy"), ANYWHERE).texts) == READ
 
 
 @pytest.mark.slow

@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from importer.app.publication_state import PublicationState
+from importer.config_file.receipt import Receipt
+from importer.config_file.store import StoredDocument
+from importer.service.cards import columns, fill
 from importer.service.gallery import Gallery
 from importer.storage import cards, documents, findings
 from importer.storage.audit import AuditContext
@@ -27,12 +31,15 @@ __all__ = ["database", "empty", "postgres", "service"]
 pytestmark = pytest.mark.xdist_group("postgres")
 OLD = Path(__file__).parents[1] / "fixtures" / "databases" / "gallery_8.sql"
 GB = 10**9
+NO_TOOLS = {"kind": "no-tools", "key": "tool_parser", "reason": {}, "message": ""}
+UNKNOWN = {"kind": "never heard of", "key": "x", "reason": {}, "message": ""}
 
 
 def fit(weights: int, memory: int, count: int = 1) -> dict[str, Any]:
     return {
         "weights": {"likely": weights, "parameters": weights // 2},
         "device": {"name": "h100-80g", "count": count},
+        "cards": count,
         "estimate": {"load": {"context": 4096}, "total": {"likely": memory}},
     }
 
@@ -44,14 +51,20 @@ def add(
         "name": name, "description": f"A model called {name}.", "options": more.pop("options", []),
         "importer": {"license": more.pop("license", None), "modalities": more.pop("modalities", [])},
     }  # fmt: skip
-    receipt = {"imported_at": "2026-11-01T00:00:00+00:00", **more}
+    receipt = Receipt(
+        name, f"org/{name}", f"org/{name}", None, None, "sha256:0",
+        more.pop("imported_at", "2026-11-01T00:00:00+00:00"), "1", {"name": "vllm"}, {}, [], {},
+        {"state": "pending"}, **more,
+    )  # fmt: skip
+    stored = StoredDocument(Path(f"{name}.yaml"), "", data, "sha256:0", receipt)
     row = Version(
-        name=name, number=1, action="import", text="", data=json.dumps(data), receipt=json.dumps(receipt),
+        name=name, number=1, action="import", text="", data=json.dumps(data), receipt=receipt.to_text(),
         template=None, digest="sha256:0", state=state, by="ann", at="2026-11-02T00:00:00+00:00", why=None,
     )  # fmt: skip
     listed = {
         "model": f"org/{name}", "revision": None, "backend": "vllm", "family": "llama", "kind": "chat",
         "review": "draft", "validation": validation, "reason": None, "release": None,
+        **columns(stored, PublicationState(state, "draft", validation)),
     }  # fmt: skip
     with database.writing() as connection:
         documents.add(connection, row, listed)
@@ -61,9 +74,9 @@ def add(
 def four(database: Database) -> Database:
     add(database, "small", fit=fit(2 * GB, 4 * GB), options=["tool_parser:hermes"], license="mit")
     add(database, "wide", fit=fit(100 * GB, 70 * GB, 2), modalities=["image"], state="published",
-        warnings=[{"kind": "no-tools"}])  # fmt: skip
-    add(database, "broken", validation="failed", warnings=[{"kind": "no-tools"}, {"kind": "never heard of"}])
-    add(database, "odd", fit=[], options="x", validation="stale", warnings={"kind": 5}, imported_at=7)
+        warnings=[NO_TOOLS])  # fmt: skip
+    add(database, "broken", validation="failed", warnings=[NO_TOOLS, UNKNOWN])
+    add(database, "odd", validation="stale", imported_at="2026-10-01T00:00:00+00:00")
     return database
 
 
@@ -80,7 +93,7 @@ def test_filters_select_what_cards_say(four: Database) -> None:
     assert names(four, size=["1b-4b"]) == ["small"]
     assert names(four, attention=["any"]) == ["broken", "odd", "wide"]
     assert names(four, attention=["none"]) == ["small"]
-    assert names(four, attention=["validation-failed"]) == ["broken"]
+    assert names(four, attention=["failed"]) == ["broken"]
     assert names(four, q="CALLED wide") == ["wide"]
     assert names(four, q="wide broken") == names(four, q="100%") == []
     assert names(four, budget=80 * GB) == ["small"]  # the other one has two devices with 70 GB each
@@ -124,7 +137,7 @@ def test_each_facet_ignores_its_own_filter_and_heeds_the_others(four: Database) 
     with four.reading() as connection:
         found = facets(connection, Filters(), None)
     assert found.values["attention"] == {
-        "no-tools": 2, "other": 1, None: 1, "validation-failed": 1, "validation-stale": 1,
+        "no-tools": 2, "other": 1, None: 1, "failed": 1, "outdated": 1,
     }  # fmt: skip
     assert found.values["tool_parser"] == {None: 3, "hermes": 1}
     assert found.values["size"] == {None: 2, "1b-4b": 1, "35b-100b": 1}
@@ -153,6 +166,7 @@ def test_a_gallery_of_the_version_before_has_its_cards(tmp_path: Path) -> None:
         old.executescript(OLD.read_text(encoding="utf-8"))
     database = Database(f"sqlite:///{path}")
     assert migrate(database) == [n for n in NUMBERED if n > 8]
+    fill(database)
     gallery = Gallery(database)
     found = {one.name: one for one in gallery.page(Filters(), 10)}
     assert found.keys() == {"plain", "out", "chatty"}
@@ -162,7 +176,7 @@ def test_a_gallery_of_the_version_before_has_its_cards(tmp_path: Path) -> None:
     assert (out.memory or 0) > (out.weights or 0)
     assert (found["plain"].findings, found["plain"].attention) == (1, " finding ")
     assert found["chatty"].tool_parser == "hermes"
-    assert "validation-stale" not in (found["chatty"].attention or "")
+    assert "outdated" not in (found["chatty"].attention or "")
     with database.writing() as connection:
         deleted = connection.exec_driver_sql("SELECT deleted_at FROM configs WHERE name = 'gone'").scalar()
     assert deleted is not None
@@ -279,7 +293,7 @@ def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -
     assert (cell["cause"], service.client.get(cell["href"]).json()["reason"]) == ("X.no-call", "no call")
     problem(service.client.get(f"/v1/configs/{name}/validations/9/tools"), 404, "no-such-page")
     [row] = service.client.get("/v1/configs", params={"q": name}).json()["items"]
-    assert (row["run"]["passed"], row["run"]["failed"], row["attention"]) == (1, 1, ["validation-failed"])
+    assert (row["run"]["passed"], row["run"]["failed"], row["attention"]) == (1, 1, ["failed"])
 
 
 def test_an_editor_gets_arguments_and_typed_places_of_mistakes(service: Service) -> None:

@@ -12,9 +12,9 @@ from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from importer.app.states import State
 from importer.errors import ServiceError
 from importer.service.api.request_models import Text
-from importer.service.publication_state import State
 from importer.storage.document_filters import Filters, Value, order, whole
 from importer.storage.documents import Summary
 
@@ -29,7 +29,7 @@ Sort = Literal[
 NUMBER = re.compile(r"-?[0-9]{1,19}")
 Size = Literal["under-1b", "1b-4b", "4b-10b", "10b-35b", "35b-100b", "over-100b", "none"]
 AttentionKind = Literal[
-    "will-not-start", "does-not-fit", "validation-failed", "validation-stale", "review-stale", "finding",
+    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", "finding",
     "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in", "conflict",
     "other-device", "other",
 ]  # fmt: skip

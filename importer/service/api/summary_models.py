@@ -8,8 +8,8 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from importer.app.states import State
 from importer.service.api.query import AttentionKind, Size
-from importer.service.publication_state import State
 from importer.storage.cards import KINDS
 from importer.storage.documents import Summary
 
@@ -18,7 +18,7 @@ PLAIN = (
     "validation", "reason", "release", "created_at", "updated_at", "checked_at", "findings",
 )  # fmt: skip
 FACTS: JsonDict = {
-    "description": "A chat model of 8 B parameters.", "icon": None, "license": "apache-2.0", "tags": [],
+    "description": "A chat model of 8 B parameters.", "license": "apache-2.0", "tags": [],
     "quantization": None, "modalities": ["text"], "tool_parser": "hermes", "reasoning_parser": "qwen3",
     "context": 40960, "parameters": 8190735360, "size": "4b-10b", "weights": 16381470720,
     "memory": 24830000000, "device": "h100-80g", "devices": 1,
@@ -60,7 +60,6 @@ class CardFacts(BaseModel):
     """The facts of a card; an unknown one is null. ``memory`` is the likely one of each device, in bytes."""
 
     description: str | None
-    icon: str | None
     license: str | None
     tags: list[str]
     quantization: str | None
