@@ -46,7 +46,7 @@ docs: .venv/ready-dev
 
 lock: .venv/ready-dev
 	$(LOCK) $(UPGRADE) -o requirements.lock
-	$(LOCK) $(UPGRADE) --extra dev --extra docs -c requirements.lock -o requirements-dev.lock
+	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra otel -c requirements.lock -o requirements-dev.lock
 
 clean:
 	rm -rf .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis

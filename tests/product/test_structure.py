@@ -19,8 +19,8 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
-    "version", "reasons", "messages", "errors", "config", "storage", "progress", "launcher", "yaml_reader",
-    "sandbox",
+    "version", "reasons", "messages", "errors", "config", "tracing", "storage", "progress", "launcher",
+    "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
     "engines", "exports", "proof", "validation", "reports", "analysis", "app", "service", "cli",
 )  # fmt: skip
