@@ -24,6 +24,7 @@ test: .venv/ready-dev lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not nightly"
 
 test-nightly: test
+	$(BIN)/python -m tools.system_packages podman podman-compose runc catatonit iptables netavark aardvark-dns debootstrap
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m nightly
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "hypothesis and not engine" --hypothesis-profile=nightly
 

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("containers")]
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose.yaml"
 PULLED = os.environ.get("IMPORTER_TEST_PULL") == "1"
-PROGRAMS = ("podman", "podman-compose", "runc", "catatonit", "iptables", "aardvark-dns")
+PROGRAMS = ("podman", "podman-compose", "runc", "catatonit", "iptables", "netavark", "aardvark-dns")
 PYTHON, POSTGRES = "docker.io/library/python:3.11-slim", "docker.io/library/postgres:17"
 PATIENCE = 1800  # seconds: systems are unpacked and images are copied
 CONFIGURATION = """[containers]
