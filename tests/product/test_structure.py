@@ -125,7 +125,7 @@ def test_each_room_imports_only_from_rooms_before_it() -> None:
 
 
 def test_storage_knows_no_documents() -> None:
-    """It keeps rows and JSON of others, and depends on failures, reasons and settings alone."""
+    """It keeps rows and JSON of others, and depends on failures, reasons, settings and spans alone."""
     found = {
         room(name)
         for m in MODULES
@@ -133,7 +133,7 @@ def test_storage_knows_no_documents() -> None:
         for name in imports(m)
         if name.startswith("importer.")
     }
-    assert found == {"storage", "errors", "reasons", "config"}
+    assert found == {"storage", "errors", "reasons", "config", "tracing"}
 
 
 def reached(module: str) -> set[str]:
