@@ -29,6 +29,7 @@ test: .venv/ready-dev lint page
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not nightly"
 
 test-nightly: test
+	$(BIN)/python -m tools.system_packages podman podman-compose runc catatonit iptables netavark aardvark-dns debootstrap
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m nightly
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "hypothesis and not engine" --hypothesis-profile=nightly
 
@@ -51,7 +52,7 @@ docs: .venv/ready-dev
 
 lock: .venv/ready-dev
 	$(LOCK) $(UPGRADE) -o requirements.lock
-	$(LOCK) $(UPGRADE) --extra dev --extra docs -c requirements.lock -o requirements-dev.lock
+	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra otel -c requirements.lock -o requirements-dev.lock
 
 clean:
 	rm -rf $(WEB)/built $(WEB)/node_modules .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -28,6 +28,14 @@ PACKAGES = {
     "postgresql": Package(
         ("postgres", "usr/lib/postgresql/*/bin/postgres"), "running the service on a real PostgreSQL"
     ),
+    "podman": Package(("podman",), "building and starting the image"),
+    "podman-compose": Package(("podman-compose",), "starting the Compose file"),
+    "runc": Package(("runc",), "running containers"),
+    "catatonit": Package(("usr/*/catatonit", "usr/*/podman/catatonit"), "an init in containers"),
+    "iptables": Package(("iptables", "usr/sbin/iptables"), "networks of containers"),
+    "netavark": Package(("usr/*/podman/netavark",), "networks of containers"),
+    "aardvark-dns": Package(("usr/*/podman/aardvark-dns",), "names of containers"),
+    "debootstrap": Package(("debootstrap", "usr/sbin/debootstrap"), "a base image without a registry"),
 }
 
 

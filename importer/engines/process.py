@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from importer import config, demo, launcher
+from importer import config, demo, launcher, tracing
 from importer.config_file import derived_parser, environment
 from importer.config_file.template_file import ChatTemplate
 from importer.engines import logs, process_group, start_trials
@@ -147,7 +147,8 @@ def serve(
             started = time.monotonic()
             process = stack.enter_context(_group(python, launch, folder, log, chosen, hold))
             try:
-                begun.wait(process, launch, chosen, log, started + limit)
+                with tracing.span("engine start", importer__engine=engine.name):
+                    begun.wait(process, launch, chosen, log, started + limit)
             except NeverError as never:
                 _stop(process, chosen)
                 if _port_lost(log) and port is None and left:

@@ -9,13 +9,15 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from importer import tracing
 from importer.errors import HubError, Setting, UsageError
-from importer.hub import endpoint
+from importer.hub import budget, endpoint
 from importer.reasons import Reason
 from importer.version import __version__
 
@@ -262,7 +264,10 @@ def _follow(
 ) -> HubResponse:
     """Return the response of one try, through checked redirects."""
     for _ in range(HOPS + 1):
-        answer = _exchange(url, limit, size, span, clock)
+        with tracing.span("hub GET", client=True, server__address=urlsplit(url).hostname) as spanned:
+            answer = _exchange(url, limit, size, span, clock)
+            spanned.note(http__response__status_code=answer.status, importer__bytes=len(answer.body))
+        budget.record(answer.url, answer.headers)
         target = answer.headers.get("location")
         if answer.status not in REDIRECTS or target is None:
             return answer
@@ -377,7 +382,10 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         except BaseException as error:
             errors[place] = error
 
-    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(items))]
+    contexts = [copy_context() for _ in items]  # of the span that asks
+    threads = [
+        threading.Thread(target=contexts[i].run, args=(run, i), daemon=True) for i in range(len(items))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -14,6 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
+from fastapi.telemetry import TelemetryConfig
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
@@ -42,6 +43,13 @@ from importer.version import __version__
 LOG = logging.getLogger(__name__)
 JSON = "application/json"
 OBJECTS = ("model_attributes_type", "dict_type")  # what pydantic calls a body that is no object
+OWN_TRACES: TelemetryConfig = {  # FastAPI makes no spans: ``tracing`` does
+    "auto_configure": False,
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+}
 ABOUT = "From a Hugging Face model id to a serving config that was reviewed, and proved on a real engine."
 
 
@@ -49,8 +57,8 @@ def create(settings: Settings) -> FastAPI:
     """Return the application; on its start the database is migrated and the runner started."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
-        docs_url=None, redoc_url=None, generate_unique_id_function=_id, redirect_slashes=False,
-        dependencies=[Depends(known_query), Depends(known_body)],
+        docs_url=None, redoc_url=None, telemetry=OWN_TRACES, generate_unique_id_function=_id,
+        redirect_slashes=False, dependencies=[Depends(known_query), Depends(known_body)],
     )  # fmt: skip
     app.state.settings, app.state.ending = settings, False
     app.state.limits, app.state.metrics = limits(settings), Metrics()

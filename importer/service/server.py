@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from importer.errors import InternalError, ServiceError
-from importer.service import cards, telemetry
+from importer.service import cards, telemetry, traces
 from importer.service.app import create
 from importer.service.gallery import Gallery
 from importer.service.jobs.runner import Runner
@@ -154,6 +154,7 @@ def serve(settings: Settings) -> None:
     """Answer requests until a signal; raises ServiceError and the database's errors."""
     telemetry.begin(settings)
     _check(settings)
+    traces.requested()
     sockets = listening(settings.host, settings.port)
     app = create(settings)
     config = uvicorn.Config(
@@ -164,9 +165,8 @@ def serve(settings: Settings) -> None:
     )  # fmt: skip
     server = ImporterServer(config)
     app.state.connections = server.server_state.connections
-    with suppress(
-        KeyboardInterrupt, SystemExit
-    ):  # the signal that ended it, once more; that it did not start
+    ended = suppress(KeyboardInterrupt, SystemExit)  # the signal once more; that it did not start
+    with ended, traces.exported():
         server.run(sockets)
     if not server.started:
         raise InternalError("internal", problem="the server did not start; see the log above")
@@ -180,7 +180,7 @@ def work(settings: Settings) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with Runner(Gallery(database), settings) as runner, Duties(database, settings, runner):
+    with traces.exported(), Runner(Gallery(database), settings) as runner, Duties(database, settings, runner):
         LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()

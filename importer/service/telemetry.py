@@ -16,13 +16,14 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 from starlette.types import Scope
 
-from importer import config
+from importer import config, tracing
 from importer.service.settings import Settings
 from importer.storage import executors, retention, tables
 from importer.storage.database import Database
+from importer.storage.jobs import ENDED
 from importer.version import __version__
 
 QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
@@ -76,7 +77,7 @@ class Text(logging.Formatter):
 
 
 def _ids() -> dict[str, str]:
-    ids = {"request": request_id.get(), "job": job_id.get()}
+    ids = {"request": request_id.get(), "job": job_id.get(), "trace": tracing.trace_id()}
     return {name: ident for name, ident in ids.items() if ident is not None}
 
 
@@ -106,6 +107,9 @@ def quiet() -> None:
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+J = tables.jobs.c
+KINDS = ("import", "validation", "recheck")  # of the jobs that wait in the queue
+PASSED = '%"passed": true%'  # in a result as JSON
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
@@ -123,13 +127,14 @@ class Metrics:
             buckets=SECONDS, registry=self._registry,
         )  # fmt: skip
 
-    def answered(self, scope: Scope, status: int, seconds: float, *, streamed: bool) -> None:
-        """Count a request under its route's template, so that no name of an address is a label."""
+    def answered(self, scope: Scope, status: int, seconds: float, *, streamed: bool) -> str:
+        """Count a request under its route's template, so that no name in an address is one; return it."""
         route = getattr(scope.get("route"), "path", None) or "other"
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
         if not streamed:
             self._seconds.labels(method, route).observe(seconds)
+        return str(route)
 
     def text(self, database: Database) -> bytes:
         """Return all metrics in Prometheus's format."""
@@ -153,22 +158,17 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
     build = GaugeMetricFamily("importer_build_info", "The importer's version.", labels=["version"])
     build.add_metric([__version__], 1)
     yield build
-    c, j = tables.configs.c, tables.jobs.c
+    c = tables.configs.c
     documents = select(c.state, func.count()).where(c.deleted_at.is_(None)).group_by(c.state)
     yield _counted(
         "importer_documents", "Documents by state.", ["state"], connection.execute(documents).all()
     )
-    by_state = select(j.kind, j.state, func.count()).group_by(j.kind, j.state)
+    by_state = select(J.kind, J.state, func.count()).group_by(J.kind, J.state)
     yield _counted(
         "importer_jobs", "Jobs by kind and state.", ["kind", "state"], connection.execute(by_state).all()
     )
-    oldest = connection.execute(
-        select(func.min(j.created_at)).where(j.state == "queued", j.kind != "imports")
-    ).scalar()
-    waited = 0.0 if oldest is None else time.time() - datetime.fromisoformat(oldest).timestamp()
-    yield GaugeMetricFamily(
-        "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", max(0.0, waited)
-    )
+    yield _waiting(connection)
+    yield _validations(connection)
     yield _counted(
         "importer_retention_removed", "Old rows that were ever deleted.", ["kind"],
         retention.removed(connection).items(),
@@ -177,8 +177,41 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
         "importer_retention_seconds", "When the last retention began, in epoch seconds.",
         retention.last_run(connection),
     )  # fmt: skip
-    running = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
+    known = executors.all_executors(connection)
+    running = [one for one in known if not executors.overdue(one)]
     yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(running))
+    oldest = max((time.time() - one.seen for one in known), default=0.0)
+    yield GaugeMetricFamily(
+        "importer_oldest_heartbeat_seconds", "Since the oldest of the last heartbeats.", max(0.0, oldest)
+    )
+    left: dict[str, int] = {}
+    for one in running:
+        for quota, number in one.budget.items():
+            left[quota] = min(number, left.get(quota, number))
+    yield _counted("importer_hub_requests_left", "What the Hub leaves.", ["quota"], left.items())
+
+
+def _waiting(connection: Connection) -> Metric:
+    """Return the age of the oldest job that waits, for each kind; 0 where none does."""
+    oldest = select(J.kind, func.min(J.created_at)).where(J.state == "queued").group_by(J.kind)
+    since = {kind: datetime.fromisoformat(at).timestamp() for kind, at in connection.execute(oldest)}
+    now = time.time()
+    ages = [(kind, max(0.0, now - since.get(kind, now))) for kind in KINDS]
+    return _counted(
+        "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", ["kind"], ages
+    )
+
+
+def _validations(connection: Connection) -> Metric:
+    """Return the ended validations by engine and result: passed, failed, or without a report."""
+    passed = case(
+        (J.state != "succeeded", J.state), (J.result.like(PASSED), "passed"), else_="not-passed"
+    ).label("result")
+    query = select(J.engine, passed, func.count()).where(J.kind == "validation", J.state.in_(ENDED))
+    return _counted(
+        "importer_validations", "Ended validations.", ["engine", "result"],
+        connection.execute(query.group_by(J.engine, passed)).all(),
+    )  # fmt: skip
 
 
 def _counted(name: str, description: str, labels: list[str], rows: Iterable[Iterable[object]]) -> Metric:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select
 
+from importer import tracing
 from importer.config import now
 from importer.storage.tables import audit
+
+PAGE = 1000  # entries of one query
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,10 @@ def record(
     """Add an entry, in the transaction of the change itself."""
     beside = {"why": context.why, "address": context.address}
     data = dict(details) | {key: value for key, value in beside.items() if value is not None}
-    row = {"who": context.who, "action": context.action, "subject": subject, "request": context.request}
+    row = {
+        "who": context.who, "action": context.action, "subject": subject, "request": context.request,
+        "digest": details.get("digest"), "trace": tracing.trace_id(),
+    }  # fmt: skip
     connection.execute(insert(audit).values(**row, at=now(), details=json.dumps(data, ensure_ascii=False)))
 
 
@@ -49,6 +55,35 @@ class AuditFilter:
         pairs = ((audit.c.who, self.who), (audit.c.action, self.action), (audit.c.subject, self.subject))
         found = [column == value for column, value in pairs if value is not None]
         return found if self.since is None else [*found, audit.c.at >= self.since]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """One entry as it is exported; ``digest`` is that of the document that the action left."""
+
+    id: int
+    at: str
+    actor: str
+    action: str
+    target: str | None
+    digest: str | None
+    request: str | None
+    trace: str | None
+    details: Mapping[str, Any]
+
+
+def exported(connection: Connection, after: int = 0) -> Iterator[AuditEvent]:
+    """Yield the entries behind an id, the oldest first."""
+    while rows := connection.execute(
+        select(audit).where(audit.c.id > after).order_by(audit.c.id).limit(PAGE)
+    ).all():
+        for row in rows:
+            details = json.loads(row.details)
+            yield AuditEvent(
+                row.id, row.at, row.who, row.action, row.subject, row.digest or details.get("digest"),
+                row.request, row.trace, details,
+            )  # fmt: skip
+        after = rows[-1].id
 
 
 ALL = AuditFilter()

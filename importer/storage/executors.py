@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
@@ -20,7 +20,8 @@ X = executors.c
 class Executor:
     """A process; ``device`` is where it validates, ``None`` if it does not; ``memory`` in bytes.
 
-    ``version`` is that of its workflows: it runs no job that was begun by another version.
+    ``version`` is that of its workflows: it runs no job that was begun by another version. ``budget`` is what
+    the Hub left it at its last heartbeat, by quota.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Executor:
     engines: tuple[str, ...] = ()
     memory: int | None = None
     version: str | None = None
+    budget: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def born(self) -> str:
@@ -44,9 +46,12 @@ class Executor:
         return engine in self.engines and (memory is None or self.memory is None or memory <= self.memory)
 
 
-def heartbeat(connection: Connection, executor: Executor) -> bool:
-    """Record that a process is alive; true where it is new, or was taken for dead."""
-    row = {"engines": json.dumps(executor.engines), "memory": executor.memory, "seen": time.time()}
+def heartbeat(connection: Connection, executor: Executor, budget: Mapping[str, int] | None = None) -> bool:
+    """Record that a process is alive, and what the Hub leaves it; true where it is new or was given up."""
+    row = {
+        "engines": json.dumps(executor.engines), "memory": executor.memory, "seen": time.time(),
+        "budget": json.dumps(budget or {}),
+    }  # fmt: skip
     if connection.execute(update(executors).where(X.id == executor.id).values(row)).rowcount:
         return False
     fixed = {name: getattr(executor, name) for name in ("id", "place", "host", "pid", "device", "version")}
@@ -91,4 +96,8 @@ class LeaseMonitor:
 
 def _executor(row: Row[tuple[object, ...]]) -> Executor:
     data = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
-    return Executor(**{**data, "engines": tuple(json.loads(data["engines"] or "[]"))})
+    kept = {
+        "engines": tuple(json.loads(data["engines"] or "[]")),
+        "budget": json.loads(data["budget"] or "{}"),
+    }
+    return Executor(**{**data, **kept})

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
+from importer import tracing
 from importer.config import now
 from importer.errors import ServiceError
 from importer.storage import tables, webhooks
@@ -47,6 +48,7 @@ class Job:
     device: str | None
     executor: str | None
     version: str | None
+    trace: str | None
     attempt: int
     claims: int
     events: int
@@ -77,6 +79,7 @@ def create(
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
         "request": json.dumps(request), "says": text, "by": by, "config": config, "engine": engine,
         "memory": memory, "attempt": 1, "claims": 0, "events": 0, "created_at": now(),
+        "trace": tracing.parent(),
     }  # fmt: skip
     connection.execute(insert(tables.jobs).values(**row))
     job = get(connection, ident)

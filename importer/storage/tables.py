@@ -69,7 +69,10 @@ audit = Table(
     "audit",
     METADATA,
     Column("id", BigInteger, primary_key=True),
-    *(Column(name, Text) for name in ("at", "who", "action", "subject", "details", "request")),
+    *(
+        Column(name, Text)
+        for name in ("at", "who", "action", "subject", "digest", "details", "request", "trace")
+    ),
 )
 
 keys = Table(
@@ -92,12 +95,13 @@ answers = Table(
 # ``root`` is the job of the list, else the job itself; its ``events`` number the events.
 # ``device`` is the one that has claimed a validation, ``memory`` the bytes it needs. ``executor`` is the
 # process that runs it, ``claims`` how often one has begun this attempt, ``version`` that of its steps.
+# ``trace`` is the span that asked for it, as a ``traceparent``.
 jobs = Table(
     "jobs",
     METADATA,
     Column("id", Text, primary_key=True),
     *(Column(name, Text) for name in ("kind", "root", "state", "step", "says", "request", "result", "error")),
-    *(Column(name, Text) for name in ("by", "config", "engine", "device", "executor", "version")),
+    *(Column(name, Text) for name in ("by", "config", "engine", "device", "executor", "version", "trace")),
     *(Column(name, Text) for name in ("created_at", "started_at", "ended_at")),
     Column("memory", BigInteger),
     *(Column(name, Integer) for name in ("place", "attempt", "events", "claims")),
@@ -129,12 +133,15 @@ events = Table(
 )
 
 # The processes that run jobs; ``seen`` is epoch seconds, ``place`` where ``pid`` counts, ``version`` that of
-# the workflows.
+# the workflows, ``budget`` what the Hub leaves it, as JSON.
 executors = Table(
     "executors",
     METADATA,
     Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("place", "host", "device", "engines", "started_at", "version")),
+    *(
+        Column(name, Text)
+        for name in ("place", "host", "device", "engines", "started_at", "version", "budget")
+    ),
     *(Column(name, BigInteger) for name in ("pid", "memory")),
     Column("seen", Float),
 )

@@ -8,12 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
 
+from importer import tracing
 from importer.progress import Progress
 from importer.reasons import Reason
 from importer.signals.evidence import TASKS
@@ -196,7 +198,8 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[P
     together = [one for one in probes if not alone(one)]
     pool = ThreadPoolExecutor(SIDE_BY_SIDE)
     try:
-        rows = list(pool.map(row, together))
+        here = [copy_context() for _ in together]  # of the span that asks
+        rows = list(pool.map(lambda context, one: context.run(row, one), here, together))
     finally:  # on Ctrl-C no answer is awaited: they end with the engine
         pool.shutdown(wait=False, cancel_futures=True)
     rows += [row(one) for one in probes if alone(one)]
@@ -212,7 +215,9 @@ def alone(one: Probe) -> bool:
 
 def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
     ctx, begun = bench.apart(), time.monotonic()
-    outcome = _outcome(one, ctx, shared)
+    with tracing.span(f"probe {one.NAME}") as spanned:
+        outcome = _outcome(one, ctx, shared)
+        spanned.note(importer__outcome=outcome.outcome)
     complaints = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
     return ProbeRow(one.NAME, one.LESSON, outcome, time.monotonic() - begun, complaints)
 

@@ -41,6 +41,7 @@ from tests.serving import PATIENCE, Service, events, problem, running, service
 __all__ = ["service"]
 slow = pytest.mark.slow
 DEPLOY = Path(__file__).parents[2] / "deploy"
+OPERATION = (DEPLOY.parent / "docs" / "service-operation.md").read_text()
 FEW, MANY = 3, 40  # requests of the fuzzer for each operation: in the test command, and at night
 # Whether a request that fits its schema is accepted depends on what is there, so that is not asked.
 CHECKS = (
@@ -67,7 +68,18 @@ def test_what_is_counted(service: Service) -> None:
     assert found["importer_requests_total", "GET", "/v1/configs/{name}", "404"] == 1
     assert found["importer_request_seconds_count", "GET", "/v1/configs/{name}"] == 2
     assert found["importer_jobs", "import", "succeeded"] == found["importer_documents", "draft"] == 1
-    assert (found["importer_processes",], found["importer_oldest_queued_seconds",]) == (1, 0)
+    assert (found["importer_processes",], found["importer_oldest_queued_seconds", "import"]) == (1, 0)
+    assert found["importer_oldest_heartbeat_seconds",] >= 0
+    shown = [re.findall(r"^\| `(importer_\w+)` \| ([^|]*)\|", OPERATION, re.MULTILINE)]
+    documented = {name: {label for label in labels.strip().split(", ") if label} for name, labels in shown[0]}
+    there = {
+        family.name + ("_total" if family.type == "counter" else ""): {
+            label for sample in family.samples for label in sample.labels if label != "le"
+        }
+        for family in text_string_to_metric_families(answer.text)
+        if not family.name.endswith("_created")  # the times that the library adds
+    }
+    assert {name: there[name] or documented[name] for name in there} == documented
     assert ("importer_requests_total", "GET", "other", "404") in found
     assert not [key for key in found if "another" in key or "ODD" in key]
 

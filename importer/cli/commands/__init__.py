@@ -53,6 +53,8 @@ COMMANDS: Mapping[str, Command] = {
     "serve": Command("", "run the gallery service: REST, jobs, review, a gallery for LocalAI"),
     "worker": Command("", "run the service's jobs on this machine, too"),
     "api-keys": Command("create|list|revoke", "manage the API keys of the service"),
+    "backup": Command("FILE", "copy the service's database while it is in use"),
+    "audit": Command("", "print the service's audit log as lines of JSON"),
     "completion": Command("bash|zsh|tcsh", "print a completion script for a shell"),
 }
 

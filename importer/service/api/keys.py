@@ -67,8 +67,10 @@ class AuditEntry(BaseModel):
     who: str
     action: str
     subject: str | None
+    digest: str | None
     details: dict[str, Any]
     request: str | None
+    trace: str | None
 
 
 class AuditLog(BaseModel):

@@ -16,6 +16,7 @@ from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import this_machine
 from importer.engines.vllm import has_gpu
 from importer.errors import EngineError, ServiceError
+from importer.hub import budget
 from importer.memory import devices
 from importer.memory.devices import Device
 from importer.sandbox import Sandbox
@@ -197,7 +198,7 @@ class Runner:
 
     def _beat(self) -> None:
         with self.gallery.database.writing() as connection:
-            new = executors.heartbeat(connection, self.me)
+            new = executors.heartbeat(connection, self.me, budget.left())
         self._seen = time.monotonic()
         if new:  # others took this process for dead, and have its jobs
             _stop_all([*self.live.all().values()])

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
+from importer import tracing
 from importer.errors import ImporterError, InternalError
 from importer.progress import Progress
 from importer.progress import Step as ProgressStep
@@ -55,13 +56,20 @@ class JobRun:
     def __init__(self, database: Database, live: LiveJob) -> None:
         self._database, self._live, self._job = database, live, live.job
         self._names: list[str] = []
+        self._span = tracing.OpenSpan()
 
     def run(self, steps: Mapping[str, Step]) -> None:
         """Run the steps that are not recorded; an error of a step ends the job.
 
         The job stays leased where the database is away for long: the runner gives it back.
         """
-        with telemetry.of_job(self._job.id):
+        job = self._job
+        with (
+            telemetry.of_job(job.id),
+            tracing.span(
+                f"job {job.kind}", parent=job.trace, importer__job=job.id, importer__attempt=job.attempt
+            ) as self._span,
+        ):
             try:
                 results = self._retry(self._results)
                 self._names = [*steps]
@@ -101,7 +109,8 @@ class JobRun:
 
     def _perform(self, name: str, step: Step, results: Results) -> Results:
         self._live.check()
-        return step(self._live, results, ProgressReporter(self._database, self._live, name))
+        with tracing.span(f"step {name}", importer__job=self._job.id):
+            return step(self._live, results, ProgressReporter(self._database, self._live, name))
 
     def _record(self, name: str, result: Results) -> bool:
         with self._database.writing() as connection:
@@ -116,6 +125,7 @@ class JobRun:
         internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
         details = problem(error if isinstance(error, ImporterError) else internal)
         self._retry(lambda: fail(self._database, self._job, details))
+        self._span.failed(str(details["kind"]))
         return str(details["kind"])
 
     def _retry(self, work: Callable[[], T]) -> T:

@@ -18,10 +18,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from importer import tracing
 from importer.errors import InternalError, ServiceError
 from importer.service.api.problems import answer
 from importer.service.settings import Settings, is_loopback
-from importer.service.telemetry import AnswerCut, Metrics, request_id
+from importer.service.telemetry import METHODS, AnswerCut, Metrics, request_id
 from importer.storage.ids import fresh
 from importer.version import __version__
 
@@ -171,6 +172,7 @@ OWN = ("same-origin", "none")
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]*))(?::[0-9]*)?", re.ASCII)
 SOON = 5  # seconds
 HEALTH = "/healthz"
+PROBES = (HEALTH, "/readyz")  # of a load balancer: any name, and no span
 PLAIN = "identity"  # the only Content-Encoding of a body that is read
 ALIVE = {"status": "ok", "version": __version__}
 HEALTHY = JSONResponse(ALIVE)  # without a route, a thread or the database
@@ -201,8 +203,17 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers, begun = Headers(scope=scope), time.monotonic()
-        ident = _id(headers)
+        headers = Headers(scope=scope)
+        if scope["path"] in PROBES:
+            await self._answered(scope, receive, send, headers, tracing.OpenSpan())
+            return
+        with tracing.span(_method(scope), parent=headers.get("traceparent"), server=True) as spanned:
+            await self._answered(scope, receive, send, headers, spanned)
+
+    async def _answered(
+        self, scope: Scope, receive: Receive, send: Send, headers: Headers, spanned: tracing.OpenSpan
+    ) -> None:
+        begun, ident = time.monotonic(), _id(headers)
         scope.setdefault("state", {})["id"] = ident
         request_id.set(ident)
         status, streamed, begun_answer = 500, False, False
@@ -235,7 +246,11 @@ class Guard:
                 await answer(Request(scope), fault)(scope, receive, sent)
         finally:
             seconds = time.monotonic() - begun
-            self._metrics.answered(inner, status, seconds, streamed=streamed)
+            route = self._metrics.answered(inner, status, seconds, streamed=streamed)
+            spanned.name(f"{_method(scope)} {route}")
+            spanned.note(http__route=route, http__response__status_code=status, importer__request=ident)
+            if status >= 500:
+                spanned.failed(str(status))
             _log(scope, status, seconds)
 
     async def _received(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
@@ -288,7 +303,7 @@ class Guard:
 
     def _probed(self, scope: Scope) -> bool:
         """Return whether this is a load balancer's health check: its ``Host`` is an address, not a name."""
-        return not self._settings.loopback and scope["path"] in ("/healthz", "/readyz")
+        return not self._settings.loopback and scope["path"] in PROBES
 
     def _too_large(self) -> ServiceError:
         return ServiceError("body-too-large", limit=self._settings.largest_body)
@@ -296,6 +311,10 @@ class Guard:
 
 def _is_health_check(scope: Scope) -> bool:
     return scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD")
+
+
+def _method(scope: Scope) -> str:
+    return str(scope["method"]) if scope["method"] in METHODS else "other"
 
 
 def _as_get(scope: Scope) -> Scope:

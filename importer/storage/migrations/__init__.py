@@ -12,11 +12,11 @@ from sqlalchemy.exc import DBAPIError
 from importer.errors import ServiceError
 from importer.storage.database import MIGRATIONS, Database, driver_message
 
-# One module for each, with ``STATEMENTS``, ``SQLITE`` and ``fill``; what was released is never edited.
+# One module each: ``STATEMENTS``, ``SQLITE``, ``POSTGRES`` and ``fill``; what was released is never edited.
 NUMBERED = {
     1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue", 5: "m0005_releases",
     6: "m0006_upkeep",
-    7: "m0007_turns", 8: "m0008_webhook_pauses", 9: "m0009_cards",
+    7: "m0007_turns", 8: "m0008_webhook_pauses", 9: "m0009_cards", 10: "m0010_traces",
 }  # fmt: skip
 
 OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}
@@ -63,7 +63,7 @@ def migrate(database: Database) -> list[int]:
 
 def _run(database: Database, connection: Connection, number: int) -> None:
     own = OF_SQLITE if database.sqlite else OF_POSTGRES
-    for statement in (*statements(number), *(_of_sqlite(number) if database.sqlite else ())):
+    for statement in (*statements(number), *_own(number, "SQLITE" if database.sqlite else "POSTGRES")):
         for word, type_ in own.items():
             statement = statement.replace(word, type_)  # noqa: PLW2901 - the statement in its own dialect
         connection.execute(text(statement))
@@ -77,9 +77,9 @@ def statements(number: int) -> tuple[str, ...]:
     return cast(tuple[str, ...], _module(number).STATEMENTS)
 
 
-def _of_sqlite(number: int) -> tuple[str, ...]:
-    """Return what is done beside on SQLite alone."""
-    return getattr(_module(number), "SQLITE", ())
+def _own(number: int, kind: str) -> tuple[str, ...]:
+    """Return what is done beside on one kind of database alone."""
+    return getattr(_module(number), kind, ())
 
 
 def _module(number: int) -> ModuleType:

@@ -1,0 +1,25 @@
+"""``importer backup``: a copy of the service's database while it is in use."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the file, and where the database is."""
+    parser.add_argument("file", metavar="FILE", help="the new file; one that exists is left alone")
+    parser.add_argument("--database", help="sqlite:///FILE")
+    parser.add_argument("--config", metavar="FILE", help="settings as TOML")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Copy an SQLite gallery; raises ServiceError and DocumentError("cannot-write")."""
+    from pathlib import Path
+
+    from importer.cli import show
+    from importer.cli.service_options import settings_of
+    from importer.storage.backup import backup
+
+    target = Path(arguments.file)
+    size = backup(settings_of(arguments).settings.url, target)
+    show.note(f"Wrote {target}, {size:,} bytes.")

@@ -1,0 +1,1 @@
+"""The files in deploy/: read, checked and, where the programs are here, started."""

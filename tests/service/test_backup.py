@@ -1,0 +1,191 @@
+"""Backup while the service writes, restored elsewhere; upgrades, and downgrades that are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from importer.storage import migrations
+from importer.storage.database import Database
+from importer.storage.migrations import NUMBERED, migrate
+from tests.commandline import BASE, TOKEN
+from tests.hubserver import Fault, HubServer, Repo
+from tests.postgres import Postgres, here, postgres
+from tests.serving import Service, running
+from tests.storing import asked, database, empty, raw
+
+__all__ = ["database", "empty", "postgres"]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
+DEAD = "2" * 9  # a process that cannot be
+
+
+def importer(service: Service, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "importer", *words], env=service.env, cwd=service.folder, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+
+
+def dumped(service: Service, server: Postgres) -> str:
+    """The URL of a new database with what ``pg_dump`` found in the one in use."""
+    programs, file = here(), service.folder / "gallery.dump"
+    assert programs is not None
+    fresh = server.fresh()
+    old = service.env["IMPORTER_SERVE_DATABASE"]
+    subprocess.run([programs / "pg_dump", "--format=custom", f"--file={file}", old], check=True)
+    subprocess.run(
+        [programs / "pg_restore", "--no-owner", "--exit-on-error", f"--dbname={fresh}", file], check=True
+    )
+    return fresh
+
+
+def copied(service: Service) -> str:
+    """The URL of a copy by ``importer backup``."""
+    done = importer(service, "backup", "copy.sqlite")
+    assert done.returncode == 0, done.stderr
+    again = importer(service, "backup", "copy.sqlite")
+    assert (again.returncode, "copy.sqlite could not be written: File exists." in again.stderr) == (5, True)
+    return f"sqlite:///{service.folder / 'copy.sqlite'}"
+
+
+class Writer:
+    """Makes keys one after the other until the block ends; ``made`` are those that were answered."""
+
+    def __init__(self, service: Service) -> None:
+        self.made: list[str] = []
+        self._service, self._ending = service, threading.Event()
+        self._thread = threading.Thread(target=self._write)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        self._service.wait(lambda: len(self.made) > 3)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        while not self._ending.is_set():
+            answer = self._service.client.post("/v1/keys", json={"name": "writer"})
+            if answer.status_code == 201:
+                self.made.append(answer.json()["id"])
+
+
+def exported(service: Service) -> list[dict[str, Any]]:
+    done = importer(service, "audit")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_nothing_that_was_answered_before_a_backup_is_lost(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir(), second.mkdir()
+    url = server.fresh() if server else None
+    with running(first, "--no-validate", "--rate", "0", database=url, **{"acme/late": Repo(BASE)}) as service:
+        service.imported("acme/base", name="kept")
+        service.approve("kept", note="as it is")
+        before = service.client.get("/v1/configs/kept").json()
+        service.hub.faults.append(Fault("acme/late", 429, {"retry-after": "600"}, times=1000))
+        late = service.client.post(
+            "/v1/imports", json={"reference": "acme/late", "backend": "vllm", "name": "late"}
+        ).json()["id"]
+        service.wait(lambda: service.client.get(f"/v1/jobs/{late}").json()["state"] == "running")
+        with Writer(service) as writer:
+            answered = [*writer.made]
+            log = exported(service)
+            copy = dumped(service, server) if server else copied(service)
+            count = len(writer.made)
+            service.wait(lambda: len(writer.made) > count)  # the copy held nobody up
+        if server:
+            refused = importer(service, "backup", "copy.sqlite")
+            assert (refused.returncode, "pg_dump" in refused.stderr) == (7, True)
+        assert service.stop() == 0
+        service.hub.faults.clear()
+        restored = Service(second, service.hub, database=copy)
+        try:
+            restored.start("--no-validate")
+            job = restored.ended(late)
+            assert (job["state"], job["attempt"]) == ("succeeded", 1)
+            assert restored.client.get("/v1/configs/kept").json() == before
+            assert {one["id"] for one in restored.client.get("/v1/keys").json()["items"]} >= {*answered}
+            there = exported(restored)
+            assert there[: len(log)] == log
+            assert [one["action"] for one in there if one["target"] == "late"] == ["import"]  # once
+            [approved] = [one for one in there if one["action"] == "approve"]
+            assert (approved["target"], approved["digest"]) == ("kept", before["digest"])
+            assert approved["request"]
+            assert [e["id"] for e in there] == sorted(e["id"] for e in there)
+            rest = importer(restored, "audit", "--after", str(there[-2]["id"])).stdout
+            assert [json.loads(line) for line in rest.splitlines()] == there[-1:]
+        finally:
+            restored.close()
+
+
+def test_a_database_of_the_version_before_is_taken_over(
+    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of the old version had a job and is gone; the new one begins it anew, and ends it once."""
+    monkeypatch.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n <= 8})
+    migrate(empty)
+    raw(empty, "executors", id=f"vm-{DEAD}-1", place="here", host="vm", pid=int(DEAD), engines="[]",
+        seen=0.0, started_at="2026-01-01T00:00:00+00:00", version="1")  # fmt: skip
+    wanted = {"reference": "acme/base", "backend": "vllm", "name": "taken"}
+    had = {"executor": f"vm-{DEAD}-1", "version": "1", "attempt": 1, "claims": 1, "events": 0}
+    raw(empty, "jobs", id="old", kind="import", root="old", place=0, state="running", step="resolve",
+        by="ann", request=json.dumps(wanted), created_at="2026-01-01T00:00:00+00:00", **had)  # fmt: skip
+    monkeypatch.setattr(migrations, "NUMBERED", NUMBERED)
+    url = empty.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    with running(tmp_path, "--no-validate", database=url) as service:
+        job = service.ended("old")
+        assert (job["state"], job["attempt"]) == ("succeeded", 2)
+        assert [one["action"] for one in exported(service)] == ["import"]
+        assert service.stop() == 0
+        with empty.writing() as connection:
+            connection.execute(text("INSERT INTO migrations (number) VALUES (999)"))
+        for command in ("serve", "worker"):
+            refused = importer(service, command)
+            assert refused.returncode == 7
+            assert "is of a newer importer: it has migration 999" in refused.stderr
+            assert "Traceback" not in refused.stderr
+
+
+def test_no_entry_of_the_audit_log_can_be_altered(database: Database) -> None:
+    asked(database, "import")
+    raw(database, "audit", at="2026-01-01", who="ann", action="ask", details="{}")
+    with pytest.raises(DBAPIError, match="append-only"), database.writing() as connection:
+        connection.execute(text("UPDATE audit SET who = 'bob'"))
+
+
+def test_a_backup_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with HubServer({}, tokens=(TOKEN,)) as hub:
+        service = Service(tmp_path, hub)
+        try:
+            gone = importer(service, "backup", "copy.sqlite")
+            assert (gone.returncode, "there is no such file" in gone.stderr) == (7, True)
+            with sqlite3.connect(tmp_path / "gallery.sqlite") as other:
+                other.execute("CREATE TABLE t (n)")
+            foreign = importer(service, "backup", "copy.sqlite")
+            assert (foreign.returncode, "it holds no gallery" in foreign.stderr) == (7, True)
+            (tmp_path / "gallery.sqlite").write_bytes(os.urandom(8192))
+            torn = importer(service, "backup", "copy.sqlite")
+            assert (torn.returncode, "not a database" in torn.stderr) == (7, True)
+            nowhere = importer(service, "backup", "not/there.sqlite")
+            assert nowhere.returncode == 5
+        finally:
+            service.close()
+    assert {path.name for path in tmp_path.iterdir()} <= {"gallery.sqlite", "home"}

@@ -1,0 +1,102 @@
+"""The page of limits: each figure is the code's, and one more is answered as the page says."""
+
+from __future__ import annotations
+
+import re
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.hub import client, endpoint, listing, reference
+from importer.service.api import bulk, document_text, request_models, upkeep
+from importer.service.jobs import steps
+from importer.service.security import auth, middleware
+from importer.service.settings import Settings
+from importer.storage import executors, keys, queue
+from tests.serving import Service, problem, running, service
+
+__all__ = ["service"]
+PAGE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text()
+ROWS = {
+    name: (figure, beyond)
+    for name, figure, beyond in re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
+}
+DEFAULT = Settings()
+FIGURES = {
+    "bytes of a body": DEFAULT.largest_body, "seconds for a head": DEFAULT.body_seconds,
+    "levels of JSON": middleware.DEPTH, "characters of an address": middleware.LONGEST_ADDRESS,
+    "characters of a document's text": document_text.LONGEST, "keys of `set`": request_models.KEYS,
+    "characters of a reference": reference.LONGEST, "characters of a note": request_models.NOTE,
+    "characters of an API key's name": keys.NAME, "references in one list": DEFAULT.references,
+    "items of one bulk request": bulk.MOST, "names of one recheck": upkeep.MOST_NAMES,
+    "entries on a page of documents": 500, "changes in a minute": DEFAULT.rate,
+    "other requests in a minute": DEFAULT.reads, "wrong keys": auth.REFUSED,
+    "connections at a time": DEFAULT.connections, "previews at a time": DEFAULT.previews,
+    "imports at a time": DEFAULT.imports, "validations at a time": 1, "rechecks at a time": 1,
+    "begins of one attempt": queue.MAX_CLAIMS, "seconds without a heartbeat": executors.LEASE,
+    "tries of a request": client.PATIENCE.tries, "seconds of one request": client.PATIENCE.whole,
+    "seconds of a pause": endpoint.LONGEST_PAUSE, "files of a repository": listing.MOST_FILES,
+}  # fmt: skip
+NAMES = ["m"] * (upkeep.MOST_NAMES + 1)
+BEYOND: dict[str, tuple[str, dict[str, Any]]] = {
+    "characters of a note": (
+        "/v1/imports",
+        {"reference": "acme/base", "note": "n" * (request_models.NOTE + 1)},
+    ),
+    "characters of a reference": ("/v1/imports", {"reference": "a" * (reference.LONGEST + 1)}),
+    "keys of `set`": (
+        "/v1/imports",
+        {"reference": "acme/base", "set": {f"k{n}": 1 for n in range(request_models.KEYS + 1)}},
+    ),
+    "characters of an API key's name": ("/v1/keys", {"name": "n" * (keys.NAME + 1)}),
+    "names of one recheck": ("/v1/recheck", {"names": NAMES}),
+    "references in one list": ("/v1/imports", {"references": ["acme/base"] * (DEFAULT.references + 1)}),
+}
+
+
+def row(name: str) -> tuple[str, str]:
+    [found] = [one for key, one in ROWS.items() if key.startswith(name)]
+    return found
+
+
+def test_each_figure_is_the_code_s() -> None:
+    assert {name: row(name)[0] for name in FIGURES} == {n: f"{f:,.0f}" for n, f in FIGURES.items()}
+    assert len(ROWS) == len(FIGURES)
+    assert f"try for {sum(steps.PAUSES):.0f} s" in PAGE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BEYOND)
+def test_one_more_is_answered_as_the_page_says(name: str, service: Service) -> None:
+    path, body = BEYOND[name]
+    answer = service.client.post(path, json=body)
+    assert answer.status_code == int(row(name)[1][:3]), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.slow
+def test_a_page_and_an_address_have_their_limits(service: Service) -> None:
+    assert service.client.get("/v1/configs", params={"limit": 501}).status_code == 422
+    long = "s" * (middleware.LONGEST_ADDRESS + 1)
+    problem(service.client.get("/v1/configs", params={"search": long}), 422, "bad-request")
+
+
+@pytest.mark.slow
+def test_a_disk_without_room_refuses_changes_and_is_read(tmp_path: Path) -> None:
+    """A limit of a file's size stands for the disk: the database's log can grow no more."""
+    with running(tmp_path, "--imports", "0", "--no-validate") as service:
+        pid = service.processes[0].pid
+        old = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+        used = max(path.stat().st_size for path in tmp_path.glob("gallery.sqlite*"))
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (used, old[1]))
+        answers = [service.client.post("/v1/keys", json={"name": f"k{n}"}) for n in range(400)]
+        refused = [one for one in answers if one.status_code != 201]
+        assert refused
+        for one in refused:
+            problem(one, 503, "no-database")
+        kept = {one["id"] for one in service.client.get("/v1/keys").json()["items"]}
+        assert kept == {one.json()["id"] for one in answers if one.status_code == 201}
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, old)
+        assert service.client.post("/v1/keys", json={"name": "again"}).status_code == 201

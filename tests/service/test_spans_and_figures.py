@@ -1,0 +1,132 @@
+"""Spans of engines and probes, and figures of the database: made by the parts themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from importer import tracing
+from importer.engines.process import serve
+from importer.hub import budget, client
+from importer.service.telemetry import Metrics
+from importer.storage import executors, jobs
+from importer.storage.database import Database
+from importer.storage.executors import Executor
+from importer.storage.migrations import open_database
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.expectations import Expectations
+from importer.validation.probes import first_answer, health, plain_chat
+from importer.validation.run import probe
+from tests.hubserver import Fault, HubServer
+from tests.toy_engine import adapter
+from tests.validation.test_validation_pacing import WORDS, Talking, serving
+from tests.waiting import PYTHON
+
+
+@contextmanager
+def kept() -> Iterator[list[ReadableSpan]]:
+    """The spans of the block, after it."""
+    exporter, found = InMemorySpanExporter(), list[ReadableSpan]()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    tracing.use(provider.get_tracer("tests"))
+    try:
+        yield found
+    finally:
+        tracing.use(None)
+        found += exporter.get_finished_spans()
+
+
+def test_probes_are_spans_of_the_step_also_side_by_side() -> None:
+    chosen = (health, first_answer, plain_chat)
+    with kept() as spans, serving(Talking) as url, tracing.span("step run"):
+        rows = probe(Context(Expectations(), "m", Client(url)), chosen, print)
+    named = {span.name: span for span in spans}
+    assert {*named} == {"step run", *(f"probe {one.NAME}" for one in chosen)}
+    step = named["step run"].context
+    for row in rows:
+        one = named[f"probe {row.probe}"]
+        assert one.parent is not None
+        assert (one.parent.span_id, one.context.trace_id) == (step.span_id, step.trace_id)
+        assert dict(one.attributes or {}) == {"importer.outcome": row.outcome.outcome}
+    assert not any(word in span.to_json() for span in spans for word in (*WORDS[:2], "Authorization"))
+
+
+def test_the_start_of_an_engine_is_a_span(importer_home: Path, tmp_path: Path) -> None:
+    del importer_home
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with kept() as spans, serve(adapter("serves"), PYTHON, {"name": "m"}, tmp_path) as served:
+        served.stop()
+    [start] = [span for span in spans if span.name == "engine start"]
+    assert dict(start.attributes or {}) == {"importer.engine": adapter("serves").name}
+
+
+def test_without_an_exporter_nothing_is_made() -> None:
+    with tracing.span("step run", importer__job="j") as span:
+        span.note(importer__bytes=1)
+        span.failed("kind")
+        assert tracing.parent() is tracing.trace_id() is None
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    found = open_database(f"sqlite:///{tmp_path}/gallery.sqlite")
+    yield found
+    found.close()
+
+
+def figures(database: Database, name: str) -> list[str]:
+    lines = Metrics().text(database).decode().splitlines()
+    return [line.removeprefix(name) for line in lines if line.startswith(name) and not line.startswith("#")]
+
+
+def test_what_the_hub_leaves_is_that_of_the_process_that_has_least(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with HubServer({}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        hub.faults.append(
+            Fault("api", 200, {"ratelimit": '"api";r=7;t=55, "resolvers";r=3;t=0, "odd one";r=9;t=50'})
+        )
+        client.get(f"{hub.url}/api/models", limit=100)
+    assert budget.left() == {"api": 7, "other": 9}  # the second window has ended
+    for name, left in (("a", budget.left()), ("b", {"api": 400})):
+        with database.writing() as connection:
+            executors.heartbeat(connection, Executor(name, "here", "vm", 1, "", 0.0), left)
+    assert figures(database, "importer_hub_requests_left") == ['{quota="api"} 7.0', '{quota="other"} 9.0']
+
+
+def test_validations_are_counted_by_engine_and_result(database: Database) -> None:
+    for engine, state, passed in (
+        ("mlx", "succeeded", True), ("mlx", "succeeded", False), ("mlx", "failed", None),
+        ("vllm", "succeeded", True), ("vllm", "cancelled", None),
+    ):  # fmt: skip
+        with database.writing() as connection:
+            job = jobs.create(connection, "validation", {}, "ann", engine=engine)
+            result = None if passed is None else {"passed": passed, "probes": {}}
+            assert jobs.end(connection, job, state, result=result)  # type: ignore[arg-type]
+    assert sorted(figures(database, "importer_validations")) == [
+        '{engine="mlx",result="failed"} 1.0', '{engine="mlx",result="not-passed"} 1.0',
+        '{engine="mlx",result="passed"} 1.0', '{engine="vllm",result="cancelled"} 1.0',
+        '{engine="vllm",result="passed"} 1.0',
+    ]  # fmt: skip
+
+
+def test_the_oldest_heartbeat_and_the_age_of_each_queue(database: Database) -> None:
+    with database.writing() as connection:
+        executors.heartbeat(connection, Executor("a", "here", "vm", 1, "", time.time()))
+        jobs.create(connection, "recheck", {}, "ann")
+    time.sleep(1.1)  # times of jobs are whole seconds
+    ages = dict(line.rsplit(" ", 1) for line in figures(database, "importer_oldest_queued_seconds"))
+    assert float(ages['{kind="recheck"}']) > 0
+    assert (ages['{kind="import"}'], ages['{kind="validation"}']) == ("0.0", "0.0")
+    [oldest] = figures(database, "importer_oldest_heartbeat_seconds")
+    assert float(oldest) > 1
