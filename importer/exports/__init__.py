@@ -43,6 +43,14 @@ FORMATS: dict[str, ExportFormat] = {
     "localai-gallery": ExportFormat("LocalAI: a gallery with one entry", "importer.exports.localai_gallery"),
     "compose": ExportFormat("docker compose", "importer.exports.compose"),
     "kserve": ExportFormat("KServe: an InferenceService", "importer.exports.kserve"),
+    "llm-d": ExportFormat("KServe with llm-d: an LLMInferenceService", "importer.exports.llm_d"),
+    "kubernetes": ExportFormat(
+        "Kubernetes: a Deployment and its Service", "importer.exports.kubernetes_service"
+    ),
+    "kaito": ExportFormat("Kaito: a Workspace", "importer.exports.kaito"),
+    "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
+    "skypilot": ExportFormat("SkyPilot: sky launch, sky serve up", "importer.exports.skypilot"),
+    "gpustack": ExportFormat("GPUStack: a catalog with one entry", "importer.exports.gpustack"),
 }
 
 
