@@ -22,7 +22,7 @@ ROOMS = (
     "version", "reasons", "messages", "errors", "config", "storage", "progress", "launcher", "yaml_reader",
     "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
-    "engines", "exports", "proof", "validation", "reports", "analysis", "app", "service", "cli",
+    "engines", "exports", "proof", "validation", "reports", "launchers", "analysis", "app", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
 LONGEST = 400  # lines
