@@ -11,7 +11,10 @@ from importer.launchers.target import PlaceReason, Target
 from importer.reasons import Reason
 
 # The module of each scheme; its ``launcher(target)`` returns the Launcher.
-REGISTRY: dict[str, str] = {}
+REGISTRY = {
+    "ray": "ray",
+    "ssh": "ssh",
+}
 
 
 def get(target: Target) -> Launcher:

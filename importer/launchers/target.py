@@ -44,7 +44,7 @@ class Form(NamedTuple):
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 NUMBER, AMOUNT = re.compile(r"\d{1,6}"), re.compile(r"\d{1,9}(?:\.\d+)?(?:[KMGT]i?B?)?")
-PATH, WORD = re.compile(r"[~/][^\0\s]*|[A-Za-z0-9._-]+"), re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
+PATH, WORD = re.compile(r"[~/A-Za-z0-9._][A-Za-z0-9._/+@-]*"), re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
 # ``python`` has the importer at the far end; ``importer=sent`` sends this one's own wheel there.
 COMMON: Mapping[str, re.Pattern[str]] = {
     "python": PATH, "importer": re.compile(r"sent|installed"),

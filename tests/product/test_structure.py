@@ -48,6 +48,7 @@ MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.ready", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
+    "importer.launchers.http",  # clusters that the user or the operator names
     "importer.service.server",  # connects to nothing
 }  # fmt: skip
 STARTERS = re.compile(
