@@ -105,6 +105,7 @@ ENVIRONMENT: Mapping[Purpose, tuple[str, ...]] = {
         "SSH_AUTH_SOCK",
         "KRB5CCNAME",
         "KUBECONFIG",
+        "SLURM_CONF",
         "XDG_CONFIG_HOME",
         "AWS_PROFILE",
         "AWS_CONFIG_FILE",

@@ -14,6 +14,9 @@ from importer.reasons import Reason
 REGISTRY = {
     "ray": "ray",
     "ssh": "ssh",
+    "slurm": "slurm",
+    "k8s": "kubernetes",
+    "sky": "sky",
 }
 
 

@@ -145,11 +145,11 @@ class Ssh:
         run, python = RemoteRun.of(task.id, self._target), shlex.quote(self._target.python)
         wheel, prepare, importer = "", "", python
         if task.wheel is not None:
-            wheel = WHEEL.format(name=task.wheel.name, data=_lines(task.wheel.read_bytes()))
+            wheel = WHEEL.format(name=task.wheel.name, data=lines(task.wheel.read_bytes()))
             prepare, importer = SENT.format(python=python, name=task.wheel.name), "venv/bin/python"
         script = RUN.replace("{prepare}", prepare).replace("{python}", importer)
         text = SUBMIT.replace("{run}", script).replace("{wheel}", wheel).replace("{python}", python)
-        self._sh(run, text.replace("{task}", _lines(task.bundle)))
+        self._sh(run, text.replace("{task}", lines(task.bundle)))
         return run
 
     def state(self, run: RemoteRun) -> RemoteState:
@@ -195,7 +195,8 @@ class Ssh:
         head = f'root="{root}"; d="$root/{run.id}"\n{HEAD}'
         where = self._target.text
         try:
-            done = processes.run(self._argv(), Purpose.REMOTE, seconds=SECONDS, text=head + script)
+            argv = ssh_argv(where, self._host, self._target.options, self._port)
+            done = processes.run(argv, Purpose.REMOTE, seconds=SECONDS, text=head + script)
         except OSError as error:
             problem = error.strerror or type(error).__name__
             raise LauncherError("cluster-unreachable", where=where, problem=problem) from None
@@ -206,17 +207,18 @@ class Ssh:
             raise LauncherError("cluster-refused", where=where, status=done.code, says=last)
         return done
 
-    def _argv(self) -> list[str]:
-        program = shutil.which(PROGRAM)
-        if program is None:
-            raise LauncherError("launcher-missing", where=self._target.text, program="OpenSSH's ssh")
-        options = [word for option in OPTIONS for word in ("-o", option)]
-        config = self._target.options.get("config")
-        options += ["-F", config] if config else []
-        options += ["-p", self._port] if self._port else []
-        return [program, "-T", *options, "--", self._host, "sh -s"]
+
+def ssh_argv(where: str, host: str, chosen: Mapping[str, str], port: str | None = None) -> list[str]:
+    """Return the command that reads a script for a host; raises LauncherError("launcher-missing")."""
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise LauncherError("launcher-missing", where=where, program="OpenSSH's ssh")
+    options = [word for option in OPTIONS for word in ("-o", option)]
+    options += ["-F", chosen["config"]] if "config" in chosen else []
+    options += ["-p", port] if port else []
+    return [program, "-T", *options, "--", host, "sh -s"]
 
 
-def _lines(data: bytes) -> str:
+def lines(data: bytes) -> str:
     """Return data in base64, in lines that every shell takes."""
     return base64.encodebytes(data).decode().rstrip("\n")
