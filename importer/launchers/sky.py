@@ -43,6 +43,7 @@ TAIL = "50"  # lines
 LONGEST = 300  # characters of what SkyPilot says
 # What SkyPilot writes before each line of a job: colours, the name of the task, its process.
 BEFORE = re.compile(r"^(?:\x1b\[[0-9;]*m)*\([^()\n]*pid=\d+[^()\n]*\)(?:\x1b\[[0-9;]*m)* ?", re.MULTILINE)
+ENTRIES = re.compile(r"^\[\s*(?:\{|\])", re.MULTILINE)  # the list of a queue begins a line
 FAILURES: Mapping[str, FailureKind] = {
     "FAILED": FailureKind.COMMAND,
     "FAILED_SETUP": FailureKind.ENVIRONMENT,
@@ -187,10 +188,11 @@ def job_state(job: Mapping[str, Any] | None) -> RemoteState:
 
 
 def _entries(done: Finished, where: str) -> list[dict[str, Any]]:
-    """Return the entries of the queue; ``sky`` may write a line of its own before the JSON."""
-    _, bracket, rest = done.output.partition("[{")
+    """Return the entries of the queue; ``sky`` may write lines of its own around the JSON."""
+    start = ENTRIES.search(done.output)
     try:
-        return list(json.loads(bracket + rest)) if bracket else []
+        found, _ = json.JSONDecoder().raw_decode(done.output, start.start() if start else 0)
+        return list(found)
     except ValueError:
         raise LauncherError("cluster-unreachable", where=where, problem=_last(done)) from None
 

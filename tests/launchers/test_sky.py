@@ -40,7 +40,7 @@ TASK = RemoteTask("run-1", b'{"schema": 1}', DIGEST, "vllm", Resources(4, 0, 2**
     ("job", "state"),
     [
         (None, Absent()),
-        ({"status": "PENDING", "details": "In queue, waiting for resources"}, Queued("In queue, waiting for resources")),
+        ({"status": "PENDING", "details": "In queue"}, Queued("In queue")),
         ({"status": "STARTING", "details": None}, Queued("starting")),
         ({"status": "RECOVERING"}, Queued("recovering")),
         ({"status": "RUNNING", "infra": "AWS (us-east-1)"}, Running("AWS (us-east-1)")),
@@ -69,9 +69,9 @@ if words[1] == "launch":
     task = words[-1].replace("task.yaml", "input")
     shutil.copytree(task, home / "input")
     entry = {"job_id": 7, "job_name": words[3], "status": "RUNNING", "infra": "AWS (us-east-1)"}
-    (home / "queue").write_text(json.dumps([entry]))
+    (home / "queue").write_text(json.dumps([entry], indent=2))
 elif words[1] == "queue":
-    print("Checking managed jobs...")
+    print("\\x1b[2mStarting a local server.\\x1b[0m")
     queue = home / "queue"
     print(queue.read_text() if queue.exists() else "[]")
 elif words[1] == "logs":
@@ -122,7 +122,7 @@ def test_a_run_is_launched_once_and_its_result_comes_in_the_log(program: Path, t
     launcher.cancel(run)
     assert calls(program, "cancel") == [["jobs", "cancel", "7", "--yes"]]
     ended = {"job_id": 7, "job_name": "run-1", "status": "CANCELLED"}
-    (program / "queue").write_text(json.dumps([ended]))
+    (program / "queue").write_text(json.dumps([ended], indent=2))
     launcher.remove(run)
     assert launcher.state(run) == Cancelled()
 
@@ -138,6 +138,10 @@ def test_a_launch_that_is_refused_and_a_program_that_is_missing(
         launchers.get(TARGET).submit(TASK)
     assert (caught.value.kind, caught.value.details["says"]) == ("cluster-refused", "No cloud access")
     (program / "sky").write_text("#!/bin/sh\necho 'API server is down' >&2\nexit 1\n")
+    with pytest.raises(LauncherError) as caught:
+        launchers.get(TARGET).submit(TASK)
+    assert caught.value.kind == "cluster-unreachable"
+    (program / "sky").write_text("#!/bin/sh\necho 'no queue here'\n")  # nothing is launched twice for it
     with pytest.raises(LauncherError) as caught:
         launchers.get(TARGET).submit(TASK)
     assert caught.value.kind == "cluster-unreachable"
