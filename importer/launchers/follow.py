@@ -30,7 +30,7 @@ T = TypeVar("T")
 QUEUE_SECONDS = 3600  # that a run may wait for its start
 PATIENCE = 600.0  # seconds that a cluster may be unreachable while a run is followed
 POLL, LOOK = 2.0, 0.2  # seconds between two questions, and between two looks whether to stop
-SETTLE = 30.0  # seconds that a cancelled run has to end
+SETTLE = 15.0  # seconds that a cancelled run has to end
 TAIL = 300  # characters of a log in an error
 # Errors after which a run with the same id can give no result any more.
 FINAL = frozenset({
@@ -61,10 +61,11 @@ def follow(
         check()
         state = _asked(lambda: launcher.state(run), check)
         if isinstance(state, Queued):
-            progress(f"queued at {run.where} as {run.id}: {state.waits_for or 'it waits for its start'}")
+            waits = f"{task.resources}{f' ({state.waits_for})' if state.waits_for else ''}"
+            progress(f"queued at {run.where} as {run.id}, for {waits}")
             if time.time() - begun > queue_seconds:
-                end(launcher, run)
-                waits = state.waits_for or "its start"
+                with suppress(LauncherError):  # a cluster may take its time to drop what waits
+                    end(launcher, run)
                 raise LauncherError(
                     "queued-too-long",
                     where=run.where,
