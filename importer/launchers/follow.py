@@ -46,17 +46,19 @@ def follow(
     *,
     queue_seconds: float = QUEUE_SECONDS,
     since: float | None = None,
+    patience: float = 0.0,
     check: Callable[[], None] = lambda: None,
 ) -> Result:
     """Submit a task unless it is there already, and return its result.
 
-    ``since``  epoch seconds of the first submission, if it was earlier. ``check`` is called between
+    ``since``  epoch seconds of the first submission, if it was earlier. ``patience``  seconds for which the
+    submission is tried while the cluster is unreachable. ``check`` is called between
     questions, and what it raises leaves the run as it is. Raises LauncherError; of the kinds in ``FINAL`` the
     run has ended, and the caller removes it.
     """
     begun = time.time() if since is None else since
     progress(f"submitting {task.id}")
-    run = launcher.submit(task)
+    run = _asked(lambda: launcher.submit(task), check, patience)
     while True:
         check()
         state = _asked(lambda: launcher.state(run), check)
@@ -122,9 +124,9 @@ def end(launcher: Launcher, run: RemoteRun) -> None:
     launcher.remove(run)
 
 
-def _asked(question: Callable[[], T], check: Callable[[], None]) -> T:
-    """Return the answer, asked again while the cluster is unreachable for less than ``PATIENCE``."""
-    deadline, pause = time.monotonic() + PATIENCE, 1.0
+def _asked(question: Callable[[], T], check: Callable[[], None], patience: float = PATIENCE) -> T:
+    """Return the answer, asked again while the cluster is unreachable for less than ``patience`` seconds."""
+    deadline, pause = time.monotonic() + patience, 1.0
     while True:
         try:
             return question()

@@ -27,7 +27,7 @@ from tests.ray_cluster import RayCluster, ray_cluster
 from tests.waiting import wait_until
 
 pytestmark = [
-    pytest.mark.engine, pytest.mark.slow, pytest.mark.nightly, pytest.mark.xdist_group("ray"),
+    pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("ray"),
 ]  # fmt: skip
 DIGEST = f"sha256:{'a' * 64}"
 
@@ -69,6 +69,7 @@ def test_the_demo_is_validated_once_though_its_follower_is_killed(
     assert get(target).state(RemoteRun.of(run["remote"]["run"], target)) == Absent()  # nothing is left
 
 
+@pytest.mark.nightly
 def test_a_queue_without_an_end_has_one(cluster: RayCluster) -> None:
     """No node has a card: the state says what it waits for, and the end of the wait cancels it.
 
@@ -83,6 +84,7 @@ def test_a_queue_without_an_end_has_one(cluster: RayCluster) -> None:
     assert (told.value.details["waits_for"], cluster.begun) != ("", before + 1)
 
 
+@pytest.mark.nightly
 def test_a_submission_is_repeated_without_a_second_run(cluster: RayCluster) -> None:
     launcher, before = get(parse(cluster.target)), cluster.begun
     wants = task("twice")
@@ -95,6 +97,7 @@ def test_a_submission_is_repeated_without_a_second_run(cluster: RayCluster) -> N
     end(launcher, RemoteRun.of(wants.id, parse(cluster.target)))
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_lost_is_told(cluster: RayCluster, tmp_path: Path) -> None:
     """A task that sleeps runs on a node of its own, which is killed with all of its processes."""
     cluster.join("lost", "--resources", '{"lost": 1}')

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from importer.cli.main import run
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.errors import LauncherError
@@ -186,6 +187,7 @@ def done(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 @pytest.mark.engine
+@pytest.mark.nightly
 def test_the_demo_is_validated_there_though_its_follower_is_killed(
     machine: FarMachine, tmp_path: Path, mlx_engine: Installed
 ) -> None:
@@ -216,6 +218,41 @@ def test_the_demo_is_validated_there_though_its_follower_is_killed(
     assert (run["passed"], run["digest"]) == (True, receipt["digest"])
     assert {"launcher", "where", "run", "host", "device", "cards", "driver", "image"} <= run["remote"].keys()
     assert (machine.begun, machine.left) == (before + 1, [])
+
+
+def test_ctrl_c_leaves_the_run_and_a_word_ends_it(machine: FarMachine, tmp_path: Path) -> None:
+    sleeping(machine)
+    document = tmp_path / "x.yaml"
+    document.write_text("name: x\nbackend: mlx\nparameters:\n  model: acme/x\n")
+    words, before = ("validate", str(document), "--on", machine.target), machine.begun
+    follower = command(*words, home=tmp_path)
+    assert wait_until(lambda: machine.begun == before + 1 and _following(follower.pid))
+    follower.send_signal(signal.SIGINT)
+    code, said = done(follower)
+    assert (code, "No longer followed: x goes on at ssh:" in said, "--on-cancel" in said) == (130, True, True)
+    (run,) = machine.left
+    code, said = done(command(*words, "--on-cancel", home=tmp_path))
+    assert (code, f"ended {run}" in said, machine.left) == (0, True, []), said
+    code, said = done(command(*words, "--on-cancel", home=tmp_path))
+    assert (code, "no run at ssh:" in said) == (0, True), said
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--on", "box"), "it has no scheme"),
+        (("--on", "http:box"), "'http' is no scheme"),
+        (("--on", "ssh:box", "--port", "1"), "--port: is not valid with --on"),
+        (("--on", "ssh:box", "--against", "http://box"), "--against: is not valid with --on"),
+        (("--on-cancel",), "--on-cancel: is valid with --on only"),
+        (("--on", "slurm:gpu?cpus=x"), "'x' is no value of the option cpus"),
+    ],
+)
+def test_a_target_that_is_none_is_one_sentence(
+    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["validate", "x", *words]) == 2
+    assert says in capsys.readouterr().err
 
 
 def _following(pid: int) -> bool:

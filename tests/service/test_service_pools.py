@@ -109,7 +109,7 @@ def test_a_kill_anywhere_loses_nothing_and_runs_nothing_twice(far: Far, at: str)
 
 @pytest.mark.slow
 @pytest.mark.engine
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_a_cancelled_job_ends_its_run_also_after_a_kill(far: Far, killed: bool) -> None:
     name, before = far.imported(), far.machine.begun
     real = far.machine.python.read_text()

@@ -9,6 +9,7 @@ from importer.app.remote import RemoteOptions, report_of, task_of
 from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError
 from importer.launchers.base import RemoteTask
+from importer.launchers.follow import PATIENCE
 from importer.progress import Progress
 from importer.service.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob
@@ -50,7 +51,8 @@ class PoolSteps:
                 raise DocumentError("changed", path=stored.path.name, name=stored.name, **now)
             report = report_of(
                 target, self._task(str(known["remote"]), stored, live), stored, progress,
-                queue_seconds=self._settings.pool_wait, since=float(known["since"]), check=live.check,
+                queue_seconds=self._settings.pool_wait, since=float(known["since"]),
+                patience=PATIENCE, check=live.check,
             )  # fmt: skip
         live.check()
         return {"digest": stored.digest, "report": report}
