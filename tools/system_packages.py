@@ -28,6 +28,7 @@ PACKAGES = {
     "postgresql": Package(
         ("postgres", "usr/lib/postgresql/*/bin/postgres"), "running the service on a real PostgreSQL"
     ),
+    "openssh-server": Package(("sshd", "usr/sbin/sshd"), "running validations over a real OpenSSH"),
 }
 
 

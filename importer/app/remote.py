@@ -12,7 +12,7 @@ from importer import launchers
 from importer.app.validate import record
 from importer.config_file import schema
 from importer.config_file.store import Store, StoredDocument
-from importer.errors import DocumentError, Interrupted, LauncherError
+from importer.errors import DocumentError, LauncherError
 from importer.launchers import wheel
 from importer.launchers.base import Launcher, RemoteRun, RemoteTask, Resources
 from importer.launchers.bundle import Bundle
@@ -63,11 +63,17 @@ def report_of(
     *,
     queue_seconds: float = QUEUE_SECONDS,
     since: float | None = None,
+    patience: float = 0.0,
     check: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Follow a task to its end and return its report with where it was made; raises LauncherError."""
+    """Follow a task to its end and return its report with where it was made, as ``follow`` does.
+
+    Raises LauncherError.
+    """
     launcher, run = launchers.get(target), RemoteRun.of(task.id, target)
-    found = follow(launcher, task, progress, queue_seconds=queue_seconds, since=since, check=check)
+    found = follow(
+        launcher, task, progress, queue_seconds=queue_seconds, since=since, patience=patience, check=check
+    )
     report = {**(found.report or {}), KEY: remote_facts(launcher, run, found)}
     _check(report, stored, run)
     return report
@@ -80,10 +86,11 @@ def validate_on(
     engine: str,
     options: RemoteOptions,
     progress: Progress,
+    named: Callable[[RemoteRun], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Validate a document at a target and record the report; a killed call is gone on with by the next.
 
-    Raises LauncherError, and Interrupted("detached") where a person stops it: the run goes on.
+    ``named``  is called with the run before it is submitted. Raises LauncherError.
     """
     launcher = launchers.get(target)
     with record_of(stored, target, {"engine": engine, **options.question}) as known:
@@ -95,13 +102,12 @@ def validate_on(
         entry = known.begin()
         run = RemoteRun.of(known.run, target)
         task = task_of(run.id, stored, engine, target, options)
+        named(run)
         try:
             report = report_of(
                 target, task, stored, progress,
                 queue_seconds=options.queue_seconds, since=float(entry["since"]),
             )  # fmt: skip
-        except KeyboardInterrupt:
-            raise Interrupted("detached", name=stored.name, where=run.where, run=run.id) from None
         except LauncherError as error:
             if error.kind in FINAL:
                 _clean(launcher, known)

@@ -12,12 +12,13 @@ from importer.cli import asking, messages, show
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.config_file.store import Store, StoredDocument, named
-from importer.errors import EngineError, UsageError, ValidationError
+from importer.errors import EngineError, Interrupted, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
 from importer.reports import of_file, report_model, terminal
 
 if TYPE_CHECKING:
+    from importer.launchers.base import RemoteRun
     from importer.launchers.target import Target
     from importer.validation.probes import Probe
 
@@ -192,8 +193,14 @@ def _elsewhere(
             f"{stored.name}: no run at {target.text}." if run is None else f"{stored.name}: ended {run}."
         )
         return None
-    with show.progress(f"{stored.name} on {target.text}") as progress:
-        return validate_on(stored, store, target, engine, asked, progress)
+    runs: list[RemoteRun] = []
+    try:
+        with show.progress(f"{stored.name} on {target.text}") as progress:
+            return validate_on(stored, store, target, engine, asked, progress, runs.append)
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+        raise Interrupted("detached", name=stored.name, where=target.text, run=runs[0].id) from None
 
 
 def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:

@@ -19,6 +19,13 @@ class Resources:
     gpus: int = 0
     memory: int | None = None
 
+    def __str__(self) -> str:
+        """Return what a run waits for."""
+        parts = [f"{self.cpus} CPU" + "s" * (self.cpus != 1)]
+        parts += [f"{self.gpus} GPU" + "s" * (self.gpus != 1)] if self.gpus else []
+        parts += [f"{self.memory / 2**30:.1f} GiB"] if self.memory else []
+        return ", ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:

@@ -30,7 +30,7 @@ T = TypeVar("T")
 QUEUE_SECONDS = 3600  # that a run may wait for its start
 PATIENCE = 600.0  # seconds that a cluster may be unreachable while a run is followed
 POLL, LOOK = 2.0, 0.2  # seconds between two questions, and between two looks whether to stop
-SETTLE = 30.0  # seconds that a cancelled run has to end
+SETTLE = 15.0  # seconds that a cancelled run has to end
 TAIL = 300  # characters of a log in an error
 # Errors after which a run with the same id can give no result any more.
 FINAL = frozenset({
@@ -46,25 +46,28 @@ def follow(
     *,
     queue_seconds: float = QUEUE_SECONDS,
     since: float | None = None,
+    patience: float = 0.0,
     check: Callable[[], None] = lambda: None,
 ) -> Result:
     """Submit a task unless it is there already, and return its result.
 
-    ``since``  epoch seconds of the first submission, if it was earlier. ``check`` is called between
+    ``since``  epoch seconds of the first submission, if it was earlier. ``patience``  seconds for which the
+    submission is tried while the cluster is unreachable. ``check`` is called between
     questions, and what it raises leaves the run as it is. Raises LauncherError; of the kinds in ``FINAL`` the
     run has ended, and the caller removes it.
     """
     begun = time.time() if since is None else since
     progress(f"submitting {task.id}")
-    run = launcher.submit(task)
+    run = _asked(lambda: launcher.submit(task), check, patience)
     while True:
         check()
         state = _asked(lambda: launcher.state(run), check)
         if isinstance(state, Queued):
-            progress(f"queued at {run.where} as {run.id}: {state.waits_for or 'it waits for its start'}")
+            waits = f"{task.resources}{f' ({state.waits_for})' if state.waits_for else ''}"
+            progress(f"queued at {run.where} as {run.id}, for {waits}")
             if time.time() - begun > queue_seconds:
-                end(launcher, run)
-                waits = state.waits_for or "its start"
+                with suppress(LauncherError):  # a cluster may take its time to drop what waits
+                    end(launcher, run)
                 raise LauncherError(
                     "queued-too-long",
                     where=run.where,
@@ -121,9 +124,9 @@ def end(launcher: Launcher, run: RemoteRun) -> None:
     launcher.remove(run)
 
 
-def _asked(question: Callable[[], T], check: Callable[[], None]) -> T:
-    """Return the answer, asked again while the cluster is unreachable for less than ``PATIENCE``."""
-    deadline, pause = time.monotonic() + PATIENCE, 1.0
+def _asked(question: Callable[[], T], check: Callable[[], None], patience: float = PATIENCE) -> T:
+    """Return the answer, asked again while the cluster is unreachable for less than ``patience`` seconds."""
+    deadline, pause = time.monotonic() + patience, 1.0
     while True:
         try:
             return question()

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode
+from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from importer.app.remote import RemoteOptions, task_of
+from importer.config_file.store import load
 from importer.errors import LauncherError, UsageError
 from importer.launchers import bundle, result
 from importer.launchers.result import Result
@@ -121,6 +125,35 @@ def test_a_task_that_is_none_is_told(data: bytes) -> None:
     with pytest.raises(LauncherError) as told:
         bundle.read(data)
     assert told.value.kind == "bad-bundle"
+
+
+def test_a_task_holds_no_secret_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, importer_home: Path
+) -> None:
+    """Everything that is sent may be read at the far end."""
+    del importer_home
+    for name in ("HF_TOKEN", "RAY_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "very-secret")
+    document = tmp_path / "x.yaml"
+    document.write_text("name: x\nbackend: mlx\nparameters:\n  model: acme/x\n")
+    target = parse("ray://127.0.0.1:1?gpus=2&memory=4GiB&importer=sent")
+    task = task_of("importer-x", load(document), "mlx", target, RemoteOptions())
+    assert task.wheel is not None
+    with ZipFile(task.wheel) as wheel:
+        sent = task.bundle + b"".join(wheel.read(name) for name in wheel.namelist())
+        assert {"importer/data/parser_defaults.json", "importer/__main__.py"} <= {*wheel.namelist()}
+    assert b"very-secret" not in sent + repr(task).encode()
+    assert (task.resources.gpus, task.resources.memory) == (2, 4 * 2**30)
+    assert bundle.read(task.bundle).unpack(tmp_path / "there").digest == task.digest
+
+
+def test_a_model_in_a_folder_beside_the_document_is_not_sent(tmp_path: Path) -> None:
+    """It would be another folder at the far end."""
+    document = tmp_path / "x.yaml"
+    document.write_text("name: x\nbackend: mlx\nparameters:\n  model: ./weights\n")
+    with pytest.raises(LauncherError) as told:
+        task_of("importer-x", load(document), "mlx", parse("ssh:box"), RemoteOptions())
+    assert told.value.kind == "folder-beside"
 
 
 def test_a_result_is_compressed() -> None:
