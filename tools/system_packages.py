@@ -29,6 +29,7 @@ PACKAGES = {
         ("postgres", "usr/lib/postgresql/*/bin/postgres"), "running the service on a real PostgreSQL"
     ),
     "openssh-server": Package(("sshd", "usr/sbin/sshd"), "running validations over a real OpenSSH"),
+    "slurm-wlm": Package(("slurmctld", "usr/sbin/slurmctld"), "running jobs of a real Slurm"),
 }
 
 

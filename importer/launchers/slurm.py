@@ -43,13 +43,13 @@ mkdir -p "$root" || exit 73
 if [ ! -d "$d" ]; then
   part="$d.part.$$"
   mkdir "$part" || exit 73
-  base64 -d > "$part/task.json" <<'IMPORTER_END' || exit 73
+  base64 -d > "$part/task.json" <<'END_OF_TASK' || exit 73
 {task}
-IMPORTER_END
+END_OF_TASK
 {wheel}
-  cat > "$part/job.sh" <<'IMPORTER_END'
+  cat > "$part/job.sh" <<'END_OF_TASK'
 {job}
-IMPORTER_END
+END_OF_TASK
   mv "$part" "$d" 2>/dev/null || true
   [ -d "$part" ] && rm -rf "$part"
   rm -rf "$d"/*.part.* 2>/dev/null

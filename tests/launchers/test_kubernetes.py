@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import shutil
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +34,7 @@ from importer.launchers.kubernetes_job import PIECE, config_map, job, pieces
 from importer.launchers.kubernetes_state import state_of
 from importer.launchers.target import parse
 from tests.cluster_api import ClusterApi, serving
+from tests.consumers import kubectl
 from tests.exports.test_exports_consumers import by_kubernetes
 
 DIGEST = f"sha256:{'a' * 64}"
@@ -203,8 +204,7 @@ def test_each_state_of_a_job(status: Any, pods: Any, state: RemoteState) -> None
 
 @pytest.fixture
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterApi]:
-    if shutil.which("kubectl") is None:
-        pytest.skip("no kubectl on this machine")
+    monkeypatch.setenv("PATH", f"{kubectl().parent}:{os.environ['PATH']}")
     with serving(tmp_path) as served:
         monkeypatch.setenv("KUBECONFIG", str(served.config))
         monkeypatch.setenv("HOME", str(tmp_path))
