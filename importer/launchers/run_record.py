@@ -80,7 +80,8 @@ def record_of(stored: StoredDocument, target: Target, question: object) -> Itera
 
     ``question``  what else decides the result, as JSON. Raises LauncherError("followed-elsewhere").
     """
-    told = json.dumps([str(stored.path.absolute()), stored.digest, target.text, question], sort_keys=True)
+    place = [target.text, dict(target.options)]
+    told = json.dumps([str(stored.path.absolute()), stored.digest, place, question], sort_keys=True)
     path = config.home() / "runs" / f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.json"
     make_folder(path.parent)
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
