@@ -42,7 +42,7 @@ class Bundle:
         A model in a folder beside the document would be another folder at the far end.
         """
         model = str((stored.data.get("parameters") or {}).get("model", ""))
-        if model != stored.reference and stored.reference.startswith("/"):
+        if Path(stored.reference).is_absolute() and not Path(model).is_absolute():
             raise LauncherError("folder-beside", name=stored.name, model=model)
         template = stored.chat_template()
         receipt = None if stored.receipt is None else _light(stored.receipt).to_text()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from importer.errors import LauncherError
+from importer.errors import LauncherError, one_line
 from importer.launchers import result
 from importer.launchers.base import (
     Absent,
@@ -64,7 +64,7 @@ def follow(
         state = _asked(lambda: launcher.state(run), check)
         if isinstance(state, Queued):
             waits = f"{task.resources}{f' ({state.waits_for})' if state.waits_for else ''}"
-            progress(f"queued at {run.where} as {run.id}, for {waits}")
+            progress(one_line(f"queued at {run.where} as {run.id}, for {waits}"))
             if time.time() - begun > queue_seconds:
                 with suppress(LauncherError):  # a cluster may take its time to drop what waits
                     end(launcher, run)
@@ -78,7 +78,7 @@ def follow(
         elif isinstance(state, Running):
             step = result.last_step(_asked(lambda: launcher.logs(run), check))
             on = f" on {state.node}" if state.node else ""
-            progress(f"{run.where}{on}: {step or 'starting'}")
+            progress(one_line(f"{run.where}{on}: {step or 'starting'}"))
         else:
             return _ended(launcher, run, task, state)
         _pause(POLL, check)

@@ -80,24 +80,35 @@ def record_of(stored: StoredDocument, target: Target, question: object) -> Itera
 
     ``question``  what else decides the result, as JSON. Raises LauncherError("followed-elsewhere").
     """
-    told = json.dumps([str(stored.path.absolute()), stored.digest, target.text, question], sort_keys=True)
+    place = [target.text, dict(target.options)]
+    told = json.dumps([str(stored.path.absolute()), stored.digest, place, question], sort_keys=True)
     path = config.home() / "runs" / f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.json"
     make_folder(path.parent)
-    descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    record = RunRecord(path, stored.name, target, _read(path))
+    descriptor = _locked(path.with_suffix(".lock"))
+    if descriptor is None:
+        raise LauncherError("followed-elsewhere", name=stored.name, where=target.text, run=record.run)
     try:
-        record = RunRecord(path, stored.name, target, _read(path))
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise LauncherError(
-                "followed-elsewhere", name=stored.name, where=target.text, run=record.run
-            ) from None
         record.entry = _read(path)
         yield record
         if record.entry is None:
             with suppress(OSError):
                 path.with_suffix(".lock").unlink()
     finally:
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int | None:
+    """Return a descriptor that holds the lock of a file; ``None`` where another process holds it."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_nlink:  # else its holder has deleted it meanwhile
+                return descriptor
+        except OSError:
+            os.close(descriptor)
+            return None
         os.close(descriptor)
 
 

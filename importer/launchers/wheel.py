@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import secrets
 import zipfile
 from collections.abc import Iterator
 from importlib import metadata
@@ -31,7 +32,7 @@ def pack() -> Path:
     if path.exists():
         return path
     make_folder(path.parent)
-    part = path.with_suffix(f".part{hashlib.sha256(str(id(files)).encode()).hexdigest()[:8]}")
+    part = path.with_suffix(f".{secrets.token_hex(6)}.part")
     record = [f"{name},sha256={_hash(data)},{len(data)}\n" for name, data in files.items()]
     files[f"{INFO}/RECORD"] = "".join([*record, f"{INFO}/RECORD,,\n"]).encode()
     with zipfile.ZipFile(part, "w") as archive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 
 from importer.demo import MODEL
 from importer.engines.install import Installed
+from importer.errors import ImporterError
+from importer.service.pools import usable
+from importer.service.security.grants import Caller
+from importer.service.settings import Settings
 from importer.storage import remains
 from tests.far_machine import FarMachine, far_machine
 from tests.hubserver import Repo
@@ -173,8 +178,26 @@ def test_a_request_names_a_pool_and_no_address(small: Service) -> None:
     assert other.json()["id"] != first.json()["id"]
     for job in (first, other):
         assert small.client.post(f"/v1/jobs/{job.json()['id']}/cancel").status_code == 200
+    refused = small.client.post(f"/v1/jobs/{other.json()['id']}/retry", headers=ann)
+    problem(refused, 403, "wrong-scope")  # a retry grants no more than a request
     again = small.client.post(f"/v1/jobs/{first.json()['id']}/retry")
     assert (again.status_code, again.json()["device"]) == (202, "pool:near")
+
+
+def test_any_target_is_for_administrators_where_the_operator_allows_it() -> None:
+    ann, ivo = Caller("ann", frozenset({"admin"})), Caller("ivo", frozenset({"approve"}))
+    closed = Settings(pool=["near=ssh:localhost"])
+    opened = replace(closed, any_target=True)
+    assert usable(opened, "ssh:box", ann) == "ssh:box"
+    for settings, who, on, kind in (
+        (closed, ann, "ssh:box", "unknown-pool"),
+        (opened, ivo, "ssh:box", "wrong-scope"),
+        (opened, ivo, "nothing", "wrong-scope"),
+        (opened, ann, "nothing", "bad-target"),
+    ):
+        with pytest.raises(ImporterError) as told:
+            usable(settings, on, who)
+        assert told.value.kind == kind
 
 
 @pytest.mark.slow

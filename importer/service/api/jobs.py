@@ -18,6 +18,7 @@ from importer.service.api.query import JobSort, Since, utc
 from importer.service.api.request_models import Import, Retry
 from importer.service.api.response_models import JOBS, Job, JobPage, JobState, event_json, job_json
 from importer.service.idempotency import AskedOnce
+from importer.service.pools import usable
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller, admitted, need_approval
 from importer.storage import audit, jobs
@@ -243,5 +244,7 @@ def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller
         errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]
         raise ServiceError("bad-request", problem=f"{', '.join(changes)}: {problem}", errors=errors)
     elif job.kind == "validation":
+        if "on" in job.request:
+            usable(at.settings, str(job.request["on"]), who)
         need_approval(at.gallery.get(str(job.config))[1].stored)
     return {**job.request, **changes}

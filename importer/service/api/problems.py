@@ -44,7 +44,7 @@ BY_KIND: Mapping[str, int] = {
     "unknown-engine": 422, "weights-not-local": 409, "no-weights": 409,
     "bad-request": 422,
     "no-key": 401, "wrong-scope": 403, "foreign-page": 403, "foreign-host": 421, "no-such-page": 404,
-    "unknown-pool": 422, "folder-beside": 409, "launcher-missing": 503,
+    "unknown-pool": 422, "folder-beside": 409, "followed-elsewhere": 409, "launcher-missing": 503,
     "needs-approver": 403, "code-not-approved": 409,
     "wrong-method": 405, "no-such-job": 404, "no-such-version": 404, "no-such-key": 404,
     "precondition-failed": 412, "precondition-required": 428, "key-reused": 422, "key-made": 409,
