@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer import launcher as processes
-from importer.errors import LauncherError
+from importer.errors import LauncherError, UsageError
 from importer.launcher import Finished, Purpose
 from importer.launchers.base import Absent, Launcher, RemoteRun, RemoteState, RemoteTask
 from importer.launchers.kubernetes_job import CANCELLED, CONTAINER, QUEUE, RUN, config_map, job, pieces
 from importer.launchers.kubernetes_state import failed_before, state_of
-from importer.launchers.target import Target
+from importer.launchers.target import PlaceReason, Target
+from importer.reasons import Reason
 
 PROGRAM = "kubectl"
 SECONDS = 300.0  # for one call
@@ -34,7 +35,12 @@ ANY = "*"
 
 
 def launcher(target: Target) -> Launcher:
-    """Return the launcher of ``k8s:CONTEXT/NAMESPACE``."""
+    """Return the launcher of ``k8s:CONTEXT/NAMESPACE``; raises UsageError("bad-target") without an image."""
+    if "image" not in target.options:
+        example = f"{target.text}?image=registry.example/importer-vllm:1"
+        raise UsageError(
+            "bad-target", target=target.text, problem=Reason(PlaceReason.NO_IMAGE, example=example)
+        )
     return Kubernetes(target)
 
 

@@ -23,7 +23,6 @@ KEPT = 24 * 3600  # seconds after its end; one who follows it may come back
 PIECE = 700_000  # bytes of one ConfigMap: the API takes 1 MiB with everything around it
 TASK = "task.json.gz"
 CONTAINER = "importer"
-IMAGE = "importer"  # where the target names none
 INPUT, WORK, HOME = "/importer/input", "/importer/work", "/importer/home"
 
 
@@ -84,7 +83,7 @@ def _pod(task: RemoteTask, target: Target) -> dict[str, Any]:
         {"name": "input", "projected": {"sources": sources}},
         {"name": "shared", "emptyDir": {"medium": "Memory"}},
     ]
-    image = target.options.get("image", IMAGE)
+    image = target.options["image"]
     own = {"HOME": HOME, "USER": "importer", "IMPORTER_HOME": f"{HOME}/importer", "IMPORTER_IMAGE": image}
     container = {
         "name": CONTAINER,

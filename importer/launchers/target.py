@@ -31,6 +31,7 @@ class PlaceReason(StrEnum):
     TWICE = "twice"
     UNPRINTABLE = "unprintable"
     NO_LAUNCHER = "no-launcher"
+    NO_IMAGE = "no-image"
 
 
 class Form(NamedTuple):

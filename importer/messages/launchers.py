@@ -16,6 +16,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "bad-option": "{value!r} is no value of the option {name}",
         "twice": "the option {name} stands twice",
         "unprintable": "it is too long, or has characters that cannot be printed",
+        "no-image": "its pod needs an image with the engine and the importer, as in {example}",
         "no-launcher": "this importer has no launcher for it",
     },
     "FailureKind": {

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from importer import launchers
-from importer.errors import LauncherError
+from importer.errors import LauncherError, UsageError
 from importer.launchers.base import (
     Absent,
     Cancelled,
@@ -64,7 +64,7 @@ def test_a_job_has_no_rights_and_no_secret_in_it() -> None:
     assert named["OPENAI_API_KEY"] == {"name": "keys", "key": "openai", "optional": False}
     assert named["HF_TOKEN"] == {"name": "hub", "key": "HF_TOKEN", "optional": False}
     assert named["IMPORTER_IMAGE"] is None
-    plain = job(TASK, parse("k8s:tests/ml"))
+    plain = job(TASK, parse("k8s:tests/ml?image=x"))
     assert "suspend" not in plain["spec"]
 
 
@@ -87,7 +87,7 @@ def test_the_command_unpacks_and_runs_what_was_sent(tmp_path: Path) -> None:
         f'#!/bin/sh\n[ "$1" = -c ] && exec python3 "$@"\necho "$PYTHONPATH $*" >> {seen}\nexit 0\n'
     )
     program.chmod(0o755)
-    made = job(task, parse(f"k8s:tests/ml?python={program}"))
+    made = job(task, parse(f"k8s:tests/ml?image=x&python={program}"))
     _, _, script = made["spec"]["template"]["spec"]["containers"][0]["command"]
     script = script.replace("$$", "$").replace("/importer/", f"{tmp_path}/")
     assert subprocess.run(["sh", "-c", script], check=False).returncode == 0
@@ -114,7 +114,7 @@ def test_kubernetes_reads_the_objects_of_a_run(tmp_path: Path) -> None:
     wheel.write_bytes(b"x")
     task = RemoteTask("run-1", b"{}", DIGEST, "vllm", Resources(1, 1, 2**30), wheel)
     maps = [config_map("run-1", name, key, data, "uid") for name, (key, data) in pieces(task).items()]
-    objects = [job(task, TARGET), job(task, parse("k8s:tests/ml")), *maps]
+    objects = [job(task, TARGET), job(task, parse("k8s:tests/ml?image=x")), *maps]
     assert by_kubernetes(objects, tmp_path) == [None] * len(objects)
 
 
@@ -260,7 +260,7 @@ def test_a_submission_that_was_killed_in_the_middle_is_finished(api: ClusterApi)
 
 
 def test_a_job_without_a_pod_says_what_its_event_says(api: ClusterApi) -> None:
-    target = parse("k8s:tests/ml")
+    target = parse("k8s:tests/ml?image=x")
     launcher = launchers.get(target)
     run = launcher.submit(TASK)
     says = 'pods "run-1-" is forbidden: exceeded quota: cards, requested: requests.nvidia.com/gpu=2'
@@ -291,7 +291,7 @@ def test_a_context_that_is_not_there_and_a_cluster_that_is_silent(
     api: ClusterApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(LauncherError) as caught:
-        launchers.get(parse("k8s:elsewhere/ml")).submit(TASK)
+        launchers.get(parse("k8s:elsewhere/ml?image=x")).submit(TASK)
     assert (caught.value.kind, caught.value.details["status"]) == ("cluster-refused", "NoContext")
     silent = tmp_path / "silent"
     silent.write_text(
@@ -305,3 +305,10 @@ def test_a_context_that_is_not_there_and_a_cluster_that_is_silent(
     with pytest.raises(LauncherError) as caught:
         launchers.get(TARGET).submit(TASK)
     assert caught.value.kind == "launcher-missing"
+
+
+def test_a_target_without_an_image_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(UsageError) as caught:
+        launchers.get(parse("k8s:tests/ml?queue=team-a"))
+    assert caught.value.kind == "bad-target"
+    assert "?image=" in str(caught.value)
