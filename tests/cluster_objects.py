@@ -103,6 +103,29 @@ def kind(name: str, version: str, **keys: Any) -> dict[str, Any]:
     return closed({"apiVersion": {"const": version}, "kind": {"const": name}, "metadata": METADATA, **keys})
 
 
+JOB_POD = closed(
+    {
+        "restartPolicy": {"const": "Never"},
+        "automountServiceAccountToken": {"const": False},
+        "enableServiceLinks": {"const": False},
+        "securityContext": closed({"fsGroup": {"type": "integer"}}),
+        "containers": listed(
+            closed(
+                {
+                    "name": NAME,
+                    "image": IMAGE,
+                    "command": listed(LITERAL),
+                    "env": listed(VARIABLE),
+                    "resources": RESOURCES,
+                    "securityContext": RIGHTS,
+                    "volumeMounts": listed(MOUNT),
+                    "workingDir": TEXT,
+                }
+            )
+        ),
+        "volumes": listed(VOLUME),
+    }
+)
 MATCH = closed({"matchLabels": LABELS})
 KINDS = {
     "ConfigMap": kind("ConfigMap", "v1", data={"type": "object", "additionalProperties": TEXT}),
@@ -117,6 +140,18 @@ KINDS = {
                 "template": closed(
                     {"metadata": closed({"labels": LABELS}, annotations=ANNOTATIONS), "spec": POD}
                 ),
+            }
+        ),
+    ),
+    "Job": kind(
+        "Job",
+        "batch/v1",
+        spec=closed(
+            {
+                "backoffLimit": {"const": 0},
+                "activeDeadlineSeconds": {"type": "integer"},
+                "ttlSecondsAfterFinished": {"type": "integer"},
+                "template": closed({"spec": JOB_POD}),
             }
         ),
     ),

@@ -47,6 +47,7 @@ FORMATS: dict[str, ExportFormat] = {
     "kubernetes": ExportFormat(
         "Kubernetes: a Deployment and its Service", "importer.exports.kubernetes_service"
     ),
+    "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", "importer.exports.kubernetes_job"),
     "kaito": ExportFormat("Kaito: a Workspace", "importer.exports.kaito"),
     "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
     "skypilot": ExportFormat("SkyPilot: sky launch, sky serve up", "importer.exports.skypilot"),

@@ -124,6 +124,7 @@ class ExportComment(StrEnum):
     UNPINNED = "unpinned"
     UNRUN_COMPOSE = "unrun-compose"
     UNRUN_GPUSTACK = "unrun-gpustack"
+    UNRUN_JOB = "unrun-job"
     UNRUN_KAITO = "unrun-kaito"
     UNRUN_KSERVE = "unrun-kserve"
     UNRUN_KUBERNETES = "unrun-kubernetes"

@@ -92,6 +92,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "unrun-kserve": "Checked against a schema, not run. It needs KServe's runtime {runtime}; "
         "for a gated model, a service account whose secret holds HF_TOKEN.",
         "unrun-gpustack": "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit.",
+        "unrun-job": "Checked against the schemas of Kubernetes, not run. Make the image {image} of vLLM's with the "
+        "importer in it. A queue of Kueue is the label {label}; a gated model needs a secret {secret} with {key}.",
         "unrun-kaito": "Checked against a schema, not run. Kaito takes nodes with the label {label}. "
         "For a gated model, a secret {secret} with the key {key}.",
         "unrun-kubernetes": "Checked against the schemas of Kubernetes, not run. "

@@ -48,8 +48,9 @@ def test_kubernetes_reads_its_objects(tmp_path: Path) -> None:
     (service,) = yaml.safe_load_all(text("llm-d", VLLM))
     of_llm_d = {**pod, "spec": service["spec"]["template"]}
     wrong = {**pod, "spec": {**template["spec"], "container": []}}
+    objects += yaml.safe_load_all(text("kubernetes-job", VLLM))
     *found, refused = by_kubernetes([*objects, pod, of_llm_d, wrong], tmp_path)
-    assert found == [None] * 5
+    assert found == [None] * 7
     assert refused
 
 

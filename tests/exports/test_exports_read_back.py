@@ -130,6 +130,17 @@ def _kaito(document: dict[str, Any], told: str, engine: Any) -> None:
     _in_pod(document, objects(told)["Workspace"]["inference"]["template"]["spec"], engine, 5000)
 
 
+def _kubernetes_job(document: dict[str, Any], told: str, _engine: Any) -> None:
+    """The document comes out of the ConfigMap as it went in, and a shell names it whole."""
+    found = objects(told)
+    (text,) = found["ConfigMap"]["data"].values()
+    assert yaml.safe_load(text) == document
+    (container,) = found["Job"]["spec"]["template"]["spec"]["containers"]
+    *_, script = container["command"]
+    words = ["python3", "-P", "-m", "importer", "validate", document["name"], "--dir", "/importer/work"]
+    assert shlex.split(in_compose(script).partition(" exec ")[2]) == words
+
+
 def _llm_d(document: dict[str, Any], told: str, engine: Any) -> None:
     """A shell splits the variable into the words of the adapter, but for the name, which is KServe's."""
     spec = objects(told)["LLMInferenceService"]["spec"]
@@ -235,6 +246,7 @@ READ_BACK = {
     "kserve": _kserve,
     "llm-d": _llm_d,
     "kubernetes": _kubernetes,
+    "kubernetes-job": _kubernetes_job,
     "kaito": _kaito,
     "ray-serve": _ray_serve,
     "skypilot": _skypilot,
