@@ -28,7 +28,8 @@ PACKAGE = "ray[default]==2.60.0"
 READY = "ready"
 STARTED = "Ray runtime started"
 START = 420.0  # seconds: on a busy machine its agents take minutes
-TRIES = 5  # Ray gives a start up after thirty seconds, which no setting changes
+TRIES = 2
+START_RAY = Path(__file__).with_name("ray_start.py")
 # Nothing is given up since the machine is busy, and no worker is started ahead.
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_enable_worker_prestart": "0",
@@ -40,8 +41,8 @@ SETTINGS = {
 MEMORY = "80000000"  # bytes of each object store
 
 
-def program() -> Path:
-    """``ray``; installed where it is not there yet, and skipped where it cannot be had."""
+def interpreter() -> Path:
+    """The Python with Ray; installed where it is not there yet, and skipped where it cannot be had."""
     root = home() / "tests" / "ray"
     if not (root / READY).exists():
         venv.create(root, clear=True, with_pip=True)
@@ -50,14 +51,14 @@ def program() -> Path:
         if made.returncode != 0:
             pytest.skip(f"{PACKAGE} cannot be installed: {made.stderr.strip().splitlines()[-1:]}")
         (root / READY).touch()
-    return root / "bin" / "ray"
+    return root / "bin" / "python"
 
 
 class RayCluster:
     """``target`` is the text of ``--on``; its nodes inherit ``env``."""
 
     def __init__(self, root: Path, env: Mapping[str, str]) -> None:
-        self._ray, self._root = program(), root
+        self._python, self._root = interpreter(), root
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "RAY_"))}
         self._env, self._nodes = {**kept, **SETTINGS, **env}, dict[str, subprocess.Popen[bytes]]()
         self.port, self.dashboard = free_port(), free_port()
@@ -110,7 +111,15 @@ class RayCluster:
             "--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "--runtime-env-agent-port",
             "--metrics-export-port",
         )  # fmt: skip
-        argv = [str(self._ray), "start", "--block", "--node-ip-address", "127.0.0.1", *words]
+        argv = [
+            str(self._python),
+            str(START_RAY),
+            "start",
+            "--block",
+            "--node-ip-address",
+            "127.0.0.1",
+            *words,
+        ]
         argv += [word for option in ports for word in (option, str(free_port()))]
         argv += ["--object-store-memory", MEMORY, "--disable-usage-stats"]
         for _ in range(TRIES):
