@@ -6,19 +6,21 @@ Ray is in an environment of its own below ``IMPORTER_HOME``: importer speaks to 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import tempfile
 import venv
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
-import psutil
 import pytest
 
 from importer.config import home
+from tests.killer.check import TOKEN, left
 from tests.serving import free_port
 from tests.waiting import wait_until
 
@@ -26,6 +28,8 @@ PACKAGE = "ray[default]==2.60.0"
 READY = "ready"
 STARTED = "Ray runtime started"
 START = 420.0  # seconds: on a busy machine its agents take minutes
+TRIES = 2
+START_RAY = Path(__file__).with_name("ray_start.py")
 # Nothing is given up since the machine is busy, and no worker is started ahead.
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0", "RAY_enable_worker_prestart": "0",
@@ -37,8 +41,8 @@ SETTINGS = {
 MEMORY = "80000000"  # bytes of each object store
 
 
-def program() -> Path:
-    """``ray``; installed where it is not there yet, and skipped where it cannot be had."""
+def interpreter() -> Path:
+    """The Python with Ray; installed where it is not there yet, and skipped where it cannot be had."""
     root = home() / "tests" / "ray"
     if not (root / READY).exists():
         venv.create(root, clear=True, with_pip=True)
@@ -47,14 +51,14 @@ def program() -> Path:
         if made.returncode != 0:
             pytest.skip(f"{PACKAGE} cannot be installed: {made.stderr.strip().splitlines()[-1:]}")
         (root / READY).touch()
-    return root / "bin" / "ray"
+    return root / "bin" / "python"
 
 
 class RayCluster:
     """``target`` is the text of ``--on``; its nodes inherit ``env``."""
 
     def __init__(self, root: Path, env: Mapping[str, str]) -> None:
-        self._ray, self._root = program(), root
+        self._python, self._root = interpreter(), root
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "RAY_"))}
         self._env, self._nodes = {**kept, **SETTINGS, **env}, dict[str, subprocess.Popen[bytes]]()
         self.port, self.dashboard = free_port(), free_port()
@@ -62,6 +66,7 @@ class RayCluster:
         count = f'case "$*" in *run-task*) echo "$$" >> {self._begun};; esac\n'
         self.python.write_text(f'#!/bin/sh\n{count}exec {sys.executable} "$@"\n')
         self.python.chmod(0o700)
+        self._mark = secrets.token_hex(8)
         self._temporary = tempfile.mkdtemp(prefix="r", dir="/tmp")  # sockets have short names
 
     @property
@@ -88,12 +93,13 @@ class RayCluster:
 
     def lose(self, name: str) -> None:
         """Kill a node with all that it runs, as a machine that is gone."""
-        node = self._nodes.pop(name)
-        family = psutil.Process(node.pid).children(recursive=True)
-        for one in (node, *family):
-            if psutil.pid_exists(one.pid):
-                os.kill(one.pid, signal.SIGKILL)
-        node.wait()
+        for pid in left(self._token(name), set()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._nodes.pop(name).wait()
+
+    def _token(self, name: str) -> str:
+        return f"{self._mark}-{name}"
 
     def close(self) -> None:
         for name in reversed([*self._nodes]):
@@ -105,17 +111,32 @@ class RayCluster:
             "--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "--runtime-env-agent-port",
             "--metrics-export-port",
         )  # fmt: skip
-        argv = [str(self._ray), "start", "--block", "--node-ip-address", "127.0.0.1", *words]
+        argv = [
+            str(self._python),
+            str(START_RAY),
+            "start",
+            "--block",
+            "--node-ip-address",
+            "127.0.0.1",
+            *words,
+        ]
         argv += [word for option in ports for word in (option, str(free_port()))]
         argv += ["--object-store-memory", MEMORY, "--disable-usage-stats"]
-        with log.open("wb") as file:
-            self._nodes[name] = subprocess.Popen(
-                argv, env=self._env, stdin=subprocess.DEVNULL, stdout=file, stderr=file
-            )
-        alive = self._nodes[name]
-        begun = wait_until(lambda: STARTED in log.read_text() or alive.poll() is not None, START)
-        assert begun, log.read_text()
-        assert alive.poll() is None, log.read_text()
+        for _ in range(TRIES):
+            with log.open("wb") as file:
+                node = self._nodes[name] = subprocess.Popen(
+                    argv, env={**self._env, TOKEN: self._token(name)}, stdin=subprocess.DEVNULL, stdout=file,
+                    stderr=file,
+                )  # fmt: skip
+            assert wait_until(partial(_settled, node, log), START), log.read_text()
+            if node.poll() is None:
+                return
+            self.lose(name)
+        pytest.fail(log.read_text())
+
+
+def _settled(node: subprocess.Popen[bytes], log: Path) -> bool:
+    return STARTED in log.read_text() or node.poll() is not None
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from typing import Protocol
 
 from importer.launchers.target import Target
 
+FAR_END = ("-P", "-m", "importer", "run-task")  # what a Python at the far end runs, and then the task's file
+
 
 @dataclass(frozen=True, slots=True)
 class Resources:

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from importer.launchers.base import (
+    FAR_END,
     Absent,
     Cancelled,
     Failed,
@@ -136,7 +137,7 @@ class RayJobs:
         return data
 
     def _request(self, task: RemoteTask, package: str) -> dict[str, Any]:
-        command = [self._target.python, "-P", "-m", "importer", "run-task", TASK]
+        command = [self._target.python, *FAR_END, TASK]
         environment: dict[str, Any] = {"working_dir": f"gcs://{package}"}
         if task.wheel is not None:  # Ray puts the package's folder in place of the variable
             wheel = f"${{RAY_RUNTIME_ENV_CREATE_WORKING_DIR}}/{task.wheel.name}"

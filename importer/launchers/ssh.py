@@ -17,6 +17,7 @@ from importer import launcher as processes
 from importer.errors import LauncherError
 from importer.launcher import Finished, Purpose
 from importer.launchers.base import (
+    FAR_END,
     Absent,
     Cancelled,
     Failed,
@@ -91,7 +92,7 @@ rm -f "pid.$$"
 [ $first -eq 0 ] || exit 0
 trap '' HUP
 {prepare}
-{python} -P -m importer run-task task.json > output 2> log </dev/null
+{python} {run_task} task.json > output 2> log </dev/null
 echo $? > exit.part && mv exit.part exit
 """
 )
@@ -148,6 +149,7 @@ class Ssh:
             wheel = WHEEL.format(name=task.wheel.name, data=lines(task.wheel.read_bytes()))
             prepare, importer = SENT.format(python=python, name=task.wheel.name), "venv/bin/python"
         script = RUN.replace("{prepare}", prepare).replace("{python}", importer)
+        script = script.replace("{run_task}", shlex.join(FAR_END))
         text = SUBMIT.replace("{run}", script).replace("{wheel}", wheel).replace("{python}", python)
         self._sh(run, text.replace("{task}", lines(task.bundle)))
         return run

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importer import launchers
 from importer.errors import UsageError
 from importer.launchers.target import Target, parse
+from importer.service import messages
 from importer.storage import keys
 
 FORM = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]{0,40})(?::(?P<scope>[a-z]+))?=(?P<target>.+)")
@@ -49,5 +50,5 @@ def fault(texts: list[str]) -> str | None:
     except ValueError as error:
         return str(error)
     except UsageError as error:
-        return error.sentence().rstrip(".")
+        return messages.text(error.details["problem"])
     return None
