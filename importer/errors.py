@@ -8,6 +8,7 @@ ImporterError
  ├── EngineError       an engine is missing, dies or is in the way exit 6
  ├── ValidationError   the engine ran and a probe failed          exit 1
  ├── ServiceError      a request that the service does not answer exit 7
+ ├── LauncherError     a run on a cluster or another machine       exit 8
  ├── SandboxError      a stranger's text could not be analysed     exit 75
  ├── InternalError     a fault of the importer itself             exit 70
  └── Interrupted       the user stopped it                        exit 130
@@ -100,7 +101,7 @@ def one_line(text: str) -> str:
 UsageKind = Literal[
     "bad-reference", "traversal", "revision-conflict", "bad-option", "bad-value", "unknown-setting",
     "unknown-parser", "editor", "unknown-format", "unknown-probe", "unknown-model", "unknown-report",
-    "bad-header", "no-such-directory", "unknown-device",
+    "bad-header", "no-such-directory", "unknown-device", "bad-target",
 ]  # fmt: skip
 HubKind = Literal[
     "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
@@ -130,7 +131,12 @@ ServiceKind = Literal[
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
     "no-database", "bad-setting", "no-gallery", "newer-gallery", "not-listening", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
-    "unknown-parameter", "too-many-connections",
+    "unknown-parameter", "too-many-connections", "unknown-pool",
+]  # fmt: skip
+LauncherKind = Literal[
+    "cluster-unreachable", "cluster-refused", "launcher-missing", "queued-too-long", "node-lost",
+    "remote-failed", "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle",
+    "folder-beside", "followed-elsewhere",
 ]  # fmt: skip
 
 
@@ -154,6 +160,7 @@ class UsageError(ImporterError):
         "bad-header": _of("header", "problem"),
         "no-such-directory": _of("path"),
         "unknown-device": _of("name", "near"),
+        "bad-target": _of("target", "problem"),
     }
 
     def __init__(self, kind: UsageKind, /, **details: object) -> None:
@@ -319,9 +326,32 @@ class ServiceError(ImporterError):
         "withdrawn": _of("name", "number"),
         "unknown-parameter": _of("name", "near", data=("errors",)),
         "too-many-connections": _of("seconds"),
+        "unknown-pool": _of("name", "known"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:
+        super().__init__(kind, **details)
+
+
+class LauncherError(ImporterError):
+    """A run on a cluster or another machine (``where``) gave no result; ``run`` is its id there."""
+
+    exit_code = 8
+    kinds: ClassVar = {
+        "cluster-unreachable": _of("where", "problem"),
+        "cluster-refused": _of("where", "status", "says"),
+        "launcher-missing": _of("where", "program"),
+        "queued-too-long": _of("where", "run", "seconds", "waits_for"),
+        "node-lost": _of("where", "run", "says"),
+        "remote-failed": _of("where", "run", "what", "says"),
+        "remote-cancelled": _of("where", "run"),
+        "far-end": _of("where", "run", "problem", data=("cause",)),
+        "other-digest": _of("where", "run", "sent", "got"),
+        "bad-result": _of("where", "run", "problem"), "bad-bundle": _of("problem"),
+        "folder-beside": _of("name", "model"), "followed-elsewhere": _of("name", "where", "run"),
+    }  # fmt: skip
+
+    def __init__(self, kind: LauncherKind, /, **details: object) -> None:
         super().__init__(kind, **details)
 
 
@@ -346,18 +376,18 @@ class InternalError(ImporterError):
 
 
 class Interrupted(ImporterError):
-    """The user stopped it."""
+    """The user stopped it, or what follows a run elsewhere."""
 
     exit_code = 130
-    kinds: ClassVar = {"interrupted": _of()}
+    kinds: ClassVar = {"interrupted": _of(), "detached": _of("name", "where", "run")}
 
-    def __init__(self, kind: Literal["interrupted"], /) -> None:
-        super().__init__(kind)
+    def __init__(self, kind: Literal["interrupted", "detached"], /, **details: object) -> None:
+        super().__init__(kind, **details)
 
 
 BRANCHES: tuple[type[ImporterError], ...] = (
     UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, ServiceError,
-    SandboxError, InternalError, Interrupted,
+    LauncherError, SandboxError, InternalError, Interrupted,
 )  # fmt: skip
 KINDS: Mapping[str, type[ImporterError]] = {kind: branch for branch in BRANCHES for kind in branch.kinds}
 

@@ -41,6 +41,7 @@ class Purpose(StrEnum):
     SYSTEM = "system"
     PACKAGES = "packages"
     EDITOR = "editor"
+    REMOTE = "remote"
 
 
 # Descriptions in docs/security.md.
@@ -53,6 +54,7 @@ PURPOSES: Mapping[Purpose, str] = {
     Purpose.TOKENIZER: "an engine's tokenizer library, with a repository's tokenizer",
     Purpose.SYSTEM: "`nvidia-smi`, `dpkg-deb`",
     Purpose.PACKAGES: "`apt-get download`",
+    Purpose.REMOTE: "`ssh`, and other programs of launchers",
     Purpose.EDITOR: "your editor, in your terminal and your folder",
 }
 # Names, and prefixes that end in a star. A prefix never lets a secret through; a name does.
@@ -97,6 +99,21 @@ ENVIRONMENT: Mapping[Purpose, tuple[str, ...]] = {
     Purpose.TOKENIZER: INTERPRETER,
     Purpose.SYSTEM: (*BASE, "CUDA_VISIBLE_DEVICES", "NVIDIA_*"),
     Purpose.PACKAGES: (*BASE, *NETWORK, "APT_CONFIG"),
+    Purpose.REMOTE: (
+        *BASE,
+        *NETWORK,
+        "SSH_AUTH_SOCK",
+        "KRB5CCNAME",
+        "KUBECONFIG",
+        "SLURM_CONF",
+        "XDG_CONFIG_HOME",
+        "AWS_PROFILE",
+        "AWS_CONFIG_FILE",
+        "AWS_SHARED_CREDENTIALS_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "CLOUDSDK_CONFIG",
+        "AZURE_CONFIG_DIR",
+    ),  # paths of credentials, none of their values
     Purpose.EDITOR: ("*",),
 }
 # An engine's Python may be a user's script that sets PYTHONPATH; ``-I`` would ignore that.

@@ -36,6 +36,8 @@ PACKAGES = {
     "netavark": Package(("usr/*/podman/netavark",), "networks of containers"),
     "aardvark-dns": Package(("usr/*/podman/aardvark-dns",), "names of containers"),
     "debootstrap": Package(("debootstrap", "usr/sbin/debootstrap"), "a base image without a registry"),
+    "openssh-server": Package(("sshd", "usr/sbin/sshd"), "running validations over a real OpenSSH"),
+    "slurm-wlm": Package(("slurmctld", "usr/sbin/slurmctld"), "running jobs of a real Slurm"),
 }
 
 

@@ -32,7 +32,8 @@ EXITS = """\
 
 'importer COMMAND --help' has a command's options. Exit codes: 0 done, 1 a probe failed, a recheck found
 changes, a comparison worse outcomes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document,
-6 engine, 7 service, 75 the machine is too busy, 130 stopped. A pipe that is closed early changes nothing.
+6 engine, 7 service, 8 a cluster or another machine, 75 the machine is too busy, 130 stopped. A pipe that is
+closed early changes nothing.
 """
 
 

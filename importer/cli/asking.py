@@ -16,10 +16,13 @@ from importer.config_file.schema import at, faults
 from importer.errors import UsageError
 
 if TYPE_CHECKING:
+    from importer.launchers.target import Target
     from importer.validation.probes import Probe
 
 LONGEST = 1 << 20  # bytes of a question or a tool
 TEXTS = (".txt", ".md", ".json", ".prompt")
+ON = {"on_timeout": "--on-timeout", "on_cancel": "--on-cancel"}
+HERE = {"against": "--against", "port": "--port", "prompt": "--prompt"}  # not for a run elsewhere
 STARTING = {"engine": "--engine", "port": "--port", "fetch": "--fetch"}  # for an engine that is started here
 REMOTE = {
     "api_key_env": "--api-key-env",
@@ -59,6 +62,24 @@ def server(arguments: argparse.Namespace) -> Server | None:
         return None
     url, key = _url(arguments.against), _key(arguments.api_key_env)
     return Server(url, key, _headers(arguments.header, arguments.header_env, key))
+
+
+def target(arguments: argparse.Namespace) -> Target | None:
+    """Return the target of ``--on``; raises UsageError, also for options that do not fit it."""
+    if arguments.on is None:
+        for field, option in ON.items():
+            if vars(arguments)[field]:
+                raise UsageError("bad-option", option=option, problem="is valid with --on only")
+        return None
+    from importer import launchers
+    from importer.launchers.target import parse
+
+    for field, option in HERE.items():
+        if vars(arguments)[field] not in (None, []):
+            raise UsageError("bad-option", option=option, problem="is not valid with --on")
+    found = parse(arguments.on)
+    launchers.get(found)
+    return found
 
 
 def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:

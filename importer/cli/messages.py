@@ -152,6 +152,9 @@ HINTS: Mapping[str, Text] = STEPS | {
     "locked": "Name the variable that holds its key with --api-key-env.",
     "would-not-run": "{remedy}",
     "worker-failed": "Run 'importer doctor'.",
+    "launcher-missing": "Install {program}, and see 'importer doctor'.",
+    "followed-elsewhere": "Wait for that process, or stop it with Ctrl-C: the run goes on.",
+    "detached": "Run the same command to follow it, or add --on-cancel to end it.",
     "probes-failed": "See {receipt}, or run 'importer show {name}'.",
     "no-such-key": "See 'importer api-keys list'.",
     "bad-setting": "See 'importer serve --help'; --show-config tells where each value comes from.",
@@ -173,7 +176,7 @@ ELSEWHERE = frozenset({
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
     "digest-required", "not-ready-to-release", "no-such-release", "withdrawn",
-    "unknown-parameter", "too-many-connections",
+    "unknown-parameter", "too-many-connections", "unknown-pool",
 })  # fmt: skip
 
 

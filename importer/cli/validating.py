@@ -12,12 +12,14 @@ from importer.cli import asking, messages, show
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.config_file.store import Store, StoredDocument, named
-from importer.errors import EngineError, UsageError, ValidationError
+from importer.errors import EngineError, Interrupted, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
 from importer.reports import of_file, report_model, terminal
 
 if TYPE_CHECKING:
+    from importer.launchers.base import RemoteRun
+    from importer.launchers.target import Target
     from importer.validation.probes import Probe
 
 
@@ -46,11 +48,17 @@ def validate(arguments: argparse.Namespace) -> None:
     if arguments.name is None:
         raise UsageError("bad-option", option="NAME|FILE", problem="is required")
     server, probes = asking.server(arguments), asking.probes(arguments)
+    target = asking.target(arguments)
     places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.folder)
     stored.check()
     engine = arguments.engine or stored.backend
-    if server is not None:
+    if target is not None:
+        report = _elsewhere(stored, store, target, engine, arguments)
+        if report is None:
+            return
+        engine = target.text
+    elif server is not None:
         engine = server.url
         report = _ask(stored, store, server, arguments, probes)
     else:
@@ -166,6 +174,33 @@ def _ask(
             stored, store, server.url, arguments.model, ANYWHERE, key=server.key, headers=server.headers,
             progress=progress, probes=probes, score=arguments.score, time_limit=arguments.time_limit,
         )  # fmt: skip
+
+
+def _elsewhere(
+    stored: StoredDocument, store: Store, target: Target, engine: str, arguments: argparse.Namespace
+) -> Mapping[str, Any] | None:
+    """Validate at a target and return the report; ``None`` after ``--on-cancel``."""
+    from importer.app.remote import RemoteOptions, cancel_on, validate_on
+    from importer.launchers.follow import QUEUE_SECONDS
+
+    asked = RemoteOptions(
+        score=arguments.score, time_limit=arguments.time_limit, probes=arguments.probe or None,
+        queue_seconds=arguments.on_timeout or QUEUE_SECONDS,
+    )  # fmt: skip
+    if arguments.on_cancel:
+        run = cancel_on(stored, target, engine, asked)
+        show.note(
+            f"{stored.name}: no run at {target.text}." if run is None else f"{stored.name}: ended {run}."
+        )
+        return None
+    runs: list[RemoteRun] = []
+    try:
+        with show.progress(f"{stored.name} on {target.text}") as progress:
+            return validate_on(stored, store, target, engine, asked, progress, runs.append)
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+        raise Interrupted("detached", name=stored.name, where=target.text, run=runs[0].id) from None
 
 
 def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:

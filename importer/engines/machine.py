@@ -82,6 +82,15 @@ def _cards() -> Device | None:
     return None
 
 
+def cards_named() -> list[tuple[str, str]]:
+    """Return name and driver of each card that is not hidden; none without nvidia-smi."""
+    program = shutil.which("nvidia-smi")
+    fields = "--query-gpu=name,driver_version"
+    table = _ask([program, *_visible(), fields, "--format=csv,noheader"]) if program is not None else ""
+    cells = [[cell.strip() for cell in line.split(",")] for line in table.splitlines()]
+    return [(row[0], row[1]) for row in cells if len(row) == 2]
+
+
 def card_memory() -> list[tuple[int, int]]:
     """Return free and total bytes of each card that is not hidden; none without nvidia-smi."""
     program = shutil.which("nvidia-smi")

@@ -43,6 +43,15 @@ FORMATS: dict[str, ExportFormat] = {
     "localai-gallery": ExportFormat("LocalAI: a gallery with one entry", "importer.exports.localai_gallery"),
     "compose": ExportFormat("docker compose", "importer.exports.compose"),
     "kserve": ExportFormat("KServe: an InferenceService", "importer.exports.kserve"),
+    "llm-d": ExportFormat("KServe with llm-d: an LLMInferenceService", "importer.exports.llm_d"),
+    "kubernetes": ExportFormat(
+        "Kubernetes: a Deployment and its Service", "importer.exports.kubernetes_service"
+    ),
+    "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", "importer.exports.kubernetes_job"),
+    "kaito": ExportFormat("Kaito: a Workspace", "importer.exports.kaito"),
+    "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
+    "skypilot": ExportFormat("SkyPilot: sky launch, sky serve up", "importer.exports.skypilot"),
+    "gpustack": ExportFormat("GPUStack: a catalog with one entry", "importer.exports.gpustack"),
 }
 
 

@@ -29,6 +29,7 @@ class Unexportable(StrEnum):
     """Why a document has no such export."""
 
     DIRECTORY = "directory"
+    FRONTEND = "frontend"
     LOCALAI_BACKEND = "localai-backend"
     LOCALAI_DIRECTORY = "localai-directory"
     OTHER_BACKEND = "other-backend"
@@ -44,6 +45,7 @@ class ExportRemedy(StrEnum):
     IMPORT_A_COPY = "import-a-copy"
     IMPORT_FOR = "import-for"
     IMPORT_FROM_HUB = "import-from-hub"
+    PYTHON_FRONTEND = "python-frontend"
     SERVE_A_COPY = "serve-a-copy"
     WITHOUT_TEMPLATE = "without-template"
 
@@ -107,7 +109,9 @@ def loss_json(loss: Reason) -> dict[str, str]:
 class ExportComment(StrEnum):
     """A comment of an export."""
 
+    CARDS = "cards"
     COMMAND = "command"
+    ENGINE_OF_CONSUMER = "engine-of-consumer"
     FITTED = "fitted"
     FITTED_TO_OTHER = "fitted-to-other"
     FROM_CLIENTS = "from-clients"
@@ -119,9 +123,16 @@ class ExportComment(StrEnum):
     UNAPPROVED = "unapproved"
     UNPINNED = "unpinned"
     UNRUN_COMPOSE = "unrun-compose"
+    UNRUN_GPUSTACK = "unrun-gpustack"
+    UNRUN_JOB = "unrun-job"
+    UNRUN_KAITO = "unrun-kaito"
     UNRUN_KSERVE = "unrun-kserve"
+    UNRUN_KUBERNETES = "unrun-kubernetes"
+    UNRUN_LLM_D = "unrun-llm-d"
+    UNRUN_RAY = "unrun-ray"
     UNRUN_RECIPE = "unrun-recipe"
     UNRUN_SGLANG = "unrun-sglang"
+    UNRUN_SKYPILOT = "unrun-skypilot"
     WRITTEN = "written"
 
 

@@ -87,7 +87,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     )
     lost = [*service.lost, Reason(Loss.SERVED_NAME, name=origin.name, model=origin.hub_id)]
     if origin.revision:
-        lost.append(Reason(Loss.NO_PIN, revision=origin.revision))
+        lost.append(Reason(Loss.NO_PIN, revision=origin.revision, consumer="a recipe"))
     strategy, change = _strategy(words, node)
     day = "" if receipt is None else receipt.imported_at[:10]
     data = {

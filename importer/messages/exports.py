@@ -22,6 +22,7 @@ def _feature(fields: Mapping[str, Any]) -> str:
 TEXTS: dict[str, dict[str, Text]] = {
     "Unexportable": {
         "directory": "its model is a directory of one machine",
+        "frontend": "it is written for vLLM's Rust frontend, and {consumer} has a frontend of its own",
         "localai-backend": "LocalAI has no backend {backend}",
         "localai-directory": "LocalAI refuses paths and looks only into its own folder of models",
         "other-backend": "it is written for {backend}, not for {engine}",
@@ -33,6 +34,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "ExportRemedy": {
         "import-for": "Import the model again for {backends:or}.",
         "import-from-hub": "Import the model from the Hub.",
+        "python-frontend": "Import the model again for vLLM's Python frontend.",
         "import-a-copy": "Put the response template into {file} of a copy of the model, and import the copy.",
         "serve-a-copy": "Put the template into a copy of that folder as {file}, and serve the copy.",
         "without-template": "Serve it another way, or import the model again without the template.",
@@ -53,7 +55,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "auto-context": "max_model_len auto is left out: LocalAI takes a number, and vLLM the model's own context.",
         "maximum": "max_tokens is not set, so LocalAI's backend ends every answer after {tokens} tokens.",
         "parser-versions": "{key} {name} is not in vLLM {versions}; look which one LocalAI runs.",
-        "no-pin": "The commit {revision} is not pinned: a recipe has no place for a revision.",
+        "no-pin": "The commit {revision} is not pinned: {consumer} has no place for a revision.",
         "penalties": "{keys}: LocalAI's own table may set what is zero or unset here.",
         "remote-code": "trust_remote_code: LocalAI's mlx-vlm backend never sets it.",
         "repeat-penalty": "repeat_penalty does not reach vLLM through LocalAI; "
@@ -68,7 +70,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "variable": "chat_template_kwargs.{key} does not reach the template.",
     },
     "ExportComment": {
+        "cards": "Look at the cards: the document is fitted to none that {consumer} names, "
+        "so these with 80 GB and more are a guess.",
         "command": "{command}",
+        "engine-of-consumer": "The document is for vLLM {version}; "
+        "{consumer} runs the vLLM that is installed with it.",
         "fitted": "Context and memory were chosen for {device} ({kind}).",
         "fitted-to-other": "WARNING: this is for {meant}, and the document for something else.",
         "from-clients": "{server} takes these from clients only, so send them: {values}",
@@ -85,9 +91,22 @@ TEXTS: dict[str, dict[str, Text]] = {
         "HF_TOKEN comes from your environment and is written nowhere.",
         "unrun-kserve": "Checked against a schema, not run. It needs KServe's runtime {runtime}; "
         "for a gated model, a service account whose secret holds HF_TOKEN.",
+        "unrun-gpustack": "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit.",
+        "unrun-job": "Checked against the schemas of Kubernetes, not run. Make the image {image} of vLLM's with the "
+        "importer in it. A queue of Kueue is the label {label}; a gated model needs a secret {secret} with {key}.",
+        "unrun-kaito": "Checked against a schema, not run. Kaito takes nodes with the label {label}. "
+        "For a gated model, a secret {secret} with the key {key}.",
+        "unrun-kubernetes": "Checked against the schemas of Kubernetes, not run. "
+        "For a gated model, a secret {secret} with the key {key}.",
+        "unrun-llm-d": "Checked against a schema, not run. KServe's template starts vLLM in a shell "
+        "with the words of {variable}. For a gated model, a secret {secret} with the key {key}.",
+        "unrun-ray": "Read by Ray's own models of its configuration, not run. "
+        "HF_TOKEN comes from the environment of Ray's processes and is written nowhere.",
         "unrun-recipe": "Checked against a schema of the recipes' documented fields, not by their build. "
         "Add meta.hardware after a run on that hardware.",
         "unrun-sglang": "Checked against the argument parser of SGLang, not run: its server needs an NVIDIA card.",
+        "unrun-skypilot": "Read by SkyPilot's own loader, not run. "
+        "For a gated model, add --secret HF_TOKEN to the command.",
         "written": "Written by importer {version} from the document {digest} (review: {review}).",
     },
     "RecipeText": {

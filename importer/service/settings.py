@@ -56,6 +56,12 @@ def _backends(names: list[str]) -> str | None:
     return None if odd is None else f"{odd!r} is none of {', '.join(config.NAMES)}"
 
 
+def _pools(texts: list[str]) -> str | None:
+    from importer.service import pool_setting
+
+    return pool_setting.fault(texts)
+
+
 def _size(text: str) -> str | None:
     """Return a problem for what is not an amount of memory."""
     from importer.memory import devices
@@ -102,6 +108,16 @@ class Settings:
     memory: str = _set(
         "", "the memory that validations may take, such as 48GiB (default: the machine's)", check=_size
     )
+    pool: list[str] = _set(
+        [],
+        "NAME=TARGET or NAME:SCOPE=TARGET: a place for validations, such as gpu=ray://10.0.0.5:8265",
+        check=_pools,
+    )
+    pool_runs: int = _set(8, "validations on pools that this process follows at a time", least=0, most=256)
+    pool_wait: int = _set(
+        86_400, "seconds that a validation may wait for its start on a pool", least=1, most=10_000_000
+    )
+    any_target: bool = _set(False, "let callers with the scope admin name any target in place of a pool")
     largest_body: int = _set(2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000)
     references: int = _set(1000, "references in one list", least=1, most=100_000)
     rate: int = _set(600, "changes a minute that one caller may ask for; 0 sets no limit", least=0)

@@ -31,16 +31,24 @@ class ValidationOrder:
     memory: int | None
     fetch: bool
     score: bool = False
+    on: str | None = None  # the pool
 
     @property
     def request(self) -> dict[str, Any]:
         """Return the request of its job."""
         asked = {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
-        return asked | ({"score": True} if self.score else {})
+        asked |= {"score": True} if self.score else {}
+        return asked | ({} if self.on is None else {"on": self.on})
 
 
 def order(
-    gallery: Gallery, name: str, engine: str | None, *, fetch: bool, score: bool = False
+    gallery: Gallery,
+    name: str,
+    engine: str | None,
+    *,
+    fetch: bool,
+    score: bool = False,
+    on: str | None = None,
 ) -> ValidationOrder:
     """Return the order for a document as it is now; ``None`` takes its own engine.
 
@@ -52,7 +60,7 @@ def order(
         need_approval(stored)
         chosen = engine or stored.backend
         memory = _memory(stored.need_receipt())
-        return ValidationOrder(name, stored.digest, chosen, get(chosen).name, memory, fetch, score)
+        return ValidationOrder(name, stored.digest, chosen, get(chosen).name, memory, fetch, score, on)
 
 
 def equal(connection: Connection, wanted: ValidationOrder) -> Job | None:
@@ -69,11 +77,13 @@ def ask(connection: Connection, wanted: ValidationOrder, by: str) -> tuple[Job, 
     present = equal(connection, wanted)
     if present is not None:
         return present, False
-    able = any(one.can(wanted.engine, wanted.memory) for one in executors.all_executors(connection))
+    present_ones = executors.all_executors(connection)
+    able = wanted.on is not None or any(one.can(wanted.engine, wanted.memory) for one in present_ones)
     text = None if able else NOBODY.format(engine=wanted.engine, known=wanted.known)
     job = jobs.create(
         connection, "validation", wanted.request, by, config=wanted.name, engine=wanted.engine,
         memory=wanted.memory, text=text,
+        pool=wanted.on,
     )  # fmt: skip
     return job, True
 

@@ -35,6 +35,7 @@ class Executor:
     memory: int | None = None
     version: str | None = None
     budget: Mapping[str, int] = field(default_factory=dict)
+    pools: tuple[str, ...] = ()  # that it knows; no row has them
 
     @property
     def born(self) -> str:

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, true, update
 
-from importer.storage import jobs, tables, turns
+from importer.storage import jobs, remains, tables, turns
 from importer.storage.executors import Executor
 from importer.storage.jobs import COLUMNS, OPEN, Job, Kind
 from importer.storage.wakeups import signal
 
 J, S, X = tables.jobs.c, tables.steps.c, tables.executors.c
+POOL: Literal["pool"] = "pool"  # validations outside of this machine have a line of their own
+Line = Kind | Literal["pool"]
 MAX_CLAIMS = 100  # of one attempt: a job that kills its process that often is given up
 
 
-def waiting(connection: Connection, executor: Executor, kind: Kind) -> bool:
+def waiting(connection: Connection, executor: Executor, kind: Line) -> bool:
     """Return whether a claim is likely to get a job; locks nothing."""
     query = select(J.id).where(*_claimable(executor, kind)).limit(1)
     return connection.execute(query).first() is not None
 
 
-def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
+def claim(connection: Connection, executor: Executor, kind: Line) -> Job | None:
     """Lease a job of a kind to a process that can run it; its device runs one at a time.
 
     A job that another process has begun comes first, then the one whose turn it is. In SQLite the transaction
@@ -43,7 +45,12 @@ def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
     if executor.id not in sharing:  # taken for dead: its next heartbeat comes first
         return None
     claimable = _claimable(executor, kind)
-    begun = select(J.id).where(*claimable, _begun()).order_by(J.id).limit(1)
+    begun = (
+        select(J.id)
+        .where(*claimable, J.state == "running" if kind == POOL else _begun())
+        .order_by(J.id)
+        .limit(1)
+    )
     ident = connection.execute(begun.with_for_update(skip_locked=True)).scalar()
     if ident is None:
         ident = turns.choose(connection, kind, claimable)
@@ -60,13 +67,22 @@ def _begun() -> ColumnElement[bool]:
     return or_(J.state == "running", J.device.is_not(None))
 
 
-def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
+def _claimable(executor: Executor, kind: Line) -> list[ColumnElement[bool]]:
     """Return the conditions of jobs without a process, of this version, with claims left."""
     free = [
-        J.kind == kind, J.state.in_(OPEN), J.executor.is_(None), J.ended_at.is_(None), J.claims < MAX_CLAIMS,
+        J.kind == ("validation" if kind == POOL else kind),
+        J.state.in_(OPEN), J.executor.is_(None), J.ended_at.is_(None), J.claims < MAX_CLAIMS,
         or_(J.version.is_(None), J.version == executor.version),
     ]  # fmt: skip
+    if kind == POOL:
+        return [*free, _on_pools(executor)]
     return [*free, _on_device(executor)] if kind == "validation" else free
+
+
+def _on_pools(executor: Executor) -> ColumnElement[bool]:
+    """Return the condition of the pools that a process knows; ``*`` stands for any target."""
+    known = J.device.in_([f"{remains.PREFIX}{name}" for name in executor.pools])
+    return known | J.device.like(f"{remains.PREFIX}%:%") if "*" in executor.pools else known
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
@@ -116,7 +132,10 @@ def release(connection: Connection, executors: Collection[str], keep: Collection
 
 def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:
     """Return the validations of devices that no process serves any more."""
-    return _select(connection, J.device.is_not(None), J.device.not_in(devices), J.executor.is_(None))
+    return _select(
+        connection, J.device.is_not(None), J.device.not_in(devices), J.executor.is_(None),
+        J.device.not_like(f"{remains.PREFIX}%"),
+    )  # fmt: skip
 
 
 def outdated(connection: Connection, versions: Collection[str | None]) -> list[Job]:
@@ -133,11 +152,13 @@ def exhausted(connection: Connection) -> list[Job]:
 def restart(connection: Connection, job: Job, cause: str) -> bool:
     """Let a job without a process begin from its first step as another attempt; false where it cannot."""
     free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
-    row = {"device": None, "version": None, "claims": 0, "state": "queued", "step": None, "says": None}
-    again = update(tables.jobs).where(*free).values(**row, attempt=job.attempt + 1)
+    row = {"version": None, "claims": 0, "state": "queued", "step": None, "says": None}
+    device = remains.kept_device()
+    again = update(tables.jobs).where(*free).values(**row, device=device, attempt=job.attempt + 1)
     if connection.execute(again).rowcount == 0:
         return False
-    connection.execute(delete(tables.steps).where(S.job == job.id))
+    kept = S.name != remains.NAMED if remains.on_pool(job.device) else true()  # its run goes on
+    connection.execute(delete(tables.steps).where(S.job == job.id, kept, S.name.not_like(f"{remains.LEFT}%")))
     jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": cause})
     return True
 

@@ -44,11 +44,22 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("purpose", [p for p in Purpose if p is not Purpose.EDITOR])
+AWAY = (Purpose.EDITOR, Purpose.REMOTE)
+
+
+@pytest.mark.parametrize("purpose", [p for p in Purpose if p not in AWAY])
 def test_no_purpose_lets_a_secret_through(purpose: Purpose, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     assert not SECRETS.keys() & launcher.environment(purpose).keys()
+
+
+def test_a_program_that_reaches_another_machine_gets_the_agents_socket_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    assert SECRETS.keys() & launcher.environment(Purpose.REMOTE).keys() == {"SSH_AUTH_SOCK"}
 
 
 def test_the_persons_editor_gets_all_but_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +92,7 @@ def test_a_purpose_gets_what_it_needs(purpose: Purpose, wanted: str, monkeypatch
 def test_the_index_and_proxies_are_for_the_network_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "https://ann:secret@example.org")
     given = {purpose for purpose in Purpose if name in launcher.environment(purpose)}
-    assert given - {Purpose.INSTALL, Purpose.PACKAGES} == {Purpose.EDITOR}
+    assert given - {Purpose.INSTALL, Purpose.PACKAGES, Purpose.REMOTE} == {Purpose.EDITOR}
 
 
 def test_more_variables_on_purpose(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,12 @@ from tests.product.test_structure import MODULES, PURE, imports, room
 
 OPTIONS = Options()
 PINS = [f"--{of}revision={COMMIT}" for of in ("", "tokenizer-", "code-")]
-OF_VLLM = ("vllm-config", "vllm-command", "compose", "kserve")
+OF_VLLM = (
+    "vllm-config", "vllm-command", "compose", "kserve", "llm-d", "kubernetes", "kaito", "ray-serve",
+    "skypilot",
+)  # fmt: skip
+FETCHED_FIRST = ("kserve", "llm-d", "ray-serve")  # they have no place for a file beside the model
+IN_A_STREAM = ("kubernetes", "kaito")  # the file is an object of its own
 RECEIPT = Receipt(
     name="tiny-8b", reference="acme/Tiny-8B", model_id="acme/Tiny-8B", revision=COMMIT, directory=None,
     digest=digest(VLLM), imported_at="", importer="", engine={}, decisions={}, evidence=(), unknown={},
@@ -288,13 +293,22 @@ def test_stop_words_that_are_end_tokens_come_in_a_file_where_there_is_room_for_o
     made = export(name, STOPS)
     told = next(iter(made.files.values()))
     assert made.lost == ()
-    if name == "kserve":
+    if name in FETCHED_FIRST:
         assert len(made.files) == 1
         assert '"stopwords": ["<end>"]' in told
         return
+    if name in IN_A_STREAM:
+        settings, *_ = yaml.safe_load_all(told)
+        assert json.loads(settings["data"]["generation_config.json"]) == {"eos_token_id": [2, 106]}
+        assert '"name": "tiny-8b-settings"' in json.dumps([*yaml.safe_load_all(told)][1])
+        return
     assert json.loads(made.files["tiny-8b.vllm/generation_config.json"]) == {"eos_token_id": [2, 106]}
     assert '"stopwords"' not in told
-    if name == "compose":
+    if name == "skypilot":
+        task = yaml.safe_load(told)
+        assert task["file_mounts"] == {"/settings": "./tiny-8b.vllm"}
+        assert "--generation-config=/settings" in task["run"]
+    elif name == "compose":
         service = yaml.safe_load(told)["services"]["vllm"]
         assert "--generation-config=/settings" in service["command"]
         mount = {"type": "bind", "source": "./tiny-8b.vllm", "target": "/settings", "read_only": True}

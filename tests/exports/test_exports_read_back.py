@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import ExportComment, Exported, Options, commented, yaml_text
 from importer.reasons import Reason
+from tests.cluster_objects import faults
 from tests.exporting import (
     COMMIT,
     NASTY,
@@ -107,6 +109,93 @@ def _kserve(document: dict[str, Any], told: str, engine: Any) -> None:
     assert [unescaped(w) for w in words] == [unescaped(w) for w in engine.settings(document)]
 
 
+def objects(told: str) -> dict[str, dict[str, Any]]:
+    """The objects of a stream by kind, each without a fault."""
+    found = {item["kind"]: item for item in yaml.safe_load_all(told)}
+    assert [fault for item in found.values() for fault in faults(item)] == []
+    return found
+
+
+def _in_pod(document: dict[str, Any], pod: dict[str, Any], engine: Any, port: int) -> None:
+    model, *words = [in_compose(word) for word in pod["containers"][0]["args"]]
+    assert model == document["parameters"]["model"]
+    assert words == engine.settings(document, Address("0.0.0.0", port), _pin(document), "/settings")
+
+
+def _kubernetes(document: dict[str, Any], told: str, engine: Any) -> None:
+    _in_pod(document, objects(told)["Deployment"]["spec"]["template"]["spec"], engine, 8000)
+
+
+def _kaito(document: dict[str, Any], told: str, engine: Any) -> None:
+    _in_pod(document, objects(told)["Workspace"]["inference"]["template"]["spec"], engine, 5000)
+
+
+def _kubernetes_job(document: dict[str, Any], told: str, _engine: Any) -> None:
+    """The document comes out of the ConfigMap as it went in, and a shell names it whole."""
+    found = objects(told)
+    (text,) = found["ConfigMap"]["data"].values()
+    assert yaml.safe_load(text) == document
+    (container,) = found["Job"]["spec"]["template"]["spec"]["containers"]
+    *_, script = container["command"]
+    words = ["python3", "-P", "-m", "importer", "validate", document["name"], "--dir", "/importer/work"]
+    assert shlex.split(in_compose(script).partition(" exec ")[2]) == words
+
+
+def _llm_d(document: dict[str, Any], told: str, engine: Any) -> None:
+    """A shell splits the variable into the words of the adapter, but for the name, which is KServe's."""
+    spec = objects(told)["LLMInferenceService"]["spec"]
+    value = spec["template"]["containers"][0]["env"][0]["value"]
+    words = engine.settings(document)
+    assert f"--served-model-name={spec['model']['name']}" in words
+    assert [unescaped(w) for w in shlex.split(in_a_pod(value))] == [unescaped(w) for w in unnamed(words)]
+
+
+def unnamed(words: list[str]) -> list[str]:
+    return [word for word in words if not word.startswith("--served-model-name=")]
+
+
+def _ray_serve(document: dict[str, Any], told: str, engine: Any) -> None:
+    """Each keyword is the flag of the adapter, with the same value."""
+    (application,) = yaml.safe_load(told)["applications"]
+    (model,) = application["args"]["llm_configs"]
+    assert model["model_loading_config"] == {
+        "model_id": document["name"],
+        "model_source": document["parameters"]["model"],
+    }
+    words = unnamed(engine.settings(document, None, _pin(document)))
+    assert [*keyword_words(model["engine_kwargs"])] == [unescaped(word) for word in words]
+
+
+def keyword_words(keywords: dict[str, Any]) -> Iterator[Any]:
+    """The flags of an engine's keywords, as ``unescaped`` reads flags."""
+    for key, value in keywords.items():
+        flag = f"--{key.replace('_', '-')}"
+        if isinstance(value, bool):
+            yield (flag if value else f"--no-{flag[2:]}", "")
+        elif isinstance(value, list):
+            yield (flag, "")
+            yield from ((str(item), "") for item in value)
+        else:
+            yield (flag, value if isinstance(value, dict) else str(value))
+
+
+def _skypilot(document: dict[str, Any], told: str, engine: Any) -> None:
+    data = yaml.safe_load(told)
+    address = Address("0.0.0.0", 8000)
+    words = engine.settings(document, address, _pin(document), "/settings")
+    assert shlex.split(data["run"]) == ["vllm", "serve", document["parameters"]["model"], *words]
+    assert data["secrets"] == {"HF_TOKEN": ""}
+
+
+def _gpustack(document: dict[str, Any], told: str, engine: Any) -> None:
+    (entry,) = yaml.safe_load(told)["model_sets"]
+    (spec,) = entry["specs"]
+    assert (entry["name"], spec["huggingface_repo_id"]) == (document["name"], document["parameters"]["model"])
+    split = [word for parameter in spec["backend_parameters"] for word in shlex.split(parameter)]
+    assert not any("{{" in word or "{data_dir}" in word for word in split)
+    assert [unescaped(w) for w in split] == [unescaped(w) for w in unnamed(engine.settings(document))]
+
+
 def _recipe(document: dict[str, Any], told: str, engine: Any) -> None:
     """Every word of the server stands in the recipe once, but for the name that only we serve."""
     data = yaml.safe_load(told)
@@ -155,6 +244,13 @@ READ_BACK = {
     "vllm-config": _vllm_config,
     "compose": _compose,
     "kserve": _kserve,
+    "llm-d": _llm_d,
+    "kubernetes": _kubernetes,
+    "kubernetes-job": _kubernetes_job,
+    "kaito": _kaito,
+    "ray-serve": _ray_serve,
+    "skypilot": _skypilot,
+    "gpustack": _gpustack,
     "vllm-recipe": _recipe,
     "sglang-command": _sglang_command,
     "sglang-config": _sglang_config,
@@ -258,3 +354,33 @@ def test_the_schemas_refuse_what_is_broken(form: str, name: str, path: str, valu
     data = yaml.safe_load(text(form, VLLM))
     assert not broken(name, data)
     assert broken(name, changed(data, path, value))
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "path", "value"),
+    [
+        ("kubernetes", "Deployment", "spec|template|spec|containers|0|args|1", "--x=$(HF_TOKEN)"),
+        ("kubernetes", "Deployment", "spec|template|spec|containers|0|securityContext|runAsNonRoot", False),
+        ("kubernetes", "Deployment", "spec|template|spec|containers|0|securityContext|privileged", True),
+        (
+            "kubernetes",
+            "Deployment",
+            "spec|template|spec|containers|0|env|0",
+            {"name": "HF_TOKEN", "value": "x"},
+        ),
+        (
+            "kubernetes",
+            "Deployment",
+            "spec|template|spec|volumes|0",
+            {"name": "x", "hostPath": {"path": "/"}},
+        ),
+        ("kubernetes", "Deployment", "metadata|name", "Qwen2.5"),
+        ("kaito", "Workspace", "resource|labelSelector", None),
+        ("kaito", "Workspace", "inference|preset", {"name": "x"}),
+        ("llm-d", "LLMInferenceService", "spec|model|uri", "hf://acme/Tiny-8B:main"),
+        ("llm-d", "LLMInferenceService", "spec|template|containers|0|name", "vllm"),
+    ],
+)
+def test_objects_that_are_broken_have_faults(form: str, kind: str, path: str, value: Any) -> None:
+    item = objects(text(form, VLLM))[kind]
+    assert faults(changed(item, path, value))

@@ -79,11 +79,13 @@ def test_each_is_raised_with_the_fields_of_its_kind() -> None:
 
 def test_mypy_knows_the_kinds_that_are_declared() -> None:
     known = {*KINDS}
-    for name in ("Usage", "Hub", "Repository", "Document", "Engine", "Service"):
+    for name in ("Usage", "Hub", "Repository", "Document", "Engine", "Service", "Launcher"):
         branch = getattr(errors, f"{name}Error")
         assert {*branch.kinds} == {*get_args(getattr(errors, f"{name}Kind"))}
         known -= {*branch.kinds}
-    assert known == {"probes-failed", "starved", "lost", "closed", "internal", "output-closed", "interrupted"}
+    assert known == {
+        "probes-failed", "starved", "lost", "closed", "internal", "output-closed", "interrupted", "detached",
+    }  # fmt: skip
 
 
 def test_every_kind_has_a_sentence_over_its_fields() -> None:

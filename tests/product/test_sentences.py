@@ -24,6 +24,8 @@ ROUTE = re.compile(r"/v1/(?:configs|imports|jobs|keys|gallery|executors|audit)\b
 DATA = {
     "engines": re.compile(r"--[a-z][a-z-]*(=\S*)?"),
     "exports": re.compile(r"--[a-z][a-z-]*(=\S*)?|(vllm|sglang) serve --config (FILE)?"),
+    # Words for ssh, kubectl, Slurm and SkyPilot; the far end's command; scripts, which have lines.
+    "launchers": re.compile(r"--[a-z][a-z-]*(=\S*)?| -P -m importer run-task( \S+)?|.*\n.*", re.DOTALL),
 }
 
 
@@ -42,11 +44,8 @@ def named(module: str) -> Iterator[str]:
     """Flags, commands and routes of the front ends in a room below them."""
     data = DATA.get(room(module))
     for line, text in strings(module):
-        if (
-            (FLAG.search(text) and not (data and data.fullmatch(text)))
-            or COMMAND.search(text)
-            or ROUTE.search(text)
-        ):
+        given = data is not None and data.fullmatch(text.rstrip(" ")) is not None
+        if (not given and (FLAG.search(text) or COMMAND.search(text))) or ROUTE.search(text):
             yield f"{module}:{line}: {text[:80]!r}"
 
 

@@ -22,7 +22,7 @@ ROOMS = (
     "version", "reasons", "messages", "errors", "config", "tracing", "storage", "progress", "launcher",
     "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
-    "engines", "exports", "proof", "validation", "reports", "analysis", "app", "service", "cli",
+    "engines", "exports", "proof", "validation", "reports", "launchers", "analysis", "app", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
 LONGEST = 400  # lines
@@ -48,6 +48,7 @@ MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.ready", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
+    "importer.launchers.http",  # clusters that the user or the operator names
     "importer.service.server",  # connects to nothing
 }  # fmt: skip
 STARTERS = re.compile(

@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Command] = {
     "approve": Command("NAME", "approve what it holds now, as 'review NAME --approve' does", True),
     "recheck": Command("[NAME...]", "compare with a new import, and explain each change", True),
     "validate": Command("NAME|FILE", "run a document and probe it", True),
+    "run-task": Command("FILE|-", "run a task of 'validate --on' at the far end"),
     "report": Command("NAME|FILE", "write its validations as text, JSON, JUnit XML or a page", True),
     "export": Command("NAME|FILE FORMAT", "write it for another consumer; --list shows the formats", True),
     "response-template": Command("REFERENCE", "derive and prove the model's parser as data", True),

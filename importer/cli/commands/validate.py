@@ -35,7 +35,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=options.answers,
         help="measure, too, how well it calls tools: N answers to each of 40 questions (default 1)",
     )
+    _elsewhere(
+        parser.add_argument_group("on a cluster or another machine", "docs/clusters.md has the targets.")
+    )
     _part(parser.add_argument_group("a part of it", "Kept apart: it is not the document's validation."))
+
+
+def _elsewhere(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--on",
+        metavar="TARGET",
+        help="ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, sky:INFRA, ssh:HOST, slurm:PARTITION",
+    )
+    group.add_argument(
+        "--on-timeout",
+        type=options.count,
+        metavar="SECONDS",
+        help="how long it may wait there for its start (default: 3600)",
+    )
+    group.add_argument(
+        "--on-cancel", action="store_true", help="end the run that the same command would follow"
+    )
 
 
 def _part(group: argparse._ArgumentGroup) -> None:

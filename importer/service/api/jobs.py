@@ -28,6 +28,7 @@ from importer.service.api.response_models import (
 )
 from importer.service.idempotency import AskedOnce
 from importer.service.jobs.notifier import ALL
+from importer.service.pools import usable
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller, admitted, need_approval
 from importer.storage import audit, jobs, progress
@@ -149,7 +150,7 @@ def get_(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     with at.database.reading() as connection:
         row = jobs.get(connection, job)
         shown = job_json(row, _counts(connection, row))
-        return shown | {"progress": progress_of(connection, row, at.runner.steps_of(row.kind))}
+        return shown | {"progress": progress_of(connection, row, at.runner.steps_of(row))}
 
 
 @router.get(
@@ -303,5 +304,7 @@ def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller
         errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]
         raise ServiceError("bad-request", problem=f"{', '.join(changes)}: {problem}", errors=errors)
     elif job.kind == "validation":
+        if "on" in job.request:
+            usable(at.settings, str(job.request["on"]), who)
         need_approval(at.gallery.get(str(job.config))[1].stored)
     return {**job.request, **changes}

@@ -265,6 +265,7 @@ class ValidationRequest(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"engine": "mlx"}]})
 
     engine: Text | None = Field(default=None, description="another engine than the document names")
+    on: Text | None = Field(default=None, description="the pool to run on, by its name in the settings")
     fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
     score: bool = Field(
         default=False, description="measure, too, how well the model calls tools; stands in the receipt"

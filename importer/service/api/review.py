@@ -16,6 +16,7 @@ from importer.service.api.request_models import Approval, Rejection, ValidationR
 from importer.service.api.response_models import Job, job_json
 from importer.service.api.summary_models import DocumentSummary, config_json
 from importer.service.idempotency import AskedOnce
+from importer.service.pools import usable
 from importer.service.releases import promote, ready
 from importer.service.security.auth import Approver, Importer, act
 from importer.storage import audit
@@ -85,7 +86,14 @@ def reject(
     response_model=Job,
     responses=accepted()
     | problems(
-        "no-such-document", "invalid", "unknown-engine", "no-receipt", "key-reused", "code-not-approved"
+        "no-such-document",
+        "invalid",
+        "unknown-engine",
+        "no-receipt",
+        "key-reused",
+        "code-not-approved",
+        "unknown-pool",
+        "bad-target",
     ),
     summary="Run a document on a real engine and probe it",
 )
@@ -104,7 +112,10 @@ def validate(
     if (answered := once.replay()) is not None:
         return answered
     options = body or ValidationRequest()
-    wanted = validations.order(at.gallery, name, options.engine, fetch=options.fetch, score=options.score)
+    on = None if options.on is None else usable(at.settings, options.on, who)
+    wanted = validations.order(
+        at.gallery, name, options.engine, fetch=options.fetch, score=options.score, on=on
+    )  # fmt: skip
     with at.database.writing() as connection:
         at.database.alone(connection)
         job, new = validations.ask(connection, wanted, who.name)

@@ -20,10 +20,13 @@ from importer.hub import budget
 from importer.memory import devices
 from importer.memory.devices import Device
 from importer.sandbox import Sandbox
+from importer.service import pool_setting
 from importer.service.api.problems import problem
 from importer.service.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
+from importer.service.jobs.pool_cleanup import PoolCleanup
+from importer.service.jobs.pool_steps import PoolSteps
 from importer.service.jobs.process_identity import has_exited, this_process
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.steps import JobRun, Step, fail
@@ -32,7 +35,9 @@ from importer.service.settings import Settings
 from importer.storage import executors, queue, retention
 from importer.storage.database import driver_message
 from importer.storage.executors import Executor, LeaseMonitor
-from importer.storage.jobs import Job, Kind
+from importer.storage.jobs import Job
+from importer.storage.queue import POOL, Line
+from importer.storage.remains import on_pool
 from importer.storage.wakeups import Wakeups
 
 LOG = logging.getLogger(__name__)
@@ -55,25 +60,30 @@ class Runner:
         self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews + 1))
         me = this_process()
         own = this_machine("vllm")
+        known = (*pool_setting.read(settings.pool), *(("*",) if settings.any_target else ()))
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
         self.me = Executor(
             f"{me.host}-{me.pid}-{me.start_time}", me.place, me.host, me.pid, now(), time.time(),
             device=self.device, engines=self._engines(), memory=self._memory(own), version=VERSION,
+            pools=known,
         )  # fmt: skip
-        self._room: Mapping[Kind, int] = {
+        self._room: Mapping[Line, int] = {
             "import": settings.imports, "validation": int(settings.validate),
-            "recheck": min(1, settings.imports),
+            "recheck": min(1, settings.imports), POOL: settings.pool_runs if known else 0,
         }  # fmt: skip
         imports = ImportSteps(gallery, self.bench, settings)
         validations = ValidationSteps(gallery, self.device or me.host, settings.places)
-        self._steps: Mapping[Kind, Mapping[str, Step]] = {
+        self._steps: Mapping[Line, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
             "recheck": RecheckSteps(gallery, self.bench, settings).steps,
+            POOL: PoolSteps(gallery, settings, validations).steps,
         }  # fmt: skip
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()
         self._next_review = self._next_sweep = 0.0
+        self._cleanup = PoolCleanup(gallery.database, settings, self.live, self.me, _exited)
         work = {"heartbeat": self._keep_alive, "dispatcher": self._dispatch, "retention": self._retain}
+        work |= {"pools": lambda: self._cleanup.run(self._ending)} if known else {}
         self._threads = [threading.Thread(target=w, name=n, daemon=True) for n, w in work.items()]
 
     def __enter__(self) -> Runner:
@@ -107,9 +117,9 @@ class Runner:
         alive = all(thread.is_alive() for thread in self._threads)
         return alive and time.monotonic() - self._seen < executors.LEASE
 
-    def steps_of(self, kind: Kind) -> tuple[str, ...]:
-        """Return the names of the steps of a kind of job, in their order; a list has none."""
-        return tuple(self._steps.get(kind, ()))
+    def steps_of(self, job: Job) -> tuple[str, ...]:
+        """Return the names of the steps of a job, in their order; a list has none."""
+        return tuple(self._steps.get(_line(job), ()))
 
     # For those who create and cancel jobs
 
@@ -142,11 +152,11 @@ class Runner:
             except Exception:
                 LOG.exception("no job could be claimed")
 
-    def _has_room(self, kind: Kind) -> bool:
-        live = sum(one.job.kind == kind for one in self.live.all().values())
+    def _has_room(self, kind: Line) -> bool:
+        live = sum(_line(one.job) == kind for one in self.live.all().values())
         return live < self._room[kind] and not self._ending.is_set()
 
-    def _claim(self, kind: Kind) -> Job | None:
+    def _claim(self, kind: Line) -> Job | None:
         with self.gallery.database.reading() as connection:  # most looks find nothing, and hold up no writer
             if not queue.waiting(connection, self.me, kind):
                 return None
@@ -159,7 +169,7 @@ class Runner:
 
     def _run(self, live: LiveJob) -> None:
         try:
-            JobRun(self.gallery.database, live).run(self._steps[live.job.kind])
+            JobRun(self.gallery.database, live).run(self._steps[_line(live.job)])
         except Exception:
             LOG.exception("job %s could not be run", live.job.id)
         finally:
@@ -277,6 +287,10 @@ class Runner:
 
     def _memory(self, own: Device) -> int | None:
         return devices.size(self.settings.memory) if self.settings.memory else own.memory
+
+
+def _line(job: Job) -> Line:
+    return POOL if on_pool(job.device) else job.kind
 
 
 def _exited(one: Executor) -> bool:

@@ -45,7 +45,7 @@ class ValidationSteps:
         job = live.job
         install.need(get(str(job.engine)))
         with self._gallery.checkout() as folder:
-            stored = _admitted(folder, job)
+            stored = admitted(folder, job)
             path = self._weights(stored, job, progress)
         return {"weights": str(path), "digest": stored.digest}
 
@@ -53,7 +53,7 @@ class ValidationSteps:
         """Serve and probe on the device, which no other job uses meanwhile."""
         job, known = live.job, results["weights"]
         with device(self._device, progress, live.check) as lock, self._gallery.checkout() as folder:
-            stored = _admitted(folder, job)
+            stored = admitted(folder, job)
             path = readable(Path(known["weights"]), self._places)
             if path is None or stored.digest != known["digest"]:  # another process, or an edit
                 path = self._weights(stored, job, progress)
@@ -92,7 +92,7 @@ class ValidationSteps:
         return result
 
 
-def _admitted(folder: Checkout, job: Job) -> StoredDocument:
+def admitted(folder: Checkout, job: Job) -> StoredDocument:
     """Return the present document, if it may be run.
 
     Raises DocumentError and ServiceError("code-not-approved").

@@ -1,0 +1,161 @@
+"""The parts of objects for Kubernetes: names, literal words, a vLLM server in a pod without rights.
+
+Fields and their meaning: Kubernetes 1.37, https://kubernetes.io/docs/reference/kubernetes-api/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from importer.config_file.receipt import Receipt
+from importer.engines.base import Address, Document
+from importer.exports import vllm
+from importer.exports.base import Device, ExportComment, MemoryReason, yaml_text
+from importer.exports.compose import IMAGES, SETTINGS
+from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, devices, version
+from importer.reasons import Reason
+
+NAME = 52  # characters; controllers append others to make the names of pods and hosts
+USER = 2000  # no user of the image: the pod needs no rights of one
+CACHE = "/cache"  # home of the server: the one writable place that lasts as long as the pod
+SECRET, SECRET_KEY = "huggingface", "HF_TOKEN"  # the name of a secret, and of its key
+CPU, MEMORY = "4", (16, Reason(MemoryReason.GUESS))  # GiB without a fit
+SHARED = "8Gi"  # memory that the server's processes share
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """The resources of a pod, and the comment that says where they come from."""
+
+    quantities: Mapping[str, str]
+    comment: Reason
+
+
+def amounts(document: Document, receipt: Receipt | None, device: Device) -> Amounts:
+    """Return processors, memory and cards of a document's server."""
+    memory, why = vllm.memory(receipt, device) or MEMORY
+    quantities = {"cpu": CPU, "memory": f"{memory}Gi"}
+    if device == "gpu":
+        quantities["nvidia.com/gpu"] = str(devices(document))
+    comment = Reason(ExportComment.RESOURCES, processors=CPU, memory=memory, why=why)
+    return Amounts(quantities, comment)
+
+
+def image(document: Document, device: Device) -> str:
+    """Return vLLM's image at the version of the document's engine."""
+    return f"{IMAGES[device]}:v{version(document, BUILDS[device])}"
+
+
+def inside(port: int) -> VllmPlacement:
+    """Return the placement in a pod: every address, files at the place of its ConfigMap."""
+    return VllmPlacement(Address("0.0.0.0", port), SETTINGS)  # noqa: S104 - all addresses of the pod
+
+
+def literal(word: str) -> str:
+    """Return the word with every ``$`` escaped: Kubernetes puts variables into arguments and values."""
+    return word.replace("$", "$$")
+
+
+def without_templates(word: str) -> str:
+    """Return a literal word that is no Go template, either.
+
+    ``{{`` stands only inside of JSON strings, where a brace may be written as an escape.
+    """
+    return literal(word.replace("{{", r"{\u007b"))
+
+
+def object_name(name: str) -> str:
+    """Return a valid name of Kubernetes: lower case, digits and hyphens, a letter first."""
+    plain = re.sub(r"[^a-z0-9-]", "-", name)
+    plain = plain if plain[0].isalpha() else f"m-{plain}"
+    return plain[:NAME].rstrip("-")
+
+
+def unprivileged() -> dict[str, Any]:
+    """Return the rights of a container: no user of the host, no capability, a read-only root."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def secret(variable: str, name: str, key: str, *, optional: bool) -> dict[str, Any]:
+    """Return a variable whose value stays in a secret of the cluster."""
+    reference = {"name": name, "key": key, "optional": optional}
+    return {"name": variable, "valueFrom": {"secretKeyRef": reference}}
+
+
+def variables(values: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return variables with literal values."""
+    return [{"name": name, "value": literal(value)} for name, value in values.items()]
+
+
+def writable(paths: Mapping[str, str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return mounts and volumes of empty folders by name; beside them nothing can be written."""
+    mounts = [{"name": name, "mountPath": path} for name, path in paths.items()]
+    return mounts, [{"name": name, "emptyDir": {}} for name in paths]
+
+
+def pod(service: VllmService, document: Document, quantities: Mapping[str, str], port: int) -> dict[str, Any]:
+    """Return the specification of a pod with the server of a document."""
+    mounts, volumes = writable({"cache": CACHE, "tmp": "/tmp"})  # noqa: S108 - of the pod alone
+    mounts.append({"name": "shared", "mountPath": "/dev/shm"})  # noqa: S108 - likewise
+    volumes.append({"name": "shared", "emptyDir": {"medium": "Memory", "sizeLimit": SHARED}})
+    if service.files:
+        name = settings_name(service.origin.name)
+        mounts.append({"name": "settings", "mountPath": SETTINGS, "readOnly": True})
+        volumes.append({"name": "settings", "configMap": {"name": name}})
+    own = {"HOME": CACHE, "USER": "vllm", "VLLM_NO_USAGE_STATS": "1"}
+    health = {"httpGet": {"path": "/health", "port": port}}
+    container = {
+        "name": "vllm",
+        "image": image(document, service.device),
+        "command": ["vllm", "serve"],
+        "args": [literal(word) for word in (service.origin.model, *service.words)],
+        "env": [
+            secret("HF_TOKEN", SECRET, SECRET_KEY, optional=True),
+            *variables({**own, **service.variables}),
+        ],
+        "ports": [{"name": "http", "containerPort": port}],
+        "resources": {"requests": dict(quantities), "limits": dict(quantities)},
+        # Weights are fetched and loaded in the first hour; the first healthy answer ends it.
+        "startupProbe": {**health, "periodSeconds": 10, "failureThreshold": 360},
+        "readinessProbe": {**health, "periodSeconds": 10, "failureThreshold": 3},
+        "livenessProbe": {**health, "periodSeconds": 30, "failureThreshold": 3, "timeoutSeconds": 10},
+        "securityContext": unprivileged(),
+        "volumeMounts": mounts,
+    }
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,  # a service named vllm would set variables that vLLM reads
+        "securityContext": {"fsGroup": USER},
+        "containers": [container],
+        "volumes": volumes,
+    }
+
+
+def settings_name(name: str) -> str:
+    """Return the name of the ConfigMap with the files of a server."""
+    return f"{object_name(name)}-settings"
+
+
+def config_map(service: VllmService, metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the ConfigMap with the files of a server; none without files."""
+    if not service.files:
+        return []
+    own = {**metadata, "name": settings_name(service.origin.name)}
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": own, "data": dict(service.files)}]
+
+
+def manifests(objects: Sequence[Mapping[str, Any]], comments: Sequence[Reason]) -> str:
+    """Return objects as one YAML stream below ``comments``."""
+    first, *others = objects
+    return yaml_text(first, comments) + "".join(f"---\n{yaml_text(item, [])}" for item in others)

@@ -1,0 +1,84 @@
+"""A configuration of Ray Serve, for ``serve deploy`` and a RayService: one model of Ray Serve LLM.
+
+Fields: https://docs.ray.io/en/latest/serve/llm/, version 2.60.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importer.config_file.receipt import Receipt
+from importer.engines.arguments import grouped
+from importer.engines.base import Document
+from importer.engines.vllm_frontends import is_rust
+from importer.exports.base import (
+    ExportComment,
+    Exported,
+    ExportRefused,
+    ExportRemedy,
+    Options,
+    Unexportable,
+    argument_value,
+    yaml_text,
+)
+from importer.exports.card_names import RAY, fitted
+from importer.exports.vllm import BUILDS, VllmPlacement, served, version
+from importer.reasons import Reason
+
+BUILDER = "ray.serve.llm:build_openai_app"
+NAMED = "--served-model-name"  # Ray refuses it: its model_id is the name
+
+
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
+    """Return one application with one model; every option of vLLM is a keyword of its engine."""
+    if is_rust(document):
+        refused = Reason(Unexportable.FRONTEND, consumer="Ray Serve")
+        return ExportRefused(refused, Reason(ExportRemedy.PYTHON_FRONTEND))
+    service = served(document, receipt, options, lambda _: VllmPlacement())
+    if isinstance(service, ExportRefused):
+        return service
+    origin = service.origin
+    model: dict[str, Any] = {
+        "model_loading_config": {"model_id": origin.name, "model_source": origin.model},
+        "engine_kwargs": dict(_keywords(service.words)),
+        "deployment_config": {"num_replicas": 1},
+        "runtime_env": {"env_vars": {"VLLM_NO_USAGE_STATS": "1", **service.variables}},
+    }
+    card = fitted(receipt, RAY) if service.device == "gpu" else None
+    if card is not None:
+        model["accelerator_type"] = card
+    if service.device == "cpu":
+        model["accelerator_config"] = {"kind": "cpu"}
+    application = {
+        "name": origin.name,
+        "route_prefix": "/",
+        "import_path": BUILDER,
+        "args": {"llm_configs": [model]},
+    }
+    wanted = version(document, BUILDS[service.device])
+    comments = [
+        *service.comments,
+        Reason(ExportComment.UNRUN_RAY),
+        Reason(ExportComment.ENGINE_OF_CONSUMER, version=wanted, consumer="Ray"),
+    ]
+    text = yaml_text({"applications": [application]}, comments)
+    return Exported({f"{origin.name}.serve.yaml": text}, service.lost)
+
+
+def _keywords(words: list[str]) -> list[tuple[str, Any]]:
+    """Return the options of a server as keywords of vLLM's engine and of its frontend."""
+    found = list[tuple[str, Any]]()
+    for flag, texts in grouped(words):
+        if flag == NAMED:
+            continue
+        if not texts:
+            off = flag.startswith("--no-")
+            found.append((_keyword(flag.removeprefix("--no-" if off else "--")), not off))
+            continue
+        values = [argument_value(text) for text in texts]
+        found.append((_keyword(flag.removeprefix("--")), values[0] if len(values) == 1 else values))
+    return found
+
+
+def _keyword(flag: str) -> str:
+    return flag.replace("-", "_")

@@ -1,0 +1,138 @@
+"""Where a validation runs: the text of ``--on``, as a type.
+
+``ray://HOST:PORT``, ``k8s:CONTEXT/NAMESPACE``, ``sky:INFRA``, ``ssh:[USER@]HOST[:PORT]`` or
+``slurm:PARTITION``, each with options behind a question mark: ``ssh:box?python=/opt/venv/bin/python``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from importer.errors import UsageError
+from importer.reasons import Reason
+
+LONGEST = 2000  # characters
+
+
+class PlaceReason(StrEnum):
+    """Why a text names no target."""
+
+    NO_SCHEME = "no-scheme"
+    UNKNOWN_SCHEME = "unknown-scheme"
+    BAD_ADDRESS = "bad-address"
+    UNKNOWN_OPTION = "unknown-option"
+    BAD_OPTION = "bad-option"
+    TWICE = "twice"
+    UNPRINTABLE = "unprintable"
+    NO_LAUNCHER = "no-launcher"
+    NO_IMAGE = "no-image"
+
+
+class Form(NamedTuple):
+    """How an address of one scheme is written, and the options beside the common ones."""
+
+    address: re.Pattern[str]
+    example: str
+    options: Mapping[str, re.Pattern[str]]
+
+
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+NUMBER, AMOUNT = re.compile(r"\d{1,6}"), re.compile(r"\d{1,9}(?:\.\d+)?(?:[KMGT]i?B?)?")
+PATH, WORD = re.compile(r"[~/A-Za-z0-9._][A-Za-z0-9._/+@-]*"), re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
+# ``python`` has the importer at the far end; ``importer=sent`` sends this one's own wheel there.
+COMMON: Mapping[str, re.Pattern[str]] = {
+    "python": PATH, "importer": re.compile(r"sent|installed"),
+    "cpus": NUMBER, "gpus": NUMBER, "memory": AMOUNT,
+}  # fmt: skip
+FORMS: Mapping[str, Form] = {
+    "ray": Form(
+        re.compile(rf"//{_HOST}(?::\d{{1,5}})?"), "ray://10.0.0.5:8265", {"tls": re.compile("yes|no")}
+    ),
+    "ssh": Form(
+        re.compile(rf"(?:{_NAME}@)?{_HOST}(?::\d{{1,5}})?"), "ssh:user@box:22",
+        {"config": PATH, "folder": PATH},
+    ),
+    "k8s": Form(
+        re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@/-]*/{_NAME}"), "k8s:my-context/my-namespace",
+        {"image": WORD, "queue": WORD, "secret": WORD, "account": WORD},
+    ),
+    "sky": Form(
+        re.compile(r"[A-Za-z0-9*][A-Za-z0-9*._/-]*"), "sky:aws/us-east-1",
+        {"image": WORD, "accelerators": WORD},
+    ),
+    "slurm": Form(
+        re.compile(_NAME), "slurm:gpu", {"host": WORD, "account": WORD, "image": WORD, "config": PATH}
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scheme, its address as written behind it, and options; ``text`` is the whole."""
+
+    scheme: str
+    address: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the target without options: what is shown and kept."""
+        return f"{self.scheme}:{self.address}"
+
+    @property
+    def sent(self) -> bool:
+        """Return whether this importer's own wheel goes to the far end."""
+        return self.options.get("importer") == "sent"
+
+    @property
+    def python(self) -> str:
+        """Return the Python at the far end."""
+        return self.options.get("python", "python3")
+
+
+def parse(text: str) -> Target:
+    """Return the target of a text; raises UsageError("bad-target")."""
+    if not text.isprintable() or len(text) > LONGEST:
+        raise _bad(text, PlaceReason.UNPRINTABLE)
+    place, _, query = text.partition("?")
+    scheme, colon, address = place.partition(":")
+    if not colon:
+        raise _bad(text, PlaceReason.NO_SCHEME, schemes=tuple(FORMS))
+    form = FORMS.get(scheme)
+    if form is None:
+        raise _bad(text, PlaceReason.UNKNOWN_SCHEME, scheme=scheme, schemes=tuple(FORMS))
+    if not form.address.fullmatch(address) or not _port_fits(address):
+        raise _bad(text, PlaceReason.BAD_ADDRESS, scheme=scheme, example=form.example)
+    return Target(scheme, address, _options(text, scheme, query))
+
+
+def _options(text: str, scheme: str, query: str) -> dict[str, str]:
+    known, found = {**COMMON, **FORMS[scheme].options}, dict[str, str]()
+    for item in query.split("&") if query else ():
+        name, _, value = item.partition("=")
+        if name not in known:
+            near = tuple(get_close_matches(name, known)) or tuple(known)
+            raise _bad(text, PlaceReason.UNKNOWN_OPTION, scheme=scheme, name=name, near=near)
+        if name in found:
+            raise _bad(text, PlaceReason.TWICE, name=name)
+        value = unquote(value)
+        if not value.isprintable() or not known[name].fullmatch(value):
+            raise _bad(text, PlaceReason.BAD_OPTION, name=name, value=value)
+        found[name] = value
+    return found
+
+
+def _port_fits(address: str) -> bool:
+    port = re.search(r":(\d{1,5})$", address)
+    return port is None or 0 < int(port[1]) < 65536
+
+
+def _bad(text: str, reason: PlaceReason, **fields: object) -> UsageError:
+    return UsageError("bad-target", target=text[:LONGEST], problem=Reason(reason, **fields))
