@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import math
 import re
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from importer.errors import HubError, Setting, UsageError
-from importer.hub import endpoint
+from importer.hub import endpoint, pacing
 from importer.reasons import Reason
 from importer.version import __version__
 
@@ -199,10 +200,26 @@ def get(
 ) -> HubResponse:
     """Send a GET request to the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
-    ``span`` requests these bytes only, the last one included; only status 206 has a body then.
+    ``span`` requests these bytes only, the last one included; only status 206 has a body then. Within
+    ``pacing.under`` the request waits for the Hub's limits, unless its own patience is short.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
-    waited, clock = 0.0, Clock(patience or PATIENCE)
+    paced = pacing.current() if (patience or PATIENCE).waits >= PATIENCE.waits else None
+    if paced is None:
+        return _get(url, limit, size, span, patience or PATIENCE, None)
+    budget, progress = paced
+    return budget.spend(url, lambda: _get(url, limit, size, span, patience or PATIENCE, budget), progress)
+
+
+def _get(
+    url: str,
+    limit: int,
+    size: int | None,
+    span: tuple[int, int] | None,
+    patience: Deadline,
+    budget: pacing.Budget | None,
+) -> HubResponse:
+    waited, clock = 0.0, Clock(patience)
     tries = clock.patience.tries
     for attempt in range(1, tries + 1):
         pause = clock.patience.pause * 2 ** (attempt - 1)
@@ -212,9 +229,13 @@ def get(
             if error.hopeless or attempt == tries:
                 raise _lost(url, error) from None
         else:
+            if budget is not None:
+                budget.heard(url, answer.headers)
             if answer.status not in {408, 429} and answer.status < 500:
                 return answer
             requested = _requested_pause(answer.headers)
+            if budget is not None and answer.status == 429 and requested is not None:
+                raise _gave_up(answer, attempt, requested)  # all requests of the budget wait
             pause = pause if requested is None else requested
             if attempt == tries or waited + pause > clock.patience.waits:
                 raise _gave_up(answer, attempt, requested)
@@ -336,6 +357,11 @@ def _headers(url: str) -> dict[str, str]:
     return headers
 
 
+def has_token() -> bool:
+    """Return whether requests to the endpoint carry a token; raises HubError("bad-token")."""
+    return _token() is not None
+
+
 def _token() -> str | None:
     from huggingface_hub import constants, get_token
 
@@ -377,7 +403,12 @@ def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         except BaseException as error:
             errors[place] = error
 
-    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(items))]
+    if len(items) == 1:
+        return [work(items[0])]
+    around = [contextvars.copy_context() for _ in items]
+    threads = [
+        threading.Thread(target=one.run, args=(run, place), daemon=True) for place, one in enumerate(around)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -12,7 +12,7 @@ from importer.config_file.carry_over import carried
 from importer.config_file.name_allocator import Names
 from importer.errors import ServiceError
 from importer.hub import digests, parse, resolve
-from importer.hub.endpoint import Pace
+from importer.hub.pacing import Budget, under
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
 from importer.progress import Progress
@@ -35,6 +35,7 @@ class ImportSteps:
 
     def __init__(self, gallery: Gallery, bench: ImportSession, settings: Settings) -> None:
         self._gallery, self._bench, self._settings = gallery, bench, settings
+        self._budget = Budget()
 
     @property
     def steps(self) -> Mapping[str, Step]:
@@ -113,7 +114,8 @@ class ImportSteps:
         reference, places = parse(request.reference, request.revision), self._settings.places
         if commit is not None and reference.repo:
             reference = replace(reference, revision=commit)
-        return Pace(progress).keep(lambda: resolve(reference, places))
+        with under(self._budget, progress):
+            return resolve(reference, places)
 
 
 def need_choice(studied: Studied, settings: Settings) -> None:
