@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import math
 import re
-import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from importer.errors import HubError, Setting, UsageError
@@ -30,8 +28,6 @@ EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit:
 HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
 CUT = {"RemoteProtocolError", "ReadError"}
 log = logging.getLogger("importer.hub")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,32 +383,3 @@ def check_endpoint() -> str:
     except ValueError as error:
         raise UsageError("bad-value", setting=Setting.ENDPOINT, value=url, problem=error) from None
     return url
-
-
-def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the results of ``work`` on all items at once, in order; the first error is raised at the end.
-
-    The threads are daemons, so Ctrl-C does not wait for a silent server.
-    """
-    results: dict[int, Result] = {}
-    errors: dict[int, BaseException] = {}
-
-    def run(place: int) -> None:
-        try:
-            results[place] = work(items[place])
-        except BaseException as error:
-            errors[place] = error
-
-    if len(items) == 1:
-        return [work(items[0])]
-    around = [contextvars.copy_context() for _ in items]
-    threads = [
-        threading.Thread(target=one.run, args=(run, place), daemon=True) for place, one in enumerate(around)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[min(errors)]
-    return [results[i] for i in range(len(items))]

@@ -1,7 +1,7 @@
 """The Hub's rate limits as its headers tell them: requests wait for the next window before they are refused.
 
 A budget is shared by the threads of a process. ``under`` sets it for the requests of one thread, and of those
-that ``client.side_by_side`` starts for it.
+that ``threads.side_by_side`` starts for it.
 """
 
 from __future__ import annotations

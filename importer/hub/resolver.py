@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from importer.errors import HubError
-from importer.hub import allowlist, cache, client, endpoint, local
+from importer.hub import allowlist, cache, client, endpoint, local, threads
 from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
 from importer.hub.listing import Listing
@@ -115,7 +115,7 @@ def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict
     absent = [f for f in listing.files if f.path in chosen and f.path not in {*texts, *lasting}]
     refused: dict[str, Reason] = {}
     errors: list[HubError] = []
-    for file, fetched in zip(absent, client.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
+    for file, fetched in zip(absent, threads.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
         if isinstance(fetched, str):
             texts[file.path] = fetched
         else:

@@ -16,12 +16,14 @@ from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import this_machine
 from importer.engines.vllm import has_gpu
 from importer.errors import EngineError, ServiceError
+from importer.hub.pacing import Budget
 from importer.memory import devices
 from importer.memory.devices import Device
 from importer.sandbox import Sandbox
 from importer.service.api.problems import problem
 from importer.service.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
+from importer.service.jobs.listing_steps import ListedSteps, ListingSteps
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
 from importer.service.jobs.process_identity import has_exited, this_process
 from importer.service.jobs.recheck_steps import RecheckSteps
@@ -51,7 +53,7 @@ class Runner:
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
         # A job or a preview uses one child at a time, so none of them waits for another.
-        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews + 1))
+        self.bench = ImportSession(sandbox=Sandbox(2 * settings.imports + settings.previews + 1))
         me = this_process()
         own = this_machine("vllm")
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
@@ -61,13 +63,17 @@ class Runner:
         )  # fmt: skip
         self._room: Mapping[Kind, int] = {
             "import": settings.imports, "validation": int(settings.validate),
-            "recheck": min(1, settings.imports),
+            "recheck": min(1, settings.imports), "listing": min(1, settings.imports),
+            "listed": settings.imports,
         }  # fmt: skip
-        imports = ImportSteps(gallery, self.bench, settings)
+        budget = Budget()  # of all imports of this process
+        imports = ImportSteps(gallery, self.bench, settings, budget)
         validations = ValidationSteps(gallery, self.device or me.host, settings.places)
         self._steps: Mapping[Kind, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
             "recheck": RecheckSteps(gallery, self.bench, settings).steps,
+            "listing": ListingSteps(gallery, budget).steps,
+            "listed": ListedSteps(gallery, self.bench, settings, budget).steps,
         }  # fmt: skip
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()

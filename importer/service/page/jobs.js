@@ -5,7 +5,7 @@ import { el, facts, fill, link, mark, moment, place, section, shown, soft, table
 import { follow, open } from "./progress.js";
 
 const STATES = ["queued", "running", "succeeded", "failed", "cancelled"];
-const KINDS = ["import", "imports", "validation", "recheck"];
+const KINDS = ["import", "imports", "validation", "recheck", "listing", "listed"];
 const PAUSE = 2000; // milliseconds between two looks at a list of which some still run
 
 export const show = (context) => (context.route.parts[1] ? one(context) : list(context));
