@@ -78,13 +78,20 @@ def rows(number: int, window: float | None, *, kills: bool) -> Iterator[Row]:
         summary = run.whole()
         seconds = time.perf_counter() - begun
         yield from _figures(number, run, summary, seconds, window)
-        few = Path(home) / "few"
-        few.mkdir()
-        small = _Run(hub, few, proved=run.proved, limit=max(50, number // 10))
-        hub.quotas = {}
+        few = max(50, number // 10)
+        hub.quotas, folder = {}, Path(home) / "few"
+        folder.mkdir()
+        small = _Run(hub, folder, proved=run.proved, limit=few)
         small.whole()
+        cost = (run.processor - small.processor) / (number - few) * 1000
+        yield Row(f"that of each beyond the first {few:,}, new templates included", f"{cost:.0f} ms", "")
+        again = _Run(hub, Path(home), proved=run.proved, folder="again")
+        imported = again.whole()["imported"]
+        cost = again.processor / number * 1000
+        yield Row("that of each, all templates known", f"{cost:.0f} ms", f"{COMPUTE:.0f} ms", cost <= COMPUTE)
+        yield Row("that of each imported one", f"{again.processor / max(1, imported) * 1000:.0f} ms", "")
         grown = run.memory / small.memory
-        what = f"memory of {number:,} to that of {max(50, number // 10):,}"
+        what = f"memory of {number:,} to that of {few:,}"
         yield Row(what, f"{grown:.2f} x", f"{GROWTH:.2f} x", grown <= GROWTH)
         yield Row("largest resident memory of the process", f"{run.memory / 1024:.0f} MiB", "")
 
@@ -128,7 +135,15 @@ def _figures(
 class _Run:
     """An import of the organisation, that may be killed and begun again."""
 
-    def __init__(self, hub: HubServer, home: Path, *, proved: str | None, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        hub: HubServer,
+        home: Path,
+        *,
+        proved: str | None,
+        limit: int | None = None,
+        folder: str = "models",
+    ) -> None:
         self.hub, self.home, self.proved = hub, home, proved
         self.processor, self.memory, self.kills, self.rewritten = 0.0, 0, 0, 0
         self._words = [
@@ -149,7 +164,7 @@ class _Run:
         process = self._start(subprocess.DEVNULL)
         while len(self.hub.log) < requests and process.poll() is None:
             time.sleep(0.02)
-        self._known = {p.name: p.stat().st_mtime_ns for p in (self.home / "models").glob("*.yaml")}
+        self._known = {p.name: p.stat().st_mtime_ns for p in self._models.glob("*.yaml")}
         os.killpg(process.pid, signal.SIGKILL)
         self._ended(process, -signal.SIGKILL)
         self.kills += 1
@@ -167,7 +182,7 @@ class _Run:
 
     def documents(self) -> int:
         """Return the number of documents."""
-        return sum(1 for _ in (self.home / "models").glob("*.yaml"))
+        return sum(1 for _ in self._models.glob("*.yaml"))
 
     def _start(self, out: Any) -> subprocess.Popen[str]:
         folders = {"HF_HOME": f"{self.home}/hf", "IMPORTER_HOME": f"{self.home}/home"}
@@ -185,7 +200,7 @@ class _Run:
             raise SystemExit(f"the import ended with {process.returncode}")
         self.processor += usage.ru_utime + usage.ru_stime
         self.memory = max(self.memory, usage.ru_maxrss)
-        now = {n: (self.home / "models" / n).stat().st_mtime_ns for n in self._known}
+        now = {n: (self._models / n).stat().st_mtime_ns for n in self._known}
         self.rewritten += sum(now[name] != at for name, at in self._known.items())
 
 
