@@ -10,40 +10,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks import organisation_workers
+from benchmarks.organisation_repositories import NAME, repositories
 from benchmarks.row import HEADING, Row
 from benchmarks.surroundings import bare
-from benchmarks.traffic import TEMPLATES
 from importer.engines import get, install
-from tests.hubserver import Content, HubServer, Repo
+from tests.hubserver import HubServer
 
-NAME = "org"
-TEMPLATE_SHARE = 0.03  # distinct templates for each repository: 300 of 10,000
 QUOTAS = {"api": 1000, "resolvers": 5000}  # requests of a window of 300 s with a free account
 REQUESTS, COMPUTE, GROWTH = 2.2, 40.0, 1.15  # budgets: requests, ms of processor time, memory
-SHAPES = tuple((layers, hidden) for layers in (16, 24, 28, 32, 36, 48) for hidden in (1024, 2048, 4096))
-# What an organisation holds, of 100: the kind and its number.
-MIXTURE = {
-    "chat": 56,
-    "base": 12,
-    "gguf": 15,
-    "gated": 8,
-    "image": 3,
-    "embedding": 3,
-    "gone": 2,
-    "hostile": 1,
-}
-KINDS = [kind for kind, number in MIXTURE.items() for _ in range(number)]
 
 
 def main(arguments: list[str]) -> int:
@@ -55,8 +40,16 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--unlimited", action="store_true", help="no limits at the Hub")
     parser.add_argument("--no-kills", action="store_true", help="let the import run undisturbed")
+    parser.add_argument(
+        "--workers", metavar="1,2,4", help="of a service with PostgreSQL, in place of --from-org"
+    )
     chosen = parser.parse_args(arguments)
     print(HEADING)
+    if chosen.workers is not None:
+        counts = [int(one) for one in chosen.workers.split(",")]
+        for row in organisation_workers.rows(chosen.repositories, counts, _engine()):
+            print(row, flush=True)
+        return 0
     for row in rows(
         chosen.repositories, None if chosen.unlimited else chosen.window, kills=not chosen.no_kills
     ):
@@ -146,6 +139,7 @@ class _Run:
     ) -> None:
         self.hub, self.home, self.proved = hub, home, proved
         self.processor, self.memory, self.kills, self.rewritten = 0.0, 0, 0, 0
+        self._models = home / folder
         self._words = [
             "--from-org",
             NAME,
@@ -208,77 +202,3 @@ def _engine() -> str | None:
     """Return the Python of mlx-lm, whose parsers prove the templates; ``None`` where it is not installed."""
     found = install.find(get("mlx"))
     return None if found is None else str(found.python)
-
-
-def repositories(number: int) -> tuple[dict[str, Repo], set[str]]:
-    """Return generated repositories with an even mixture, and those that are gone when they are asked for."""
-    chosen, repos, gone = random.Random(number), {}, set()
-    templates = max(10, int(number * TEMPLATE_SHARE))
-    kinds = (KINDS * (number // len(KINDS) + 1))[:number]
-    chosen.shuffle(kinds)
-    for place, kind in enumerate(kinds):
-        name = f"{NAME}/model-{place}"
-        repos[name] = _repository(place, kind, chosen.randrange(templates), chosen)
-        if kind == "gone":
-            gone.add(name)
-    return repos, gone
-
-
-def _repository(place: int, kind: str, template: int, chosen: random.Random) -> Repo:
-    if kind == "gguf":
-        return Repo({"model-Q4_K_M.gguf": b"GGUF", "README.md": f"# {place}"}, info={"tags": ["gguf"]})
-    files: dict[str, Content] = {
-        "config.json": _config(place, template, chosen),
-        "model.safetensors": b"\2" + bytes(7),
-    }
-    if chosen.random() < 0.8:
-        files["README.md"] = f"---\nlicense: apache-2.0\n---\n# Model {place}\nMade by {NAME}.\n"
-    files |= {
-        "tokenizer_config.json": _tokenizer(template % 40),
-        "generation_config.json": _sampling(template % 12),
-    }
-    if kind == "image":
-        files["model_index.json"] = {"_class_name": "FluxPipeline"}
-        del files["config.json"]
-    elif kind == "embedding":
-        files |= {"modules.json": "[]", "sentence_bert_config.json": {"max_seq_length": 512}}
-    elif kind == "hostile":
-        hostile: Sequence[Content] = (
-            "[" * 5000,
-            "{",
-            {"model_type": "x" * 10000},
-            {"num_hidden_layers": 10**9},
-        )
-        files["config.json"] = hostile[place % len(hostile)]
-    if kind in {"chat", "gated", "hostile"}:
-        text = TEMPLATES[template % len(TEMPLATES)]
-        files["chat_template.jinja"] = f"{{# format {template} #}}" + text
-    config = files.get("config.json")
-    shown = (
-        {k: config[k] for k in ("model_type", "architectures") if k in config}
-        if isinstance(config, dict)
-        else {}
-    )
-    return Repo(files, gated=kind == "gated", info={"config": shown, "downloads": place, "tags": []})
-
-
-def _config(place: int, template: int, chosen: random.Random) -> dict[str, Any]:
-    layers, hidden = SHAPES[template % len(SHAPES)]
-    own = {"_name_or_path": f"{NAME}/model-{place}"} if chosen.random() < 0.5 else {}
-    return own | {
-        "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": hidden,
-        "num_hidden_layers": layers, "num_attention_heads": hidden // 64, "num_key_value_heads": 8,
-        "head_dim": 64,
-        "vocab_size": 151936, "intermediate_size": 3 * hidden, "torch_dtype": "bfloat16",
-        "max_position_embeddings": 40960,
-    }  # fmt: skip
-
-
-def _tokenizer(number: int) -> dict[str, Any]:
-    words = ("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", f"<own_{number}>")
-    added = {str(i): {"content": w, "special": w.startswith("<|")} for i, w in enumerate(words, 151643)}
-    return {"eos_token": "<|im_end|>", "bos_token": "<s>", "added_tokens_decoder": added}
-
-
-def _sampling(number: int) -> dict[str, Any]:
-    return {"temperature": round(0.1 * number, 1), "top_p": 0.95, "do_sample": True}

@@ -79,8 +79,19 @@ def test_the_hub_sorts(hub: HubServer) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["x", "=1", "name=", "colour=red", "downloads=many", "downloads=-1", "updated=soon", "gated=maybe"]
-    + ["sort=size", "library=a&b", "name=" + "x" * 300],
+    [
+        "x",
+        "=1",
+        "name=",
+        "colour=red",
+        "downloads=many",
+        "downloads=-1",
+        "updated=soon",
+        "gated=maybe",
+        "sort=size",
+        "library=a&b",
+        "name=" + "x" * 300,
+    ],
 )
 def test_a_bad_filter_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as caught:
