@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from importer.config_file.diff import digest
@@ -114,7 +115,8 @@ class Receipt:
     def to_text(self) -> str:
         """Return the file's text: indented JSON, keys in the order above."""
         data = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
-        return json.dumps(data, indent=1, ensure_ascii=False, default=list) + "\n"
+        parts = (f" {json.dumps(name)}: {_indented(_compact(value))}" for name, value in data.items())
+        return "{\n" + ",\n".join(parts) + "\n}\n"
 
     def state(self, digest: str) -> State:
         """Return what the person's last word makes of data with this digest: an edit opens the question
@@ -257,3 +259,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=list)
+
+
+@lru_cache(maxsize=64)  # receipts of one kind have a proof in common, which is most of their text
+def _indented(compact: str) -> str:
+    """Return JSON in lines, indented once more; only line ends between values are line ends of the text."""
+    return json.dumps(json.loads(compact), indent=1, ensure_ascii=False).replace("\n", "\n ")
