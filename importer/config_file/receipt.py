@@ -115,7 +115,10 @@ class Receipt:
     def to_text(self) -> str:
         """Return the file's text: indented JSON, keys in the order above."""
         data = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
-        parts = (f" {json.dumps(name)}: {_indented(_compact(value))}" for name, value in data.items())
+        parts = (
+            f" {json.dumps(name)}: {_proof_lines(_compact(value)) if name == 'proof' else _lines(value)}"
+            for name, value in data.items()
+        )
         return "{\n" + ",\n".join(parts) + "\n}\n"
 
     def state(self, digest: str) -> State:
@@ -265,7 +268,11 @@ def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=list)
 
 
-@lru_cache(maxsize=64)  # receipts of one kind have a proof in common, which is most of their text
-def _indented(compact: str) -> str:
+def _lines(value: object) -> str:
     """Return JSON in lines, indented once more; only line ends between values are line ends of the text."""
-    return json.dumps(json.loads(compact), indent=1, ensure_ascii=False).replace("\n", "\n ")
+    return json.dumps(value, indent=1, ensure_ascii=False, default=list).replace("\n", "\n ")
+
+
+@lru_cache(maxsize=128)  # documents of one kind have a proof in common, which is most of their receipts
+def _proof_lines(compact: str) -> str:
+    return _lines(json.loads(compact))

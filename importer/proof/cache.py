@@ -128,9 +128,11 @@ class _Same:
         return id(self.analysis)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def _encoded(same: _Same) -> str:
-    return json.dumps(codec_of(TemplateAnalysis).encode(same.analysis))
+    """Return the digest of an analysis."""
+    text = json.dumps(codec_of(TemplateAnalysis).encode(same.analysis))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _tokenizer(directory: Path | None) -> Iterator[str]:
