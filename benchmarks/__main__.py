@@ -2,6 +2,7 @@
 
 ``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models, and
 ``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes.
+``python -m benchmarks organisation`` imports an organisation of generated repositories.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from benchmarks import (
     fit,
     hostile,
     markdown,
+    organisation,
     overview,
     plans,
     process,
@@ -47,8 +49,10 @@ GROUPS: dict[str, ModuleType] = {
     "markdown": markdown,
     "overview": overview,
 }
-# A comparison is a module with ``main(arguments)``; it needs a folder of models' files.
-COMPARISONS: dict[str, ModuleType] = {"recipes": recipes, "plans": plans}
+# A module with ``main(arguments)``: a comparison with a folder of models' files, or a long measurement.
+COMPARISONS: dict[str, ModuleType] = {
+    "recipes": recipes, "plans": plans, "organisation": organisation,
+}  # fmt: skip
 
 
 def main() -> int:

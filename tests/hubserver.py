@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import pytest
 
@@ -99,9 +100,13 @@ class HubServer:
         tokens: tuple[str, ...] = (),
         renamed: Mapping[str, str] | None = None,
         latency: float = 0.0,
+        quotas: Mapping[str, tuple[int, float]] | None = None,
     ) -> None:
         self.repos = {i: r if isinstance(r, Repo) else Repo(r) for i, r in repos.items()}
         self.tokens, self.renamed, self.latency = tokens, dict(renamed or {}), latency
+        self.quotas = dict(quotas or {})  # of "api" and "resolvers": requests in a window of so many seconds
+        self.windows: dict[str, tuple[float, int]] = {}  # end of each window, and the requests in it
+        self.hidden: set[str] = set()  # repositories that are listed, and gone when they are asked for
         self.faults: list[Fault] = []
         self.log: list[Entry] = []
         self.asked = 0  # requests that have arrived, answered or not
@@ -140,6 +145,24 @@ class HubServer:
             if entry.start >= free:
                 count, free = count + 1, entry.end
         return count
+
+    def spend(self, path: str) -> tuple[bool, dict[str, str]]:
+        """Count a request; whether its window still grants it, and the headers that tell."""
+        kind = "api" if path.startswith("/api/") else "resolvers"
+        with self.lock:
+            if kind not in self.quotas:
+                return True, {}
+            most, seconds = self.quotas[kind]
+            now = time.monotonic()
+            end, used = self.windows.get(kind, (0.0, 0))
+            if now >= end:
+                end, used = now + seconds, 0
+            granted = used < most
+            used += granted
+            self.windows[kind] = end, used
+        wait = math.ceil(end - now)
+        policy = f'"fixed window";"{kind}";q={most};w={math.ceil(seconds)}'
+        return granted, {"RateLimit": f'"{kind}";r={most - used};t={wait}', "RateLimit-Policy": policy}
 
     def fault(self, path: str) -> Fault | None:
         with self.lock:
@@ -206,8 +229,11 @@ class _Handler(BaseHTTPRequestHandler):
             hub.asked += 1
         time.sleep(hub.latency)
         fault = hub.fault(self.path)
+        granted, told = hub.spend(self.path)
         if fault and not fault.cut:
             status, headers, body = fault.status, dict(fault.headers), fault.body
+        elif not granted:
+            status, headers, body = 429, {}, b"{}"
         else:
             try:
                 status, headers, body = self._answer()
@@ -215,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
                 status, headers, body = refused.status, refused.headers, refused.body
         with hub.lock:
             hub.log.append(Entry(self.command, self.path, status, start, time.monotonic(), self.headers))
-        self._send(status, headers, body, cut=bool(fault and fault.cut))
+        self._send(status, told | headers, body, cut=bool(fault and fault.cut))
 
     def _send(self, status: int, headers: Mapping[str, str], body: bytes, *, cut: bool) -> None:
         self.send_response(status)
@@ -254,20 +280,38 @@ class _Handler(BaseHTTPRequestHandler):
         return 200, {"Content-Type": "application/json"}, json.dumps(listed).encode()
 
     def _models(self, query: Mapping[str, list[str]]) -> Reply:
-        """The listing of models: those that this caller may see, with all tags of ``filter``, by ``sort``."""
+        """The listing of models: those that this caller may see, with all tags of ``filter``, by ``sort``.
+
+        A page has at most ``limit`` entries, and a cursor in ``Link`` where there are more; ``expand`` gives
+        the named fields alone, and the names of files without sizes and hashes.
+        """
         hub, token = self.server_hub, self._token()
         if token and token not in hub.tokens:
             raise _Refused(401, message=BAD_TOKEN)
         seen = {i: r for i, r in hub.repos.items() if not r.private or token in r.readers}
-        wanted = set(query.get("filter", ()))
-        rows = [{"id": i, "modelId": i, **r.info} for i, r in seen.items()]
-        rows = [row for row in rows if wanted <= set(row.get("tags", ()))]
+        wanted, authors, tasks = ({*query.get(k, ())} for k in ("filter", "author", "pipeline_tag"))
+        names = [i for i in seen if not authors or i.partition("/")[0] in authors]
+        names = [
+            i for i in names if wanted <= {*seen[i].info.get("tags", ()), seen[i].info.get("library_name")}
+        ]
+        names = [i for i in names if not tasks or seen[i].info.get("pipeline_tag") in tasks]
+        for gated in query.get("gated", ()):
+            names = [i for i in names if bool(seen[i].gated) is (gated == "true")]
         for key in query.get("sort", ()):
-            rows.sort(key=lambda row: -row.get(key, 0))
-        kept = {"id", "modelId", *query.get("expand", ())}
-        most = int(query.get("limit", ["1000"])[0])
-        listed = [{k: v for k, v in row.items() if k in kept or "expand" not in query} for row in rows[:most]]
-        return 200, {"Content-Type": "application/json"}, json.dumps(listed).encode()
+            names.sort(
+                key=lambda i: seen[i].info.get(key, MODIFIED if key == "lastModified" else 0), reverse=True
+            )
+        most, start = int(query.get("limit", ["1000"])[0]), int(query.get("cursor", ["0"])[0])
+        expanded = [*query.get("expand", ()), *query.get("expand[]", ())]
+        kept = {"id", "modelId", *expanded}
+        rows = [_row(i, seen[i], files="siblings" in expanded) for i in names[start : start + most]]
+        listed = [{k: v for k, v in row.items() if k in kept or not expanded} for row in rows]
+        headers = {"Content-Type": "application/json"}
+        if start + most < len(names):
+            again = [(k, v) for k, values in query.items() if k != "cursor" for v in values]
+            target = f"{hub.url}/api/models?{urlencode([*again, ('cursor', start + most)])}"
+            headers["Link"] = f'<{target}>; rel="next"'
+        return 200, headers, json.dumps(listed).encode()
 
     def _file(self, name: str, revision: str, path: str) -> Reply:
         repo = self._repo(name)
@@ -297,7 +341,7 @@ class _Handler(BaseHTTPRequestHandler):
         if name in hub.renamed:
             raise _Refused(307, location=self.path.replace(name, hub.renamed[name], 1))
         repo = hub.repos.get(name)
-        if repo is None or (repo.private and token not in repo.readers):
+        if repo is None or name in hub.hidden or (repo.private and token not in repo.readers):
             raise _Refused(404 if token else 401, "RepoNotFound", "Repository not found")
         return repo
 
@@ -306,6 +350,13 @@ class _Handler(BaseHTTPRequestHandler):
         if sha is None:
             raise _Refused(404, "RevisionNotFound", f"Invalid rev id: {revision}")
         return sha
+
+
+def _row(name: str, repo: Repo, *, files: bool) -> dict[str, Any]:
+    """An entry of the listing, with all fields that the Hub may give."""
+    named = {"id": name, "modelId": name, "sha": repo.sha, "private": repo.private, "gated": repo.gated,
+             "lastModified": MODIFIED, **repo.info}  # fmt: skip
+    return named | ({"siblings": [{"rfilename": p} for p in repo.commits[repo.sha]]} if files else {})
 
 
 def _blob(data: bytes) -> dict[str, Any]:

@@ -5,9 +5,11 @@ The caller imports the types and declarations; the child imports the readers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from importer.chat_template.find import Template
 from importer.chat_template.override import TemplateOverride
@@ -17,11 +19,13 @@ from importer.errors import RepositoryError
 from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit, Task
+from importer.sandbox.codec import codec_of
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence
 from importer.signals.tables import Table
 
 SECONDS = 10.0  # of processor time; real repositories need 0.1 to 0.5 s
+STUDIES = 256  # analyses of templates that a process keeps
 
 
 class AnalysisReason(StrEnum):
@@ -67,6 +71,34 @@ class Analysis:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedAnalysis:
+    """An ``Analysis`` on its way: ``study`` as JSON, so that equal ones are read once."""
+
+    kind: str
+    template: Template | None
+    vocabulary: Vocabulary
+    study: str | None
+    facts: tuple[Evidence, ...]
+    description: str | None = None
+
+    def unpacked(self) -> Analysis:
+        """Return the analysis; equal studies are one object, which nobody may change."""
+        study = None if self.study is None else _study(self.study)
+        return Analysis(self.kind, self.template, self.vocabulary, study, self.facts, self.description)
+
+
+def packed(study: TemplateAnalysis) -> str:
+    """Return the JSON of a study."""
+    return json.dumps(codec_of(TemplateAnalysis).encode(study))
+
+
+@lru_cache(maxsize=STUDIES)
+def _study(text: str) -> TemplateAnalysis:
+    study: TemplateAnalysis = codec_of(TemplateAnalysis).decode(json.loads(text))
+    return study
+
+
+@dataclass(frozen=True, slots=True)
 class EngineQuestion:
     """The facts of a snapshot, the engine for them, and the Hub's list of quantised repositories."""
 
@@ -88,7 +120,7 @@ class Facts:
 
 
 ANALYSE = Task(
-    "importer.analysis:ANALYSE", "importer.analysis.child:analyse", Question, Analysis, SECONDS,
+    "importer.analysis:ANALYSE", "importer.analysis.child:analyse", Question, PackedAnalysis, SECONDS,
     warm="importer.analysis.child:warm",
 )  # fmt: skip
 FOR_ENGINE = Task(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
+
 from importer.analysis import (
-    Analysis,
+    STUDIES,
     AnalysisReason,
     EngineQuestion,
     Facts,
+    PackedAnalysis,
     Question,
+    packed,
 )
 from importer.chat_template import find, vocabulary
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
+from importer.chat_template.find import Template
 from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
+from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.chat_template.way_in import shipped
 from importer.chat_template.way_in.offers import with_offers
 from importer.engines import capabilities, registries
@@ -27,6 +35,9 @@ from importer.signals.evidence import TASKS
 from importer.signals.kind import find_kind
 from importer.signals.unserved import holds_nothing
 
+# Studies of this child and their JSON, the last used at the end: a study follows from its key alone.
+_studies: OrderedDict[tuple[object, ...], tuple[TemplateAnalysis, str]] = OrderedDict()
+
 
 def warm() -> None:
     """Read the tables and the conventions: no file can be opened later."""
@@ -39,7 +50,7 @@ def warm() -> None:
         capabilities.load(engine)
 
 
-def analyse(question: Question) -> Analysis:
+def analyse(question: Question) -> PackedAnalysis:
     """Return the analysis for all engines.
 
     Raises RepositoryError and UsageError("bad-value").
@@ -50,7 +61,7 @@ def analyse(question: Question) -> Analysis:
         return _analyse(question)
 
 
-def _analyse(question: Question) -> Analysis:
+def _analyse(question: Question) -> PackedAnalysis:
     snapshot, renderer = question.snapshot, Local()
     kind = find_kind(snapshot, question.ignore_name, capabilities.load("vllm"))
     problem = None if question.any_kind else kind.error(snapshot.label)
@@ -63,17 +74,36 @@ def _analyse(question: Question) -> Analysis:
     named = find.named(snapshot)
     if question.override is not None:
         template = template_of(question.override, template, tokens, renderer, named)
-    analysis = question.study
+    analysis, text = question.study, None if question.study is None else packed(question.study)
     if analysis is None and template is not None:
-        analysis = analyze(template, tokens, renderer)
-        if question.override is None:
-            analysis = with_offers(analysis, template, named, tokens, renderer)
+        analysis, text = _study(template, tokens, named if question.override is None else None)
     facts = collect(
         snapshot, kind, analysis, question.platform, ignore_name=question.ignore_name,
         machine=question.machine, able=capabilities.load,
         template=None if question.override is None else question.override.source,
     )  # fmt: skip
-    return Analysis(kind.kind, template, tokens, analysis, tuple(facts), description(snapshot))
+    return PackedAnalysis(kind.kind, template, tokens, text, tuple(facts), description(snapshot))
+
+
+def _study(
+    template: Template, tokens: Vocabulary, named: Mapping[str, str] | None
+) -> tuple[TemplateAnalysis, str]:
+    """Return the study of a template and its JSON; ``named`` is ``None`` for a template in place of its own.
+
+    The forms of template and vocabulary are complete, so equal ones have one study.
+    """
+    key = (template, repr(tokens), None if named is None else tuple(named.items()))
+    known = _studies.get(key)
+    if known is None:
+        renderer = Local()
+        analysis = analyze(template, tokens, renderer)
+        if named is not None:
+            analysis = with_offers(analysis, template, named, tokens, renderer)
+        known = _studies[key] = analysis, packed(analysis)
+        if len(_studies) > STUDIES:
+            _studies.popitem(last=False)
+    _studies.move_to_end(key)
+    return known
 
 
 def bind(bound: EngineQuestion) -> Facts:

@@ -50,7 +50,7 @@ class ImportSession(Closing):
         analysis = self.sandbox.call(ANALYSE, question, question.snapshot.label)
         if isinstance(analysis, OverLimit):
             raise too_costly(question.snapshot, analysis)
-        return analysis
+        return analysis.unpacked()
 
     def bind(self, bound: EngineQuestion) -> Facts:
         """Return the evidence for one engine; raises RepositoryError, SandboxError."""

@@ -20,8 +20,8 @@ from importer.cli.journal import Journal
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
-from importer.hub.endpoint import Pace
 from importer.hub.local import ANYWHERE
+from importer.hub.pacing import Budget, under
 from importer.progress import Step
 from importer.sandbox import Sandbox
 
@@ -57,13 +57,14 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         for line in journal.answered(names):
             show.json_line(line)
             done += 1
-        pace = Pace(progress)
+        budget = Budget()
+
+        def decide(request: ImportRequest) -> Decided:
+            with under(budget, progress):
+                return resolve_and_decide(request, bench, ANYWHERE, names=names)
+
         todo = (replace(pattern, reference=reference) for reference in islice(references, done, None))
-        for line in answers(
-            todo,
-            lambda request: pace.keep(lambda: resolve_and_decide(request, bench, ANYWHERE, names=names)),
-            finish,
-        ):
+        for line in answers(todo, decide, finish):
             journal.keep(line)
             show.json_line(line)
             sys.stdout.flush()

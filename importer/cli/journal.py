@@ -44,7 +44,8 @@ class Journal:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 problem = "another process is importing this very list"
-                raise UsageError("bad-option", option="--from", problem=problem) from None
+                option = "--from" if arguments.source is not None else "--from-org"
+                raise UsageError("bad-option", option=option, problem=problem) from None
             yield cls(path, file)
 
     def answered(self, names: Names) -> Iterator[str]:
@@ -59,9 +60,14 @@ class Journal:
                 break
             whole += len(line)
             if "name" in answer:
-                names.keep(answer["name"], answer["document"]["parameters"]["model"])
+                names.keep(answer["name"], answer.get("model") or answer["document"]["parameters"]["model"])
             yield line.decode().rstrip("\n")
         self._file.truncate(whole)
+
+    @property
+    def list_path(self) -> Path:
+        """Return the place of a list that belongs to this run."""
+        return self._path.with_suffix(".list")
 
     def keep(self, line: str) -> None:
         """Add an answer and flush it, before it is shown."""
@@ -72,7 +78,8 @@ class Journal:
             raise DocumentError("cannot-write", path=self._path, problem=error.strerror) from None
 
     def finish(self) -> None:
-        """Remove the journal of a finished run."""
+        """Remove the journal of a finished run, and its list."""
+        self.list_path.unlink(missing_ok=True)
         self._path.unlink(missing_ok=True)
 
 

@@ -17,8 +17,8 @@ from importer.cli.options import FOLDER
 from importer.config_file.diff import shown
 from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError
-from importer.hub.endpoint import Pace
 from importer.hub.local import ANYWHERE
+from importer.hub.pacing import Budget, under
 from importer.messages import render
 from importer.progress import Step
 
@@ -48,10 +48,11 @@ def recheck(arguments: argparse.Namespace) -> int:
     names = list(dict.fromkeys(arguments.names)) or store.names()
     code = failed = 0
     with show.progress("recheck") as progress, ImportSession() as bench:
-        pace = Pace(progress)
+        budget = Budget()
 
         def work(name: str) -> RecheckFinding:
-            return pace.keep(lambda: plan_again(store, name, bench, ANYWHERE, offline=arguments.offline))
+            with under(budget, progress):
+                return plan_again(store, name, bench, ANYWHERE, offline=arguments.offline)
 
         for number, (name, future) in enumerate(crew.in_order(names, work), 1):
             try:

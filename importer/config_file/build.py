@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -291,8 +292,22 @@ SCHEMA_FILE = ".importer/document.schema.json"
 HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 
 
+_texts: OrderedDict[str, str] = OrderedDict()
+TEXTS = 32  # that a process keeps: an import writes its text four times
+
+
 def to_text(built: Built) -> str:
     """Data and comments as YAML; the first line names the JSON Schema for editors."""
+    key = repr((built.data, built.comments, built.heads))  # complete for data of YAML
+    text = _texts.get(key)
+    if text is None:
+        text = _texts[key] = _to_text(built)
+        while len(_texts) > TEXTS:
+            _texts.popitem(last=False)
+    return text
+
+
+def _to_text(built: Built) -> str:
     lines = block(built.data).split("\n")[:-1]
     for path, line in _ends(compose("\n".join(lines))):
         if path in built.comments and "#" not in lines[line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from importer.config_file.diff import digest
@@ -116,7 +117,11 @@ class Receipt:
     def to_text(self) -> str:
         """Return the file's text: indented JSON, keys in the order above."""
         data = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
-        return json.dumps(data, indent=1, ensure_ascii=False, default=list) + "\n"
+        parts = (
+            f" {json.dumps(name)}: {_proof_lines(_compact(value)) if name == 'proof' else _lines(value)}"
+            for name, value in data.items()
+        )
+        return "{\n" + ",\n".join(parts) + "\n}\n"
 
     def state(self, digest: str) -> State:
         """Return what the person's last word makes of data with this digest: an edit opens the question
@@ -259,3 +264,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=list)
+
+
+def _lines(value: object) -> str:
+    """Return JSON in lines, indented once more; only line ends between values are line ends of the text."""
+    return json.dumps(value, indent=1, ensure_ascii=False, default=list).replace("\n", "\n ")
+
+
+@lru_cache(maxsize=128)  # documents of one kind have a proof in common, which is most of their receipts
+def _proof_lines(compact: str) -> str:
+    return _lines(json.loads(compact))

@@ -55,6 +55,13 @@ def load(name: str) -> Mapping[str, Any]:
     return schema
 
 
+@cache
+def _validator(name: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(load(name))
+
+
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
     """A mismatch between the schema and the value at a path; the validator's own messages are text."""
@@ -68,10 +75,9 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
 
     ``model`` has the facts of a document's model, where they are recorded.
     """
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    for outer in Draft202012Validator(load(name)).iter_errors(data):
+    for outer in _validator(name).iter_errors(data):
         error = best_match([outer]) or outer  # of several forms a value may have, the nearest
         path = tuple(error.absolute_path)
         if error.validator == "additionalProperties" and error.validator_value is False:
@@ -87,10 +93,9 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
 
 def check(name: str, data: Any, path: object) -> None:
     """Validate ``data``; raises DocumentError("invalid") naming the key."""
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    error = best_match(Draft202012Validator(load(name)).iter_errors(data))
+    error = best_match(_validator(name).iter_errors(data))
     if error is not None:
         raise DocumentError(
             "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))

@@ -6,11 +6,12 @@ Importer's cache has one file for each commit, written atomically, so processes 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from importer.hub.snapshot import RepoFile, UnreadReason, text
 from importer.reasons import Reason
 
 FORMAT = 2
+SHA1 = 40  # hexadecimal digits
 EARLIER = 1  # with sentences for reasons; they are dropped
 
 
@@ -175,6 +177,53 @@ def store_digest(key: Sequence[int], sha256: str) -> None:
         _write(_digest(key), {"key": [*key], "sha256": sha256})
 
 
+def load_text(sha: str) -> bytes | None:
+    """Return the kept content of a file with this hash of a listing, or ``None``; it is checked again."""
+    try:
+        data = _shared(sha).read_bytes()
+    except OSError:
+        return None
+    return data if has_hash(data, sha) else None
+
+
+def store_text(sha: str, data: bytes) -> None:
+    """Keep the content of a small file for other repositories; what has another hash is not kept."""
+    if not has_hash(data, sha) or _shared(sha).exists():
+        return
+    with contextlib.suppress(OSError):
+        _write_bytes(_shared(sha), data)
+
+
+def has_hash(data: bytes, sha: str) -> bool:
+    """Return whether data have the hash of a listing: git's of a small file, SHA-256 of a large one."""
+    if len(sha) == SHA1:
+        return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == sha
+    return hashlib.sha256(data).hexdigest() == sha
+
+
+@contextlib.contextmanager
+def alone(key: str) -> Iterator[None]:
+    """Hold one of 4096 locks, chosen by a hexadecimal key, among the threads and processes of this home.
+
+    Without a disk that has locks there is none: work is done twice then, never wrong.
+    """
+    path = config.home() / "cache" / "locks" / key[:3]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+    except OSError:
+        yield
+        return
+    with file:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _shared(sha: str) -> Path:
+    return config.home() / "cache" / "texts" / sha[:2] / sha
+
+
 def _digest(key: Sequence[int]) -> Path:
     return config.home() / "cache" / "digests" / f"{key[0]}-{key[1]}.json"
 
@@ -203,12 +252,16 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, data: object) -> None:
-    import tempfile
-
     text = json.dumps(data).encode()
     with contextlib.suppress(OSError):
         if path.read_bytes() == text:
             return
+    _write_bytes(path, text)
+
+
+def _write_bytes(path: Path, text: bytes) -> None:
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     try:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 import math
 import re
-import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import copy_context
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from importer import tracing
 from importer.errors import HubError, Setting, UsageError
-from importer.hub import budget, endpoint
+from importer.hub import endpoint, pacing, quota
 from importer.reasons import Reason
 from importer.version import __version__
 
@@ -31,8 +29,6 @@ EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit:
 HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
 CUT = {"RemoteProtocolError", "ReadError"}
 log = logging.getLogger("importer.hub")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +197,26 @@ def get(
 ) -> HubResponse:
     """Send a GET request to the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
-    ``span`` requests these bytes only, the last one included; only status 206 has a body then.
+    ``span`` requests these bytes only, the last one included; only status 206 has a body then. Within
+    ``pacing.under`` the request waits for the Hub's limits, unless its own patience is short.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
-    waited, clock = 0.0, Clock(patience or PATIENCE)
+    paced = pacing.current() if (patience or PATIENCE).waits >= PATIENCE.waits else None
+    if paced is None:
+        return _get(url, limit, size, span, patience or PATIENCE, None)
+    budget, progress = paced
+    return budget.spend(url, lambda: _get(url, limit, size, span, patience or PATIENCE, budget), progress)
+
+
+def _get(
+    url: str,
+    limit: int,
+    size: int | None,
+    span: tuple[int, int] | None,
+    patience: Deadline,
+    budget: pacing.Budget | None,
+) -> HubResponse:
+    waited, clock = 0.0, Clock(patience)
     tries = clock.patience.tries
     for attempt in range(1, tries + 1):
         pause = clock.patience.pause * 2 ** (attempt - 1)
@@ -214,9 +226,13 @@ def get(
             if error.hopeless or attempt == tries:
                 raise _lost(url, error) from None
         else:
+            if budget is not None:
+                budget.heard(url, answer.headers)
             if answer.status not in {408, 429} and answer.status < 500:
                 return answer
             requested = _requested_pause(answer.headers)
+            if budget is not None and answer.status == 429 and requested is not None:
+                raise _gave_up(answer, attempt, requested)  # all requests of the budget wait
             pause = pause if requested is None else requested
             if attempt == tries or waited + pause > clock.patience.waits:
                 raise _gave_up(answer, attempt, requested)
@@ -267,7 +283,7 @@ def _follow(
         with tracing.span("hub GET", client=True, server__address=urlsplit(url).hostname) as spanned:
             answer = _exchange(url, limit, size, span, clock)
             spanned.note(http__response__status_code=answer.status, importer__bytes=len(answer.body))
-        budget.record(answer.url, answer.headers)
+        quota.record(answer.url, answer.headers)
         target = answer.headers.get("location")
         if answer.status not in REDIRECTS or target is None:
             return answer
@@ -341,6 +357,11 @@ def _headers(url: str) -> dict[str, str]:
     return headers
 
 
+def has_token() -> bool:
+    """Return whether requests to the endpoint carry a token; raises HubError("bad-token")."""
+    return _token() is not None
+
+
 def _token() -> str | None:
     from huggingface_hub import constants, get_token
 
@@ -366,30 +387,3 @@ def check_endpoint() -> str:
     except ValueError as error:
         raise UsageError("bad-value", setting=Setting.ENDPOINT, value=url, problem=error) from None
     return url
-
-
-def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the results of ``work`` on all items at once, in order; the first error is raised at the end.
-
-    The threads are daemons, so Ctrl-C does not wait for a silent server.
-    """
-    results: dict[int, Result] = {}
-    errors: dict[int, BaseException] = {}
-
-    def run(place: int) -> None:
-        try:
-            results[place] = work(items[place])
-        except BaseException as error:
-            errors[place] = error
-
-    contexts = [copy_context() for _ in items]  # of the span that asks
-    threads = [
-        threading.Thread(target=contexts[i].run, args=(run, i), daemon=True) for i in range(len(items))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[min(errors)]
-    return [results[i] for i in range(len(items))]

@@ -1,13 +1,9 @@
-"""The endpoint of the Hub, the hosts that a redirect may lead to, and the shared pace of requests."""
+"""The endpoint of the Hub, and the hosts that a redirect may lead to."""
 
 from __future__ import annotations
 
 import os
 import re
-import time
-from collections.abc import Callable
-from threading import Lock
-from typing import TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from importer import config
@@ -18,9 +14,6 @@ PUBLIC_HOSTS = ("huggingface.co", "hf.co")
 HOST = re.compile(r"[A-Za-z0-9._:-]+")  # other alphabets arrive as punycode
 LONGEST_TARGET = 8192  # characters of a redirect's target
 PORTS = {"https": 443, "http": 80}
-Result = TypeVar("Result")
-LONGEST_PAUSE = 900.0  # seconds that a server may demand; the Hub's windows are 300 s
-TRIES = 5
 
 
 def endpoint() -> str:
@@ -126,30 +119,3 @@ def is_public(address: str) -> bool:
         if one in ipaddress.IPv6Network("64:ff9b::/96"):
             inner.append(ipaddress.IPv4Address(int(one) & 0xFFFFFFFF))
     return one.is_global and not one.is_multicast and all(v4 is None or v4.is_global for v4 in inner)
-
-
-class Pace:
-    """The pace of a run's threads: a rate limit of one request delays the requests of all."""
-
-    def __init__(self, progress: Callable[[str], None]) -> None:
-        self._progress = progress
-        self._lock = Lock()
-        self._until = 0.0
-
-    def keep(self, work: Callable[[], Result]) -> Result:
-        """Return the result of ``work``, retried after the pause that the Hub demands.
-
-        Raises the errors of ``work`` without a pause, with a too long pause, and of the last try.
-        """
-        for left in reversed(range(TRIES)):
-            time.sleep(max(0.0, self._until - time.monotonic()))
-            try:
-                return work()
-            except HubError as error:
-                seconds = error.details.get("seconds")
-                if not left or not isinstance(seconds, float) or seconds > LONGEST_PAUSE:
-                    raise
-                self._progress(f"the Hub asks to wait {seconds:.0f} s")
-                with self._lock:
-                    self._until = max(self._until, time.monotonic() + seconds)
-        raise AssertionError("the last try returns or raises")

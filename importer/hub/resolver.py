@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from importer.errors import HubError
-from importer.hub import allowlist, cache, client, endpoint, local
+from importer.hub import allowlist, cache, client, endpoint, local, threads
 from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
 from importer.hub.listing import Listing
@@ -15,6 +15,8 @@ from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
 from importer.hub.single_file import check_file
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
+
+OWN = ("README.md",)  # files that hardly two repositories have in common
 
 
 def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
@@ -39,6 +41,18 @@ def _resolved(reference: Reference, *, offline: bool) -> Snapshot:
     stored, refused = _read(listing, cache.load(listing.repo, listing.commit) or CachedSnapshot(listing))
     cache.store(repo, revision or DEFAULT_REVISION, stored)
     return _snapshot(reference.text, stored, refused)
+
+
+def resolve_listed(text: str, repo: str, commit: str) -> Snapshot:
+    """Return the snapshot of a repository at the commit of a list of the Hub.
+
+    A commit in importer's cache costs no request. Raises HubError and RepositoryError.
+    """
+    known = cache.load(repo, commit)
+    listing = api.ask(repo, commit) if known is None else known.listing
+    stored, refused = _read(listing, known or CachedSnapshot(listing))
+    cache.store(repo, DEFAULT_REVISION, stored)
+    return _snapshot(text, stored, refused)
 
 
 def files_at(repo: str, commit: str, *, offline: bool = False) -> tuple[RepoFile, ...]:
@@ -101,7 +115,7 @@ def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict
     absent = [f for f in listing.files if f.path in chosen and f.path not in {*texts, *lasting}]
     refused: dict[str, Reason] = {}
     errors: list[HubError] = []
-    for file, fetched in zip(absent, client.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
+    for file, fetched in zip(absent, threads.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
         if isinstance(fetched, str):
             texts[file.path] = fetched
         else:
@@ -122,12 +136,36 @@ def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
 
 
 def _fetch(listing: Listing, file: RepoFile) -> str | _Unread:
+    """Return the text of a file, in one request; equal files of several repositories are fetched once.
+
+    Files of gated repositories are always asked for: the Hub decides who may read them.
+    """
+    sha = file.hash
+    if sha is None or file.path in OWN or listing.info.get("gated"):
+        return _fetched(listing, file)
+    if (known := _kept(listing, file, sha)) is not None:
+        return known
+    with cache.alone(sha):
+        known = _kept(listing, file, sha)
+        return _fetched(listing, file) if known is None else known
+
+
+def _kept(listing: Listing, file: RepoFile, sha: str) -> str | None:
+    data = cache.load_text(sha)
+    if data is None or len(data) > allowlist.limit(file.path):
+        return None
+    return allowlist.decode(file.path, data, listing.repo)
+
+
+def _fetched(listing: Listing, file: RepoFile) -> str | _Unread:
     url = api.file_url(listing.repo, listing.commit, file.path)
     try:
         answer = client.get(url, limit=allowlist.limit(file.path), size=file.size)
     except client.TooLarge:
         return _Unread(allowlist.too_large(file.path, listing.repo), lasts=True)
     if answer.status == 200:
+        if file.hash is not None and file.path not in OWN:
+            cache.store_text(file.hash, answer.body)
         text = allowlist.decode(file.path, answer.body, listing.repo)
         return _Unread(Reason(UnreadReason.NOT_TEXT), lasts=True) if text is None else text
     reason = Reason(UnreadReason.REFUSED, status=answer.status)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from importer.errors import HubError, RepositoryError
-from importer.hub import cache, client, endpoint, listing, local, safetensors
+from importer.hub import cache, client, endpoint, listing, local, safetensors, threads
 from importer.hub.safetensors import PREFIX, MalformedHeader, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
@@ -106,7 +106,7 @@ class _Begun:
 def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """Yield the results in order; a batch begins after the results of the last one are consumed."""
     for start in range(0, len(items), AT_A_TIME):
-        yield from client.side_by_side(work, items[start : start + AT_A_TIME])
+        yield from threads.side_by_side(work, items[start : start + AT_A_TIME])
 
 
 def _remote(

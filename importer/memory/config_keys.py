@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -36,6 +36,8 @@ class Keys:
     config: Mapping[str, Any]
     defaults: Mapping[str, Any]
     listed: dict[tuple[str, ...], tuple[int, ...]] = field(default_factory=dict, compare=False)
+    counted: dict[tuple[str, ...], int | None] = field(default_factory=dict, compare=False)
+    parts: dict[str, Keys] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Keys:
@@ -52,16 +54,21 @@ class Keys:
 
     def get(self, *names: str) -> Any:
         """Return the first set value other than null; a null in the config hides the default."""
-        return next(self._values(names), None)
+        return next(iter(self._values(names)), None)
 
     def count(self, *names: str) -> int | None:
         """Return the first whole number from 0 to ``MOST``; a number with a zero fraction is whole."""
-        return next((n for v in self._values(names) if (n := whole(v)) is not None), None)
+        if names not in self.counted:  # each layer asks the same
+            found = (n for v in self._values(names) if (n := whole(v)) is not None)
+            self.counted[names] = next(found, None)
+        return self.counted[names]
 
-    def _values(self, names: Iterable[str]) -> Iterator[Any]:
-        listed = tuple(names)
-        yield from (v for n in listed if (v := self.config.get(n)) is not None)
-        yield from (v for n in listed if n not in self.config and (v := self.defaults.get(n)) is not None)
+    def _values(self, names: Sequence[str]) -> list[Any]:
+        own, defaults = self.config, self.defaults
+        found = [v for n in names if (v := own.get(n)) is not None]
+        if defaults:
+            found += [v for n in names if n not in own and (v := defaults.get(n)) is not None]
+        return found
 
     def size(self, *names: str, default: int = 0) -> int:
         """Return ``count``, or ``default``."""
@@ -89,8 +96,10 @@ class Keys:
 
     def inner(self, name: str) -> Keys:
         """Return the object under a key, or an empty one."""
-        value = self.get(name)
-        return Keys(value if isinstance(value, Mapping) else {}, {})
+        if name not in self.parts:
+            value = self.get(name)
+            self.parts[name] = Keys(value if isinstance(value, Mapping) else {}, {})
+        return self.parts[name]
 
     def at(self, layer: int, *names: str) -> int | None:
         """Return a count of one layer, from a list with one value a layer or from a single number."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from importer.hub.snapshot import Snapshot
@@ -110,6 +112,12 @@ def describe(
     config: Mapping[str, Any], method: str | None = None, modelopt: Mapping[str, Any] | None = None
 ) -> Shape | Unknown:
     """Return the shape from a config, a method of quantisation and ModelOpt's file."""
+    return _described(json.dumps([config, method, modelopt or None]))
+
+
+@lru_cache(maxsize=128)  # an import reads a shape three times
+def _described(files: str) -> Shape | Unknown:
+    config, method, modelopt = json.loads(files)
     text = text_config(config)
     keys = Keys.of(text)
     number = keys.count(*LAYERS) or layer_kinds.length(keys)

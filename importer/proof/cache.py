@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from importer.config_file.store import write_all
 from importer.decisions.decision import Target
 from importer.engines.parsers import Tokens
 from importer.errors import DocumentError
+from importer.hub.cache import alone
 from importer.proof.prompt_result import FrontendPrompts
 from importer.proof.result import JudgeReason, Proof
 from importer.sandbox.codec import codec_of
@@ -45,9 +47,12 @@ def cached(
     path = home() / "cache" / "proofs" / f"{_key(analysis, tokens, declared, target, derives=derives)}.json"
     if (kept := _read(path, Proof.from_json)) is not None:
         return kept
-    proof = ask()
-    if not _had_accident(proof):
-        _keep(path, proof.to_json())
+    with alone(path.name):  # several imports of one template prove it once
+        if (kept := _read(path, Proof.from_json)) is not None:
+            return kept
+        proof = ask()
+        if not _had_accident(proof):
+            _keep(path, proof.to_json())
     return proof
 
 
@@ -68,13 +73,19 @@ def cached_prompts(
         status = program.stat()
         digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())
     path = home() / "cache" / "prompts" / f"{digest.hexdigest()}.json"
-    kept = _read(path, lambda data: tuple(map(FrontendPrompts.from_json, data)))
-    if kept is not None:
+    if (kept := _read(path, _prompts)) is not None:
         return kept
-    prompts = ask()
-    if not any(one.failed is not None for one in prompts):
-        _keep(path, [one.to_json() for one in prompts])
+    with alone(path.name):
+        if (kept := _read(path, _prompts)) is not None:
+            return kept
+        prompts = ask()
+        if not any(one.failed is not None for one in prompts):
+            _keep(path, [one.to_json() for one in prompts])
     return prompts
+
+
+def _prompts(data: Any) -> tuple[FrontendPrompts, ...]:
+    return tuple(map(FrontendPrompts.from_json, data))
 
 
 def _read(path: Path, parse: Callable[[Any], Kept]) -> Kept | None:
@@ -97,11 +108,31 @@ def _had_accident(proof: Proof) -> bool:
 
 def _key(analysis: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, *, derives: bool) -> str:
     """Return the digest of all inputs of a proof, importer's own code among them."""
-    parts = [json.dumps(codec_of(TemplateAnalysis).encode(analysis)), json.dumps(asdict(tokens), default=str)]
+    parts = [_encoded(_Same(analysis)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
     parts += [str(target.frontend), str(target.proved_by), str(derives)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class _Same:
+    """One object, equal to itself alone: a key for what cannot be hashed. It keeps the object alive."""
+
+    def __init__(self, analysis: TemplateAnalysis) -> None:
+        self.analysis = analysis
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.analysis is self.analysis
+
+    def __hash__(self) -> int:
+        return id(self.analysis)
+
+
+@lru_cache(maxsize=256)
+def _encoded(same: _Same) -> str:
+    """Return the digest of an analysis."""
+    text = json.dumps(codec_of(TemplateAnalysis).encode(same.analysis))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _tokenizer(directory: Path | None) -> Iterator[str]:
@@ -112,6 +143,7 @@ def _tokenizer(directory: Path | None) -> Iterator[str]:
             yield f"{path.name} {status.st_size} {status.st_mtime_ns}"
 
 
+@cache  # the code that runs was read at the start
 def _code() -> str:
     digest = hashlib.sha256()
     for place in CODE:

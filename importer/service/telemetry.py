@@ -184,11 +184,8 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "importer_oldest_heartbeat_seconds", "Since the oldest of the last heartbeats.", max(0.0, oldest)
     )
-    left: dict[str, int] = {}
-    for one in running:
-        for quota, number in one.budget.items():
-            left[quota] = min(number, left.get(quota, number))
-    yield _counted("importer_hub_requests_left", "What the Hub leaves.", ["quota"], left.items())
+    left = executors.hub_left(running).items()
+    yield _counted("importer_hub_requests_left", "What the Hub leaves.", ["quota"], left)
 
 
 def _waiting(connection: Connection) -> Metric:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -45,6 +45,15 @@ class Executor:
     def can(self, engine: str | None, memory: int | None) -> bool:
         """Return whether it can run a validation; ``queue.claim`` selects by the same conditions."""
         return engine in self.engines and (memory is None or self.memory is None or memory <= self.memory)
+
+
+def hub_left(running: Iterable[Executor]) -> dict[str, int]:
+    """Return by quota the requests that the Hub leaves the process with the fewest."""
+    left: dict[str, int] = {}
+    for one in running:
+        for quota, number in one.budget.items():
+            left[quota] = min(number, left.get(quota, number))
+    return left
 
 
 def heartbeat(connection: Connection, executor: Executor, budget: Mapping[str, int] | None = None) -> bool:

@@ -25,7 +25,7 @@ FILES: dict[str, Content] = {
     "chat_template.jinja": "{{ messages }}",
     "tokenizer_config.json": {"eos_token": "</s>"},
     "generation_config.json": {"temperature": 0},
-    "special_tokens_map.json": {},
+    "special_tokens_map.json": {"pad_token": "<pad>"},
     "added_tokens.json": {},
     "preprocessor_config.json": {},
     "README.md": "# toy",
@@ -226,7 +226,7 @@ def test_processes_share_the_cache(server: HubServer) -> None:
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     answers = {process.communicate(timeout=PATIENCE)[0].strip() for process in running}
     assert answers == {server.repos["Org/Toy"].sha}
-    kept = [p.name for p in Path(os.environ["IMPORTER_HOME"]).rglob("*") if p.is_file()]
+    kept = [p.name for p in (Path(os.environ["IMPORTER_HOME"]) / "cache" / "hub").rglob("*") if p.is_file()]
     assert len(kept) == 2, "one commit, one revision, nothing half-written"
     assert resolve(parse("Org/Toy"), ANYWHERE, offline=True).revision == server.repos["Org/Toy"].sha
 

@@ -224,10 +224,12 @@ def test_other_code_asks_anew(ask: Asked, tmp_path: Path, monkeypatch: pytest.Mo
         assert copy.exists()
     prove(ask)
     monkeypatch.setattr(module, "ROOT", tmp_path)
+    module._code.cache_clear()
     prove(ask)
     assert ask.times == 1
     with (tmp_path / "proof" / "judge.py").open("a") as file:
         file.write("# stricter\n")
+    module._code.cache_clear()  # as in another process
     prove(ask)
     assert ask.times == 2
 

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from importer import tracing
 from importer.engines.process import serve
-from importer.hub import budget, client
+from importer.hub import client, quota
 from importer.service.telemetry import Metrics
 from importer.storage import executors, jobs
 from importer.storage.database import Database
@@ -97,8 +97,8 @@ def test_what_the_hub_leaves_is_that_of_the_process_that_has_least(
             Fault("api", 200, {"ratelimit": '"api";r=7;t=55, "resolvers";r=3;t=0, "odd one";r=9;t=50'})
         )
         client.get(f"{hub.url}/api/models", limit=100)
-    assert budget.left() == {"api": 7, "other": 9}  # the second window has ended
-    for name, left in (("a", budget.left()), ("b", {"api": 400})):
+    assert quota.left() == {"api": 7, "other": 9}  # the second window has ended
+    for name, left in (("a", quota.left()), ("b", {"api": 400})):
         with database.writing() as connection:
             executors.heartbeat(connection, Executor(name, "here", "vm", 1, "", 0.0), left)
     assert figures(database, "importer_hub_requests_left") == ['{quota="api"} 7.0', '{quota="other"} 9.0']

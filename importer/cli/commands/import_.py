@@ -24,6 +24,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="source",
         help="many references, one a line ('-': stdin); one line of JSON for each, errors included",
     )
+    parser.add_argument(
+        "--from-org",
+        metavar="NAME",
+        dest="organisation",
+        help="all models of an organisation or a user; prints a summary, with --json a line for each, too",
+    )
+    parser.add_argument(
+        "--filter",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="filters",
+        help="of --from-org: library, task, name, family, downloads, likes, updated, gated, sort; repeatable",
+    )
+    parser.add_argument("--limit", metavar="N", type=int, help="of --from-org: at most so many repositories")
     options.folder(parser)
     parser.add_argument("--name", help="the document's name (default: from the repository)")
     parser.add_argument(
@@ -99,24 +114,44 @@ def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
     with ahead.sandbox() as sandbox:
         sandbox.start()  # it wakes while the rest is imported, which takes as long
-        if arguments.source is None:
-            from importer.cli import importing
+        if arguments.organisation is not None:
+            from importer.cli import organisation
 
-            importing.run(arguments, sandbox)
-        else:
+            organisation.run(arguments, sandbox)
+        elif arguments.source is not None:
             from importer.cli import bulk
 
             bulk.run(arguments, sandbox)
+        else:
+            from importer.cli import importing
+
+            importing.run(arguments, sandbox)
 
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError unless there is one reference, or a list without options of a single import."""
-    if (arguments.reference is None) == (arguments.source is None):
-        raise UsageError(
-            "bad-option", option="REFERENCE", problem="one reference is required, or a list with --from"
-        )
+    sources = (arguments.reference, arguments.source, arguments.organisation)
+    if sum(source is not None for source in sources) != 1:
+        problem = "one reference is required, or a list with --from, or an organisation with --from-org"
+        raise UsageError("bad-option", option="REFERENCE", problem=problem)
+    _check_organisation(arguments)
     single = {"--name": arguments.name, "--validate": arguments.validate, "--explain": arguments.explain}
     single["--template"] = arguments.template
-    for option, value in single.items() if arguments.source is not None else ():
+    several = "--from" if arguments.source is not None else "--from-org"
+    for option, value in single.items() if arguments.reference is None else ():
         if value:
-            raise UsageError("bad-option", option=option, problem="is for one reference, not for --from")
+            raise UsageError("bad-option", option=option, problem=f"is for one reference, not for {several}")
+
+
+def _check_organisation(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options of an organisation beside another source, and for those it cannot have."""
+    if arguments.organisation is None:
+        for option, value in {"--filter": arguments.filters, "--limit": arguments.limit}.items():
+            if value:
+                raise UsageError("bad-option", option=option, problem="is for --from-org alone")
+        return
+    if arguments.limit is not None and arguments.limit < 1:
+        raise UsageError("bad-option", option="--limit", problem="must be 1 or more")
+    for option, value in {"--revision": arguments.revision, "--offline": arguments.offline}.items():
+        if value:
+            raise UsageError("bad-option", option=option, problem="cannot be used with --from-org")

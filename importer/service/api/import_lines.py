@@ -8,11 +8,11 @@ from typing import Any
 
 from importer.config_file.grants import Grant, GrantReason
 from importer.errors import ImporterError, ServiceError
-from importer.hub import parse
+from importer.hub import organisation, organisation_filters, parse
 from importer.hub.reference import LONGEST
 from importer.service import messages
 from importer.service.api.problems import problem
-from importer.service.api.request_models import Import
+from importer.service.api.request_models import Import, filters_of
 from importer.service.security.grants import Caller, admitted, need_approver
 from importer.service.settings import Settings
 from importer.storage.jobs import Job
@@ -58,6 +58,20 @@ def check_request(body: Import, who: Caller, settings: Settings) -> None:
     ]
     _raise([("/reference", error) for error in faults])
     admitted(body, who, settings)
+
+
+def check_organisation(body: Import, who: Caller, settings: Settings) -> None:
+    """Raise the first fault of an organisation's import, with all faults in its ``errors``."""
+    faults: list[tuple[str, ImporterError]] = []
+    for check in (
+        lambda: organisation.check_name(str(body.organisation)),
+        lambda: organisation_filters.parse(filters_of(body)),
+    ):
+        try:
+            check()
+        except ImporterError as error:
+            faults.append(("", error))
+    _raise([*faults, *(("", error) for error in _option_faults(body, who, settings))])
 
 
 def read_lines(body: Import, references: Sequence[Any], who: Caller, settings: Settings) -> list[Line]:

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from importer.app.decide import Studied, finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, merge_plan, of_device
+from importer.app.organisation import Totals
 from importer.config_file.build import to_json, to_text
 from importer.config_file.diff import Change
 from importer.config_file.merge import of_conflicts
@@ -22,12 +23,13 @@ from importer.hub import parse
 from importer.messages import render
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.edit import look, turn
-from importer.service.api.import_lines import check_request, read_lines
+from importer.service.api.import_lines import check_organisation, check_request, read_lines
+from importer.service.api.organisation_summary import ImportSummary
 from importer.service.api.problems import LOCATION, accepted, problems
 from importer.service.api.request_models import Import
 from importer.service.api.response_models import Job, Preview, job_json
 from importer.service.idempotency import AskedOnce, Idempotency
-from importer.service.security.auth import Importer, act
+from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller
 from importer.storage import audit, jobs
 from importer.storage.audit import AuditContext
@@ -54,14 +56,15 @@ ASKING = (
         "key-reused",
         "needs-approver",
     ),
-    summary="Import a model, or a list of models",
+    summary="Import a model, a list of models, or an organisation",
 )
 def create(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
     """Queue an import and answer at once with its job; `Location` names it. A list is one job with a job for
     each reference.
 
     A refused line of a list does not refuse the others: the answer is 207, and `lines` has the result of
-    each. With `atomic` one such line refuses the list.
+    each. With `atomic` one such line refuses the list. An organisation is one job, too: a first job lists its
+    models, and adds one for each. Its `summary` counts them.
 
     Several backends may be able to serve a model. Where the request names none, a directory is analysed
     first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which
@@ -69,6 +72,8 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     """
     if (answered := once.replay()) is not None:
         return answered
+    if body.organisation is not None:
+        return _organisation(body, act(request, who, "ask", body.note), at, who, once)
     if body.references is not None:
         return _list(body, body.references, act(request, who, "ask", body.note), at, who, once)
     check_request(body, who, at.settings)
@@ -82,6 +87,48 @@ def create(body: Import, request: Request, at: AtDesk, who: Importer, once: Aske
     else:
         at.runner.bring(made, seen)
     return answered
+
+
+def _organisation(body: Import, doing: AuditContext, at: Desk, who: Caller, once: Idempotency) -> Response:
+    """Queue the listing of an organisation in a list of its own."""
+    check_organisation(body, who, at.settings)
+    request = body.model_dump(exclude_unset=True)
+    with at.database.writing() as connection:
+        root = jobs.create(connection, "imports", request, who.name)
+        jobs.create(connection, "listing", request, who.name, root=root)
+        audit.record(connection, doing, f"job {root.id}", {"organisation": body.organisation})
+        headers = {"Location": f"/v1/jobs/{root.id}"}
+        answered = once.answer(connection, job_json(root, {}), 202, headers)
+    at.runner.hurry()
+    return answered
+
+
+@router.get(
+    "/{job}/summary",
+    response_model=ImportSummary,
+    responses=problems("no-such-job"),
+    summary="What an organisation's import has found",
+)
+def summary(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Return how many models were imported, skipped or failed, by kind, with the families, the parsers and
+    the findings of the imported ones. It counts what has ended.
+    """
+    del who
+    totals = Totals()
+    with at.database.reading() as connection:
+        row = jobs.get(connection, job)
+        if row.kind != "imports" or "organisation" not in row.request:
+            raise ServiceError("no-such-job", job=job)
+        for state, reference, result, error in jobs.results(connection, row):
+            if state == "succeeded" and "skipped" not in result:
+                totals.add(result.get("facts", {}))
+            else:
+                kind = result.get("skipped") or error.get("kind") or state
+                totals.refuse(reference, str(kind))
+        states = jobs.counts(connection, row.id)
+    waiting = sum(states.get(state, 0) for state in jobs.OPEN)
+    return {"job": row.id, "organisation": row.request["organisation"], "state": row.state,
+            "waiting": waiting, **totals.to_json()}  # fmt: skip
 
 
 def _list(

@@ -16,7 +16,7 @@ from importer.service.api.job_events import BY_TYPE
 from importer.service.api.job_progress import progress_of
 from importer.service.api.problems import accepted, problems
 from importer.service.api.query import JobSort, Since, utc
-from importer.service.api.request_models import Import, Retry
+from importer.service.api.request_models import Retry, stored
 from importer.service.api.response_models import (
     JOBS,
     Job,
@@ -60,7 +60,7 @@ def list_(
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
     state: Annotated[list[JobState] | None, Query()] = None,
-    kind: Annotated[str | None, Query(pattern="^(import|imports|validation|recheck)$")] = None,
+    kind: Annotated[str | None, Query(pattern="^(import|imports|validation|recheck|listing|listed)$")] = None,
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
     updated_since: Since = None,
@@ -297,8 +297,8 @@ def retry(
 
 def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
     """Return the request of another attempt; raises what an import raises for an invalid one."""
-    if job.kind == "import":
-        admitted(Import(**{**job.request, **changes}), who, at.settings)
+    if job.kind in ("import", "listed"):
+        admitted(stored({**job.request, **changes}), who, at.settings)
     elif changes:
         problem = "this job has neither"
         errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]

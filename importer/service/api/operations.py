@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
+from sqlalchemy import Connection
 
 from importer.engines import ENGINES, get, install
 from importer.errors import EngineError
@@ -16,7 +17,7 @@ from importer.service.api.dependencies import AtDesk
 from importer.service.api.keys import ApiKey
 from importer.service.api.problems import problems
 from importer.service.security.auth import Admin
-from importer.storage import figures, keys, retention
+from importer.storage import executors, figures, keys, retention
 from importer.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["admin"])
@@ -152,8 +153,14 @@ def operations(at: AtDesk, who: Admin) -> dict[str, Any]:
                 "policy": figures.kept(connection, at.settings.limits),
             },
             "database": figures.size(at.database, connection),
-            "hub": {"endpoint": endpoint(), "budget": None},
+            "hub": {"endpoint": endpoint(), "budget": _left(connection)},
         }  # fmt: skip
+
+
+def _left(connection: Connection) -> int | None:
+    """Return the requests that the Hub leaves in its fullest quota."""
+    running = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
+    return min(executors.hub_left(running).values(), default=None)
 
 
 def _time(seconds: int) -> str | None:

@@ -161,7 +161,7 @@ class Job(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
     id: str
-    kind: Literal["import", "imports", "validation", "recheck"]
+    kind: Literal["import", "imports", "validation", "recheck", "listing", "listed"]
     state: JobState
     step: str | None = Field(description="the step it is at")
     message: str | None = Field(description="how far that step is")
@@ -336,6 +336,8 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
         links["jobs"] = f"/v1/jobs?parent={job.id}"
+        if "organisation" in job.request:
+            links["summary"] = f"/v1/imports/{job.id}/summary"
     if job.kind == "recheck":
         links["documents"] = f"/v1/recheck/{job.id}"
     if job.state in jobs.OPEN:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from importer.app.decide import ImportRequest, Studied, finalize, prove_studied, study_snapshot
+from importer.app.decide import Decided, ImportRequest, Studied, finalize, prove_studied, study_snapshot
 from importer.app.import_ import build_plan, merge_plan, write
+from importer.app.organisation import facts
 from importer.app.session import ImportSession
 from importer.config_file.carry_over import carried
 from importer.config_file.name_allocator import Names
 from importer.errors import ServiceError
 from importer.hub import digests, parse, resolve
-from importer.hub.endpoint import Pace
+from importer.hub.pacing import Budget, under
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
 from importer.progress import Progress
@@ -33,8 +34,11 @@ from importer.storage.jobs import Job
 class ImportSteps:
     """The steps of an import job. Each may be run again with the same result and no second effect."""
 
-    def __init__(self, gallery: Gallery, bench: ImportSession, settings: Settings) -> None:
+    def __init__(
+        self, gallery: Gallery, bench: ImportSession, settings: Settings, budget: Budget | None = None
+    ) -> None:
         self._gallery, self._bench, self._settings = gallery, bench, settings
+        self._budget = Budget() if budget is None else budget
 
     @property
     def steps(self) -> Mapping[str, Step]:
@@ -68,24 +72,8 @@ class ImportSteps:
         job, recorded = live.job, results["prove"]["proof"]
         proof = None if recorded is None else Proof.from_json(recorded)
         decided = finalize(self._studied(live, results, progress), proof, progress)
-        body = Import(**job.request)
         digests.imported(decided.snapshot, progress)  # read before the lock, and kept for the receipt
-        with self._gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
-            planned = build_plan(decided, Names(change.checkout))
-            settled = merge_plan(planned, change.checkout, body.take, body.on_conflict)
-            write(settled, change.checkout)
-            saved = change.save(planned.name)
-            result = {
-                "name": planned.name, "model": decided.model, "revision": decided.snapshot.revision,
-                "backend": decided.target.backend, "version": saved.version, "state": saved.state,
-                "digest": saved.digest, "written": change.wrote(planned.name),
-                "config": f"/v1/configs/{planned.name}",
-                "carried": carried(change.checkout.load(planned.name)),
-                "warnings": [warning.to_json() for warning in settled.warnings],
-            }  # fmt: skip
-            if not jobs.end(change.connection, job, "succeeded", result=result, config=planned.name):
-                raise Stopped
-        return result
+        return save(self._gallery, job, Import(**job.request), decided)
 
     def _request(self, job: Job) -> ImportRequest:
         return request_of(Import(**job.request), self._settings)
@@ -113,7 +101,32 @@ class ImportSteps:
         reference, places = parse(request.reference, request.revision), self._settings.places
         if commit is not None and reference.repo:
             reference = replace(reference, revision=commit)
-        return Pace(progress).keep(lambda: resolve(reference, places))
+        with under(self._budget, progress):
+            return resolve(reference, places)
+
+
+def save(gallery: Gallery, job: Job, body: Import, decided: Decided, binds: str | None = None) -> Results:
+    """Write a document to the gallery and end its job, in one transaction.
+
+    ``binds`` is what holds up the organisation that the job is of, whose totals read the result.
+    """
+    with gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
+        planned = build_plan(decided, Names(change.checkout))
+        settled = merge_plan(planned, change.checkout, body.take, body.on_conflict)
+        write(settled, change.checkout)
+        saved = change.save(planned.name)
+        result = {
+            "name": planned.name, "model": decided.model, "revision": decided.snapshot.revision,
+            "backend": decided.target.backend, "version": saved.version, "state": saved.state,
+            "digest": saved.digest, "written": change.wrote(planned.name),
+            "config": f"/v1/configs/{planned.name}",
+            "carried": carried(change.checkout.load(planned.name)),
+            "warnings": [warning.to_json() for warning in settled.warnings],
+        }  # fmt: skip
+        result |= {} if binds is None else {"facts": facts(settled)}
+        if not jobs.end(change.connection, job, "succeeded", result=result, config=planned.name, binds=binds):
+            raise Stopped
+    return result
 
 
 def need_choice(studied: Studied, settings: Settings) -> None:

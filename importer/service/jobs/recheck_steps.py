@@ -13,7 +13,7 @@ from importer.app.recheck_upstream import CauseKind
 from importer.app.session import ImportSession
 from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, HubError, ImporterError, InternalError
-from importer.hub.endpoint import Pace
+from importer.hub.pacing import Budget, under
 from importer.progress import Progress
 from importer.progress import Step as Part
 from importer.service import upkeep
@@ -49,12 +49,13 @@ class RecheckSteps:
 
     def compare(self, live: LiveJob, _: Results, progress: Progress) -> Results:
         """Compare the documents that have no outcome, one after the other, and end the job."""
-        job, pace = live.job, Pace(progress)
+        job, budget = live.job, Budget()
         total, done = int(job.request["documents"]), self._done(job)
         while left := self._waiting(job):
             for name in left:
                 live.check()
-                self._one(job, name, pace)
+                with under(budget, progress):
+                    self._one(job, name)
                 done += 1
                 progress(Part(f"{done} of {total}: {name}", done, total))
         with self._gallery.database.writing() as connection:
@@ -71,10 +72,10 @@ class RecheckSteps:
         with self._gallery.database.reading() as connection:
             return sum(n for what, n in findings.outcomes(connection, job.id).items() if what != "waiting")
 
-    def _one(self, job: Job, name: str, pace: Pace) -> None:
+    def _one(self, job: Job, name: str) -> None:
         """Compare one document; its failure costs the others nothing."""
         try:
-            self._compare(job, name, pace)
+            self._compare(job, name)
         except SQLAlchemyError:
             raise
         except DocumentError as error:
@@ -87,11 +88,11 @@ class RecheckSteps:
             internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
             self._failed(job, name, "failed", problem(internal))
 
-    def _compare(self, job: Job, name: str, pace: Pace) -> None:
+    def _compare(self, job: Job, name: str) -> None:
         with self._gallery.checkout() as folder:
             places = self._settings.places
             try:
-                found = pace.keep(lambda: recheck_plan(folder, name, self._bench, places))
+                found = recheck_plan(folder, name, self._bench, places)
             except HubError as error:
                 if error.kind not in GONE:
                     raise

@@ -16,7 +16,8 @@ from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import this_machine
 from importer.engines.vllm import has_gpu
 from importer.errors import EngineError, ServiceError
-from importer.hub import budget
+from importer.hub import quota
+from importer.hub.pacing import Budget
 from importer.memory import devices
 from importer.memory.devices import Device
 from importer.sandbox import Sandbox
@@ -24,6 +25,7 @@ from importer.service import pool_setting
 from importer.service.api.problems import problem
 from importer.service.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
+from importer.service.jobs.listing_steps import ListedSteps, ListingSteps
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
 from importer.service.jobs.pool_cleanup import PoolCleanup
 from importer.service.jobs.pool_steps import PoolSteps
@@ -57,7 +59,7 @@ class Runner:
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
         # A job or a preview uses one child at a time, so none of them waits for another.
-        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews + 1))
+        self.bench = ImportSession(sandbox=Sandbox(2 * settings.imports + settings.previews + 1))
         me = this_process()
         own = this_machine("vllm")
         known = (*pool_setting.read(settings.pool), *(("*",) if settings.any_target else ()))
@@ -70,13 +72,18 @@ class Runner:
         self._room: Mapping[Line, int] = {
             "import": settings.imports, "validation": int(settings.validate),
             "recheck": min(1, settings.imports), POOL: settings.pool_runs if known else 0,
+            "listing": min(1, settings.imports),
+            "listed": settings.imports,
         }  # fmt: skip
-        imports = ImportSteps(gallery, self.bench, settings)
+        budget = Budget()  # of all imports of this process
+        imports = ImportSteps(gallery, self.bench, settings, budget)
         validations = ValidationSteps(gallery, self.device or me.host, settings.places)
         self._steps: Mapping[Line, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
             "recheck": RecheckSteps(gallery, self.bench, settings).steps,
             POOL: PoolSteps(gallery, settings, validations).steps,
+            "listing": ListingSteps(gallery, budget).steps,
+            "listed": ListedSteps(gallery, self.bench, settings, budget).steps,
         }  # fmt: skip
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()
@@ -208,7 +215,7 @@ class Runner:
 
     def _beat(self) -> None:
         with self.gallery.database.writing() as connection:
-            new = executors.heartbeat(connection, self.me, budget.left())
+            new = executors.heartbeat(connection, self.me, quota.left())
         self._seen = time.monotonic()
         if new:  # others took this process for dead, and have its jobs
             _stop_all([*self.live.all().values()])

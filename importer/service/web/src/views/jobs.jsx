@@ -10,7 +10,7 @@ import { Rows, useLooking } from "./jobs/rows.jsx";
 
 const T = TEXTS.jobs;
 const STATES = ["queued", "running", "succeeded", "failed", "cancelled"];
-const KINDS = ["import", "imports", "validation", "recheck"];
+const KINDS = ["import", "imports", "validation", "recheck", "listing", "listed"];
 
 const asked = ({ query }) => ({ state: query.getAll("state"), kind: query.get("kind") ?? "", cursor: query.get("cursor") ?? "" });
 const found = (query, signal) => get(["jobs"], { query: { ...query, limit: 50 }, signal });

@@ -17,14 +17,20 @@ _left: dict[str, tuple[int, float]] = {}
 _lock = Lock()
 
 
+def told(headers: Mapping[str, str]) -> list[tuple[str, int, int]]:
+    """Return quota, requests left and seconds of each window that an answer's headers name."""
+    found = LEFT.finditer(headers.get("ratelimit", ""))
+    return [(match["name"], int(match["left"]), int(match["seconds"])) for match in found]
+
+
 def record(url: str, headers: Mapping[str, str]) -> None:
     """Keep what an answer of the endpoint's own host says is left, until its window ends."""
     if not endpoint.may_carry_token(url):
         return
-    for match in LEFT.finditer(headers.get("ratelimit", "")):
-        name = match["name"] if match["name"] in QUOTAS else "other"
+    for named, number, seconds in told(headers):
+        name = named if named in QUOTAS else "other"
         with _lock:
-            _left[name] = (int(match["left"]), time.monotonic() + int(match["seconds"]))
+            _left[name] = (number, time.monotonic() + seconds)
 
 
 def left() -> dict[str, int]:
