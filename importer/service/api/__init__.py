@@ -13,6 +13,7 @@ ALL = (
     "review",
     "releases",
     "restore",
+    "upkeep_groups",  # before the findings by their id
     "upkeep",
     "bulk",
     "webhooks",
