@@ -1,7 +1,8 @@
 """Measure the budgets: ``python -m benchmarks [NAME…]`` prints one table; ratios are of one run.
 
 ``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models, and
-``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes.
+``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes. ``python -m benchmarks upgrade`` rechecks a
+gallery of 10,000 documents for another version of their engine.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from benchmarks import (
     service_load,
     service_memory,
     traffic,
+    upgrade,
     validation,
 )
 from benchmarks.row import HEADING
@@ -45,8 +47,8 @@ GROUPS: dict[str, ModuleType] = {
     "hostile": hostile,
     "markdown": markdown,
 }
-# A comparison is a module with ``main(arguments)``; it needs a folder of models' files.
-COMPARISONS: dict[str, ModuleType] = {"recipes": recipes, "plans": plans}
+# A comparison is a module with ``main(arguments)`` of its own; most need a folder of models' files.
+COMPARISONS: dict[str, ModuleType] = {"recipes": recipes, "plans": plans, "upgrade": upgrade}
 
 
 def main() -> int:
