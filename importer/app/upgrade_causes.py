@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from importer.app.recheck_upstream import CauseKind, ChangeCause
@@ -25,6 +26,12 @@ BLOCKING = frozenset(
         CauseKind.FRONTEND,
     )
 )  # fmt: skip
+
+
+class UpgradeNote(StrEnum):
+    """What is known of a cause beside its values."""
+
+    ENGINE_DECIDES = "engine-decides"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,4 +225,6 @@ def _defaults(data: Data, facts: RecordedFacts | None, moved: VersionDifference)
         relies = RELYING.get(one.name.partition("_")[0])
         if one.name not in written and (relies is None or relies(data, traits)):
             before, after = (None if side is None else shown(side) for side in (one.before, one.after))
-            yield ChangeCause(CauseKind.DEFAULT, before, after, keys=[f"{argument_check.KEY}.{one.name}"])
+            why = Reason(UpgradeNote.ENGINE_DECIDES) if one.after is None else None
+            place = f"{argument_check.KEY}.{one.name}"
+            yield ChangeCause(CauseKind.DEFAULT, before, after, keys=[place], why=why)
