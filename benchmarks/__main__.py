@@ -1,8 +1,8 @@
 """Measure the budgets: ``python -m benchmarks [NAME…]`` prints one table; ratios are of one run.
 
 ``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models, and
-``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes. ``python -m benchmarks upgrade`` rechecks a
-gallery of 10,000 documents for another version of their engine.
+``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes. ``python -m benchmarks upgrade``
+rechecks a gallery of 10,000 documents for another version of their engine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``python -m benchmarks upgrade [--documents N]``: another version of an engine for a whole gallery.
 
-The gallery has N documents: those of ``--gallery FOLDER``, else imports of the templates of the tests, repeated
-under other ids, commits and names. Some have a person's edits, some name what the version drops, and one in a
-hundred cannot be read. One process judges them, and with ``--apply`` another one writes them.
+The gallery has N documents: those of ``--gallery FOLDER``, else imports of the templates of the tests. They
+are repeated under other ids, commits and names. Some have a person's edits, some name what the version
+drops, and one in a hundred cannot be read. One process judges them, and with ``--apply`` another writes them.
 """
 
 from __future__ import annotations

@@ -111,6 +111,7 @@ class Upgrade:
         self.after, self._store = after, store
         self._evaluator = Evaluator(bench, store, places)
         self._outlooks: dict[str, Outlook] = {}
+        self._failures: dict[str, ImporterError] = {}
         self._locks: dict[str, Lock] = {}
         self._lock = Lock()
         self.installed = bench.proves and is_installed(after)
@@ -151,13 +152,20 @@ class Upgrade:
 
     def _outlook(self, stored: StoredDocument, receipt: Receipt, moved: VersionDifference) -> Outlook:
         """Return the outlook of a likeness; one thread decides it, and others wait for that."""
-        key = likeness(receipt)
+        key = likeness(receipt, stored.data)
         with self._lock:
             lock = self._locks.setdefault(key, Lock())
         with lock:
+            if key in self._failures:
+                raise self._failures[key]
             if key not in self._outlooks:
                 spelled = _spelled(receipt, renames(receipt.wrote or {}, moved))
-                self._outlooks[key] = self._evaluator.outlook(stored, moved, spelled)
+                try:
+                    self._outlooks[key] = self._evaluator.outlook(stored, moved, spelled)
+                except ImporterError as error:
+                    if not absent_here(error):  # an equal document fails alike
+                        self._failures[key] = error
+                    raise
         return self._outlooks[key]
 
 

@@ -14,7 +14,7 @@ from importer.app.recheck_causes import Side, reasons
 from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession
 from importer.app.upgrade_versions import BY_MODEL, KINDS, OF_VERSION, VersionDifference
-from importer.config_file import model_conflicts, model_facts
+from importer.config_file import model_conflicts, model_facts, template_file
 from importer.config_file.build import kept, to_text
 from importer.config_file.diff import canonical, same, shown
 from importer.config_file.field_paths import ELSEWHERE, REMARKS
@@ -27,7 +27,7 @@ from importer.hub.reference import parse
 from importer.hub.resolver import resolve
 from importer.hub.snapshot import Snapshot
 from importer.proof import Proof
-from importer.proof.prompt_result import FrontendPrompts
+from importer.proof.prompt_result import FrontendPrompts, PromptDifference
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Rule
@@ -104,11 +104,11 @@ class Outlook:
     refused: ImporterError | None = None
 
 
-def likeness(receipt: Receipt) -> str:
+def likeness(receipt: Receipt, data: Mapping[str, Any]) -> str:
     """Return a digest that documents share where another version of their engine changes the same.
 
     It is over the template's digest, the facts that were found (not their places), the decisions and the
-    settings; names, references and commits do not count.
+    settings; names, references and commits do not count. ``data`` may name a template beside the document.
     """
     proof = receipt.proof or {}
     request = {k: v for k, v in (receipt.request or {}).items() if k not in OF_MODEL}
@@ -123,8 +123,12 @@ def likeness(receipt: Receipt) -> str:
         if key not in ASIDE
     }
     fit = receipt.fit or {}
+    block = data.get("importer")
+    beside = block.get(template_file.KEY) if isinstance(block, Mapping) else None
+    template = beside.get("sha256") if isinstance(beside, Mapping) else None
     parts = [
-        receipt.engine, request, facts, values, receipt.model, [proof.get("template"), proof.get("renders")],
+        receipt.engine, template, request, facts, values, receipt.model,
+        [proof.get("template"), proof.get("renders")],
         [fit.get("device"), fit.get("chosen"), fit.get("estimate")],
     ]  # fmt: skip
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -305,13 +309,24 @@ def _prompts(before: Plan, after: Plan) -> Iterator[ChangeCause]:
         was = old.get(now.frontend)
         if was is None or now.failed is not None or was.version == now.version:
             continue
-        if not same(_rendered(was), _rendered(now)):
+        old_cases, new_cases = _rendered(was), _rendered(now)
+        # Where our own rendering stopped on one side, nothing is compared.
+        stopped = {
+            case
+            for cases in (old_cases, new_cases)
+            for case, found in cases.items()
+            if found.kind is PromptDifference.ONLY_ENGINE
+        }
+        differing = {
+            case for case in {*old_cases, *new_cases} - stopped if old_cases.get(case) != new_cases.get(case)
+        }
+        if differing:
             yield ChangeCause(CauseKind.PROMPT, _count(was), _count(now), keys=[now.frontend])
 
 
-def _rendered(prompts: FrontendPrompts) -> Any:
-    """Return what a frontend renders otherwise than transformers does, with the form of contents."""
-    return [prompts.best, [finding.to_json() for finding in prompts.chosen.findings]]
+def _rendered(prompts: FrontendPrompts) -> Mapping[str, Reason]:
+    """Return the conversations that a frontend renders otherwise than transformers does, by their case."""
+    return {str(finding.fields["case"]): finding for finding in prompts.chosen.findings}
 
 
 def _count(prompts: FrontendPrompts) -> str:
