@@ -144,7 +144,7 @@ class Upgrade:
         if studied or parsers_gone(receipt, moved):
             outlook = self._outlook(stored, receipt, moved)
             judged = Judged.PROVED if outlook.proved else Judged.REGISTRY
-            if outlook.refused is not None or receipt.proof is None:
+            if outlook.refused is not None or not (outlook.proved or receipt.proof):
                 judged = Judged.TABLES
         elif receipt.proof is not None:
             judged = Judged.REGISTRY

@@ -34,6 +34,7 @@ from importer.signals.evidence import Rule
 from importer.version import __version__
 
 PARSERS = (*KINDS,)
+CHAT = "chat"  # the kind of models with a template
 ASIDE = (*ELSEWHERE, "sisters")  # remarks on other repositories: no version of an engine changes them
 UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
 OF_MODEL = ("reference", "revision", "name", "engine_version")  # of a request; no setting
@@ -142,7 +143,8 @@ def needs_study(receipt: Receipt, moved: VersionDifference, *, installed: bool) 
     """
     if receipt.model is None or moved.all_models:
         return True
-    if installed and receipt.proof is not None:
+    kind = receipt.decisions.get("kind", {}).get("value")
+    if installed and (receipt.proof is not None or kind == CHAT):
         return True
     named = {*receipt.model.get("model_types", ()), *receipt.model.get("architectures", ())}
     if named & moved.models:
