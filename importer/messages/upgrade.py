@@ -14,4 +14,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-version": "no tables of {engine} {version} are known, only of {known}; docs/adding.md shows how "
         "a version is added",
     },
+    "UpgradeNote": {
+        "engine-decides": "no value is fixed any more: the engine decides at its start, perhaps as before",
+    },
 }

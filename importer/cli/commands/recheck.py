@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-conflict",
         choices=("mine", "theirs"),
-        help="with --apply: whose value stays where an edit and the version differ (default: left as it is)",
+        help="with --apply: whose value stays where an edit and the version differ (default: left)",
     )
     options.folder(parser)
     options.offline(parser)
