@@ -75,7 +75,7 @@ def test_defaults_that_a_document_relies_on() -> None:
     tools = document(options=["tool_parser:hermes"])
     key = (CauseKind.DEFAULT, "engine_args.tool_strict_level")
     assert found(tools, NEXT) == {key: ('"auto"', None)}
-    assert "the engine decides at its start" in [*causes(tools, None, NEXT)][0].to_json()["why"]
+    assert "the engine decides at its start" in next(causes(tools, None, NEXT)).to_json()["why"]
     assert found({**tools, "engine_args": {"tool_strict_level": "auto"}}, NEXT) == {}
     hybrid = RecordedFacts(ModelFacts(architectures=("FalconH1ForCausalLM",)), None, {})
     assert found(document(), NEXT, hybrid) == {
