@@ -2,7 +2,8 @@
 
 ``python -m benchmarks recipes FOLDER`` compares vLLM's recipes with the documents of a folder of models, and
 ``python -m benchmarks plans FOLDER`` prints ten plans beside the recipes.
-``python -m benchmarks organisation`` imports an organisation of generated repositories.
+``python -m benchmarks organisation`` imports an organisation of generated repositories, and ``python -m
+benchmarks upgrade`` rechecks a gallery of 10,000 documents for another version of their engine.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from benchmarks import (
     service_load,
     service_memory,
     traffic,
+    upgrade,
     validation,
 )
 from benchmarks.row import HEADING
@@ -49,9 +51,9 @@ GROUPS: dict[str, ModuleType] = {
     "markdown": markdown,
     "overview": overview,
 }
-# A module with ``main(arguments)``: a comparison with a folder of models' files, or a long measurement.
+# A comparison is a module with ``main(arguments)`` of its own; most need a folder of models' files.
 COMPARISONS: dict[str, ModuleType] = {
-    "recipes": recipes, "plans": plans, "organisation": organisation,
+    "recipes": recipes, "plans": plans, "organisation": organisation, "upgrade": upgrade,
 }  # fmt: skip
 
 

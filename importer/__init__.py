@@ -19,6 +19,7 @@ __all__ = [
     "fill",
     "import_model",
     "recheck",
+    "recheck_engine",
     "validate",
 ]
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         fill,
         import_model,
         recheck,
+        recheck_engine,
         validate,
     )  # fmt: skip
 

@@ -36,6 +36,7 @@ class Setting(StrEnum):
     DATABASE = "database"
     DEVICE = "device"
     ENDPOINT = "endpoint"
+    ENGINE = "engine"
     ENGINE_VERSION = "engine_version"
     FILTER = "filter"
     FRONTEND = "frontend"
@@ -116,7 +117,7 @@ RepositoryKind = Literal[
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt", "other-backend", "other-device",
+    "newer-receipt", "other-backend", "other-device", "no-documents",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -235,6 +236,7 @@ class DocumentError(ImporterError):
         "no-receipt": _of("path", "problem"),
         "other-backend": _of("name", "has", "backend"),
         "other-device": _of("name", "has", "device"),
+        "no-documents": _of("folder"),
         "newer-receipt": _of("path", "schema", "known"),
     }
 

@@ -307,7 +307,7 @@ def merge_plan(
     if unsettled := merged.unsettled:
         first, count = unsettled[0].reason, len(unsettled)
         raise DocumentError("conflict", path=path, count=count, first=first, conflicts=unsettled)
-    data = _derived(merged.data)
+    data = with_derived(merged.data)
     written = merge.write(old.text, data, wrote, imported, path, earlier)
     return replace(_settled(planned, take, data, written, old, base, tuple(merged.conflicts)), keys=keys)
 
@@ -334,7 +334,7 @@ def _base(old: StoredDocument) -> Mapping[str, Any] | None:
     return old.receipt.wrote
 
 
-def _derived(data: dict[str, Any]) -> dict[str, Any]:
+def with_derived(data: dict[str, Any]) -> dict[str, Any]:
     """Return the data with values that follow from others: the sampling that clients have to send."""
     from importer.engines import get, runs
 

@@ -175,11 +175,11 @@ def recheck_plan(
         )
     edits = differences(wrote, stored.data)
     altered = tuple(_altered(stored, receipt, planned, edits))
-    paths = [_place(a.key) for a in altered]
+    paths = [place_of(a.key) for a in altered]
     moved = tuple(
-        MovedRevision(change, _yours(stored, change.path, edits))
+        MovedRevision(change, yours_of(stored, change.path, edits))
         for change in differences(wrote, planned.built.data)
-        if not any(_touch(change.path, path) for path in paths)
+        if not any(touch(change.path, path) for path in paths)
     )
     causes = (*_causes(receipt, planned, offline=offline), *_of_decisions(altered))
     found = RecheckFinding(stored.name, stored.model, receipt.request, causes, altered, moved, conflicts)
@@ -270,7 +270,7 @@ def _altered(
             why = reasons(key, old, new, _why(planned.decisions.get(key)))
         if why:
             yield Altered(
-                key, old.value, new.value, why, _yours(stored, _place(key), edits), rules_moved(old, new)
+                key, old.value, new.value, why, yours_of(stored, place_of(key), edits), rules_moved(old, new)
             )
 
 
@@ -295,25 +295,25 @@ def _recorded(receipt: Receipt) -> Target:
         return Target(name, version)
 
 
-def _place(key: str) -> KeyPath:
+def place_of(key: str) -> KeyPath:
     """Return where the document holds a decision."""
     if key in OPTIONS:
         return (field_paths.KEY, key)
     return ("importer", key) if key in FACTS else path_of(key) or (key,)
 
 
-def _yours(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
+def yours_of(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
     """Return what the person wrote at a path, where they touched it."""
     # The whole list has changed where only its order or white space was edited.
     reordered = (field_paths.KEY,)
-    touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
+    touched = [edit for edit in edits if touch(edit.path, path) and edit.path != reordered]
     if not touched:
         return None
     exact = next((edit for edit in touched if edit.path == path), None)
     return Yours(_at(stored.data, path) if exact is None else exact.after)
 
 
-def _touch(one: KeyPath, other: KeyPath) -> bool:
+def touch(one: KeyPath, other: KeyPath) -> bool:
     """Return whether one path is the other or leads to it."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]

@@ -15,6 +15,8 @@ from importer.hub.content import content_digest
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.hub.weights import weight_files
+from importer.messages import render
+from importer.reasons import Reason
 from importer.signals.evidence import Rule
 
 MOST_FILES = 100  # that a cause names
@@ -22,7 +24,10 @@ SHORT = 12  # digits of a digest that a cause shows
 
 
 class CauseKind(StrEnum):
-    """What is another one now. ``REFUSED`` and ``RULES`` are of findings, without values of their own."""
+    """What is another one now. ``REFUSED`` and ``RULES`` are of findings, without values of their own.
+
+    Those from ``PARSER_RENAMED`` on are what another version of the engine changes.
+    """
 
     MODEL = "model"
     COMMIT = "commit"
@@ -35,6 +40,20 @@ class CauseKind(StrEnum):
     IMPORTER = "importer"
     REFUSED = "refused"
     RULES = "rules"
+    PARSER_RENAMED = "parser-renamed"
+    PARSER_GONE = "parser-gone"
+    PARSER_REFUTED = "parser-refuted"
+    PARSER_BETTER = "parser-better"
+    ARGUMENT_RENAMED = "argument-renamed"
+    ARGUMENT_GONE = "argument-gone"
+    ARGUMENT_CHANGED = "argument-changed"
+    DEFAULT = "default"
+    VARIABLE_GONE = "variable-gone"
+    TOGETHER = "together"
+    PROMPT = "prompt"
+    MEMORY = "memory"
+    SUPPORT = "support"
+    FRONTEND = "frontend"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,7 @@ class ChangeCause:
 
     ``files``  the paths that a new commit added, changed or removed, where both listings are known.
     ``keys``   the decisions that rest on it.
+    ``why``    a reason beside the values.
     """
 
     what: CauseKind
@@ -50,12 +70,14 @@ class ChangeCause:
     after: str | None
     files: Sequence[str] | None = None
     keys: Sequence[str] | None = None
+    why: Reason | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the members for ``--json``; ``files`` and ``keys`` where they are known."""
+        """Return the members for ``--json``; ``files``, ``keys`` and ``why`` where they are known."""
         members: dict[str, Any] = {"what": str(self.what), "before": self.before, "after": self.after}
         beside = {"files": self.files, "keys": self.keys}
-        return members | {name: list(value) for name, value in beside.items() if value is not None}
+        members |= {name: list(value) for name, value in beside.items() if value is not None}
+        return members if self.why is None else members | {"why": render(self.why)}
 
 
 def upstream(receipt: Receipt, now: Snapshot, *, offline: bool = False) -> Iterator[ChangeCause]:

@@ -81,7 +81,12 @@ def bind(
     registry = registries.load(backend, version or own or (None if frontend == RUST else pinned))
     if frontend == RUST:
         registry = registries.load(backend, version or own, RUST)
-    exact = next((i for i in installed if i.version == registry.version), None)
+    named = (
+        []
+        if version is None
+        else [found for build in _further(backend, builds) if (found := _installed(build))]
+    )
+    exact = next((i for i in (*installed, *named) if i.version == registry.version), None)
     other = next((i for i in installed if version is None and frontend != RUST and i.version in known), None)
     provider = (exact or other) if ask else None
     able = capabilities.load(backend, registry.version)
@@ -118,6 +123,11 @@ def _builds(backend: str, kind: str | None, frontend: Frontend | None) -> tuple[
         return (backend,)
     cards = kind in {"cuda", "rocm"} or frontend == RUST or (kind is None and has_gpu())
     return ("vllm-cuda", "vllm-cpu") if cards else ("vllm-cpu",)
+
+
+def _further(backend: str, builds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the other builds of vLLM: their parsers run on this machine, too, where a version is named."""
+    return tuple(one for one in ("vllm-cuda", "vllm-cpu") if backend == "vllm" and one not in builds)
 
 
 def _is_plugin(convention: str, backend: str) -> bool:

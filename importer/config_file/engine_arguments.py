@@ -30,6 +30,7 @@ class Argument:
     ``commas``   whether its values are one word with commas.
     ``server``   whether it is of the server alone, beside the engine's own class of arguments.
     ``limits``   least and largest number, by ``ge``, ``gt``, ``le`` and ``lt``.
+    ``default``  of the engine, where it is a number, a text or a switch; else ``None``.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Argument:
     commas: bool = False
     server: bool = False
     limits: Mapping[str, float] = field(default_factory=dict)
+    default: Any = None
 
     def choices(self) -> tuple[Any, ...]:
         """Return the values that it is one of; none for a type without a list."""
@@ -100,6 +102,7 @@ def file_name(engine: str, version: str) -> str:
     return f"{engine}-{version}.json"
 
 
+@cache
 def versions(engine: str) -> tuple[str, ...]:
     """Return the versions with known arguments, the oldest first."""
     names = (path.stem.removeprefix(f"{engine}-") for path in FOLDER.glob(f"{engine}-[0-9]*.json"))
@@ -171,4 +174,5 @@ def _argument(name: str, row: Mapping[str, Any]) -> Argument:
         commas=bool(row.get("commas")),
         server=bool(row.get("server")),
         limits={key: row[key] for key in LIMITS if key in row},
+        default=row.get("default"),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -241,7 +242,8 @@ def _note(
     return None if old is None else build.still_edited(old, None if imported is ABSENT else shown(imported))
 
 
-def remarks(text: str) -> dict[KeyPath, str]:
+@lru_cache(maxsize=64)
+def remarks(text: str) -> Mapping[KeyPath, str]:
     """Return the comments on the lines of values, without their signs."""
     return {path: comment.text.lstrip("#").strip() for path, comment in Layout(text).remarks().items()}
 

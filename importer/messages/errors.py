@@ -68,6 +68,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chat-template": "{path} names a chat template that cannot be used: {problem}.",
         "never-validated": "{name} as it is now was never run, so there is nothing to report.",
         "no-receipt": "{path} has no readable receipt beside it: {problem}.",
+        "no-documents": "There are no documents in {folder}.",
         "other-backend": "{name} is the document for {has}, and this import is for {backend}.",
         "other-device": "{name} is the document for {has}, and this import is for {device}.",
         "newer-receipt": "{path} is of a newer importer: its schema is {schema}, and this one reads up to {known}.",

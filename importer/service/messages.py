@@ -105,7 +105,7 @@ HINTS: Mapping[str, Text] = STEPS | {
 # Kinds that are met at the command line alone, or before a server answers.
 ELSEWHERE = frozenset({
     "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
-    "newer-gallery", "not-listening", "detached",
+    "newer-gallery", "not-listening", "detached", "no-documents",
 })  # fmt: skip
 # Values that no request reaches, or whose schema refuses a wrong one first.
 UNREACHED = frozenset({

@@ -51,6 +51,7 @@ class FindingFilter:
     states: Sequence[str] = ()
     cause: str | None = None
     name: str | None = None
+    job: str | None = None
 
 
 COLUMNS = [F[f.name] for f in fields(Finding)]
@@ -76,6 +77,13 @@ def get(connection: Connection, ident: str) -> Finding | None:
     """Return one finding, if there is one of this id."""
     row = connection.execute(select(*COLUMNS).where(F.id == ident)).mappings().first()
     return None if row is None else _read(row)
+
+
+def summaries(connection: Connection, chosen: FindingFilter) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield id, name and summary of each finding of a list, the oldest first."""
+    query = select(F.id, F.name, F.summary).where(*_conditions(chosen)).order_by(F.id)
+    for row in connection.execute(query.execution_options(yield_per=BATCH)):
+        yield row.id, row.name, json.loads(row.summary)
 
 
 def proposals(connection: Connection, ident: str) -> dict[str, dict[str, Any]]:
@@ -196,6 +204,8 @@ def _conditions(chosen: FindingFilter) -> Iterator[ColumnElement[bool]]:
         yield F.state.in_(chosen.states)
     if chosen.name is not None:
         yield F.name == chosen.name
+    if chosen.job is not None:
+        yield F.job == chosen.job
     if chosen.cause is not None:
         yield F.causes.contains(f'"{chosen.cause}"', autoescape=True)
 

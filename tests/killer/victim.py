@@ -87,7 +87,7 @@ def plant() -> None:
     around(schedules, "began", after=lambda *_: "schedule written")
     around(upkeep_duties, "begin_due", after=lambda *_: "schedule looked at")
     around(findings, "record", after=lambda *_: "finding written")
-    around(RecheckSteps, "_one", after=lambda *_: "document compared")
+    around(RecheckSteps, "_one", after=lambda *_, **__: "document compared")
     around(findings, "decide", after=lambda _c, _i, state, *_: f"{state} decided")
     around(webhooks, "claim", after=lambda *_: "delivery claim written")
     around(outgoing, "post", lambda *_, **__: "delivery claimed", lambda *_, **__: "delivery sent")

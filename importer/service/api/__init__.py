@@ -16,6 +16,7 @@ ALL = (
     "measurements",
     "releases",
     "restore",
+    "upkeep_groups",  # before the findings by their id
     "upkeep",
     "bulk",
     "webhooks",

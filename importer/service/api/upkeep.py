@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from importer.app import upgrade_versions
 from importer.app.recheck_upstream import CauseKind
 from importer.errors import DocumentError, ServiceError
 from importer.service import upkeep
@@ -57,12 +59,17 @@ WHOLE: JsonDict = FINDING | {
 
 
 class RecheckRequest(DocumentSelection):
-    """The documents to compare with an import now: all, those named, or those of a filter."""
+    """The documents to compare with an import now, or with themselves for another version of an engine: all,
+    those named, or those of a filter.
+    """
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{}, {"names": ["qwen3-8b"]}, {"backend": "vllm", "state": ["published"]}]
-        }
+    model_config = ConfigDict(json_schema_extra={"examples": [
+        {}, {"names": ["qwen3-8b"]}, {"backend": "vllm", "state": ["published"]}, {"engine": "vllm@0.33.0"},
+    ]})  # fmt: skip
+
+    engine: Text | None = Field(
+        default=None,
+        description="ENGINE@VERSION: what changes for its documents, without a request to the Hub",
     )
 
     names: list[Text] | None = Field(default=None, min_length=1, max_length=MOST_NAMES)
@@ -87,6 +94,7 @@ class Caused(BaseModel):
     after: str | None = None
     files: list[str] | None = None
     keys: list[str] | None = None
+    why: str | None = None
 
 
 class FindingOf(BaseModel):
@@ -200,8 +208,9 @@ def selected(
 
 
 @router.post(
-    "/recheck", status_code=202, response_model=Job, responses=accepted() | problems("key-reused"),
-    summary="Compare documents with an import now",
+    "/recheck", status_code=202, response_model=Job,
+    responses=accepted() | problems("bad-value", "key-reused"),
+    summary="Compare documents with an import now, or with another version of their engine",
 )  # fmt: skip
 def recheck(
     request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: RecheckRequest | None = None
@@ -212,10 +221,14 @@ def recheck(
     if (answered := once.replay()) is not None:
         return answered
     asked = body or RecheckRequest()
+    engine = None if asked.engine is None else upgrade_versions.named(asked.engine)
     filters = asked.filters()
+    if engine is not None:
+        filters = replace(filters, backend=(engine.engine,))
     with at.database.writing() as connection:
         names = selected(connection, asked.names, filters)
         options = asked.model_dump(exclude_unset=True, exclude={"names"})
+        options |= {} if engine is None else {"engine": engine.label}
         job = upkeep.ask(connection, names, options, who.name)
         audit.record(
             connection, act(request, who, "ask", asked.note), f"job {job.id}", {"rechecks": len(names)}

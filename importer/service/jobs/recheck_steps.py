@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from importer.app.recheck import Rechecked, RecheckFinding, recheck_plan
 from importer.app.recheck_upstream import CauseKind
 from importer.app.session import ImportSession
+from importer.app.upgrade import absent_here
 from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, HubError, ImporterError, InternalError
 from importer.hub.pacing import Budget, under
@@ -21,6 +22,7 @@ from importer.service.api.problems import problem
 from importer.service.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
+from importer.service.jobs.upgrade_comparison import FoundChange, UpgradeComparison
 from importer.service.settings import Settings
 from importer.storage import findings, jobs, queue, webhooks
 from importer.storage.jobs import Job
@@ -48,45 +50,73 @@ class RecheckSteps:
         return {"compare": self.compare}
 
     def compare(self, live: LiveJob, _: Results, progress: Progress) -> Results:
-        """Compare the documents that have no outcome, one after the other, and end the job."""
+        """Compare the documents that have no outcome, one after the other, and end the job.
+
+        For another version of an engine, a document without a snapshot waits for equal ones: they are last.
+        """
         job, budget = live.job, Budget()
         total, done = int(job.request["documents"]), self._done(job)
-        while left := self._waiting(job):
-            for name in left:
+        engine = job.request.get("engine")
+        upgrade = None if engine is None else UpgradeComparison(engine, self._bench, self._settings.places)
+        later: list[str] = []
+        while left := [*self._waiting(job, later)] or later:
+            last = left is later
+            for name in [*left]:
                 live.check()
                 with under(budget, progress):
-                    self._one(job, name)
-                done += 1
-                progress(Part(f"{done} of {total}: {name}", done, total))
+                    compared = self._one(job, name, upgrade, last=last)
+                if compared:
+                    done += 1
+                    progress(Part(f"{done} of {total}: {name}", done, total))
+                else:
+                    later.append(name)
+            if last:
+                break
         with self._gallery.database.writing() as connection:
             result = {"documents": total, "outcomes": findings.outcomes(connection, job.id)}
             if not jobs.end(connection, job, "succeeded", result=result):
                 raise Stopped
         return result
 
-    def _waiting(self, job: Job) -> list[str]:
+    def _waiting(self, job: Job, later: list[str]) -> list[str]:
         with self._gallery.database.reading() as connection:
-            return findings.waiting(connection, job.id, AT_ONCE)
+            names = findings.waiting(connection, job.id, AT_ONCE + len(later))
+        return [name for name in names if name not in {*later}]
 
     def _done(self, job: Job) -> int:
         with self._gallery.database.reading() as connection:
             return sum(n for what, n in findings.outcomes(connection, job.id).items() if what != "waiting")
 
-    def _one(self, job: Job, name: str) -> None:
-        """Compare one document; its failure costs the others nothing."""
+    def _one(self, job: Job, name: str, upgrade: UpgradeComparison | None, *, last: bool) -> bool:
+        """Compare one document; return whether it has an outcome. Its failure costs the others nothing."""
         try:
-            self._compare(job, name)
+            if upgrade is None:
+                self._compare(job, name)
+            else:
+                self._upgrade(job, name, upgrade)
         except SQLAlchemyError:
             raise
         except DocumentError as error:
             gone = error.kind == "no-such-document"
             self._failed(job, name, "gone" if gone else "failed", problem(error))
         except ImporterError as error:
+            if upgrade is not None and not last and absent_here(error):
+                return False
             self._failed(job, name, "failed", problem(error))
         except Exception as error:
             LOG.exception("the recheck of %s failed", name)
             internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
             self._failed(job, name, "failed", problem(internal))
+        return True
+
+    def _upgrade(self, job: Job, name: str, upgrade: UpgradeComparison) -> None:
+        with self._gallery.checkout() as folder:
+            compared = upgrade.compare(folder, name)
+        if compared is None:
+            with self._gallery.database.writing() as connection:
+                findings.compared(connection, job.id, name, "unchanged")
+            return
+        self._record(job, name, compared)
 
     def _compare(self, job: Job, name: str) -> None:
         with self._gallery.checkout() as folder:
@@ -106,20 +136,27 @@ class RecheckSteps:
                 except DocumentError as error:  # such as a chat template that a person has changed
                     summary["refused"] = upkeep.worded(error)
                     kinds.append(CauseKind.REFUSED)
+        if finding.changed:
+            self._record(job, name, FoundChange(version, summary, kinds, proposals))
+            return
         with self._gallery.database.writing() as connection:
             if queue.lost(connection, [job]):
                 raise Stopped
-            if not finding.changed:
-                findings.resolve(connection, name)
-                findings.compared(connection, job.id, name, "unchanged")
-                return
-            mark = upkeep.fingerprint(summary)
+            findings.resolve(connection, name)
+            findings.compared(connection, job.id, name, "unchanged")
+
+    def _record(self, job: Job, name: str, found: FoundChange) -> None:
+        """Put a change into the queue, with its event, in one transaction."""
+        with self._gallery.database.writing() as connection:
+            if queue.lost(connection, [job]):
+                raise Stopped
+            mark = upkeep.fingerprint(found.summary)
             ident, outcome = findings.record(
-                connection, name, version, mark, kinds, summary, proposals, job.id
+                connection, name, found.version, mark, found.kinds, found.summary, found.proposals, job.id
             )
             findings.compared(connection, job.id, name, outcome, ident)
             if outcome == "found":
-                subject = {"finding": ident, "name": name, "causes": kinds, "job": job.id}
+                subject = {"finding": ident, "name": name, "causes": [*found.kinds], "job": job.id}
                 webhooks.enqueue(connection, "finding.opened", subject)
 
     def _failed(self, job: Job, name: str, outcome: findings.Outcome, details: Mapping[str, Any]) -> None:

@@ -1,0 +1,118 @@
+"""Another version of an engine over REST: a job, findings by cause, many accepted or rejected together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.commandline import CHAT
+from tests.hubserver import Repo
+from tests.serving import Service, problem, running
+
+pytestmark = pytest.mark.slow
+ANY = {"If-Match": "*"}
+GEMMAS = 3
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server with three equal models of a family that vLLM 0.14.1 has no parser for, and one without."""
+    repos = {f"google/gemma-4-{n}b-it": Repo(CHAT) for n in range(GEMMAS)}
+    with running(tmp_path_factory.mktemp("upgrade"), "--no-validate", "--rate", "0", **repos) as one:
+        for repo in repos:
+            assert one.imported(repo, engine_version="0.14.1")["state"] == "succeeded"
+        assert one.imported("acme/base", engine_version="0.14.1")["state"] == "succeeded"
+        yield one
+
+
+def begun(service: Service, **said: Any) -> str:
+    answer = service.client.post("/v1/recheck", json={"engine": "vllm@0.32.0", **said})
+    assert (answer.status_code, answer.json()["kind"]) == (202, "recheck"), answer.text
+    return str(answer.json()["id"])
+
+
+def rechecked(service: Service, **said: Any) -> dict[str, Any]:
+    job = service.ended(begun(service, **said))
+    assert job["state"] == "succeeded", job
+    return job
+
+
+def groups(service: Service, **filters: Any) -> dict[str, dict[str, Any]]:
+    answer = service.client.get("/v1/upkeep/groups", params=filters)
+    assert answer.status_code == 200, answer.text
+    return {",".join(g["cause"].get("keys", [])) or g["cause"]["what"]: g for g in answer.json()["groups"]}
+
+
+def test_findings_by_cause_are_accepted_and_rejected_together(service: Service) -> None:
+    asked = service.hub.asked
+    job = rechecked(service)
+    assert service.hub.asked == asked  # from caches alone
+    assert (job["result"]["documents"], job["result"]["outcomes"]) == (4, {"found": 4})
+    found = groups(service, job=job["id"])
+    better, alone = found["tool_parser"], found["engine"]
+    assert (better["cause"]["what"], better["cause"]["after"]) == ("parser-better", "gemma4")
+    assert (better["documents"], better["conflicts"], better["refused"]) == (GEMMAS, 0, 0)
+    assert (alone["documents"], alone["examples"]) == (1, ["base"])
+    listed = service.client.get("/v1/upkeep", params={"cause": "parser-better"}).json()
+    assert {one["name"] for one in listed["items"]} == {f"gemma-4-{n}b-it" for n in range(GEMMAS)}
+    assert listed["items"][0]["kinds"][0] == "parser-better"
+
+    first, *others = better["findings"]
+    whole = service.client.get(f"/v1/upkeep/{first}").json()
+    assert "tool_parser:gemma4" in whole["proposals"]["any"]["text"]
+    bulk = {"action": "dismiss", "items": [{"finding": first}], "note": "not now"}
+    assert service.client.post("/v1/bulk", json=bulk).status_code == 200
+    bulk = {"action": "accept", "items": [{"finding": one} for one in (*others, *alone["findings"])]}
+    answer = service.client.post("/v1/bulk", json=bulk)
+    assert (answer.status_code, answer.json()["counts"]) == (200, {"done": GEMMAS})
+    assert groups(service) == {}
+    for result in answer.json()["items"]:
+        config = service.client.get(f"/v1/configs/{result['name']}").json()
+        assert (config["data"]["importer"]["engine"]["version"], config["state"]) == ("0.32.0", "draft")
+    assert rechecked(service)["result"]["outcomes"] == {"rejected": 1, "unchanged": GEMMAS}
+
+
+def test_a_job_that_is_killed_in_the_middle_goes_on(service: Service) -> None:
+    service.stop()
+    service.start(
+        "--no-validate", "--rate", "0", by="tests.killer.victim", env={"KILL_AT": "document compared"}
+    )
+    with suppress(httpx.TransportError):  # it may die before it answers
+        begun(service, engine="vllm@0.27.1")
+    assert service.wait(service.processes[-1].poll) == -9
+    service.start("--no-validate", "--rate", "0")
+    [job] = service.client.get("/v1/jobs", params={"kind": "recheck", "limit": 1}).json()["items"]
+    ended = service.ended(job["id"])
+    outcomes = ended["result"]["outcomes"]
+    assert (ended["state"], sum(outcomes.values())) == ("succeeded", GEMMAS + 1)
+    assert {*outcomes} <= {"found", "unchanged", "known"}
+    names = [one["name"] for one in service.client.get("/v1/upkeep").json()["items"]]
+    assert len(names) == len({*names})  # one finding for a document
+
+
+def test_a_value_that_the_version_refuses_is_not_accepted(service: Service) -> None:
+    patch = {"engine_args": {"max_num_seqs": 4, "speculative_config": {"method": "medusa"}}}
+    assert service.imported("acme/chat", engine_version="0.32.0")["state"] == "succeeded"
+    service.client.patch("/v1/configs/chat", json=patch, headers=ANY).raise_for_status()
+    rechecked(service, engine="vllm@0.33.0", names=["chat"])
+    [one] = service.client.get("/v1/upkeep", params={"name": "chat"}).json()["items"]
+    assert one["kinds"] == ["argument-changed", "refused"]
+    assert "medusa" in one["refused"]["message"]
+    problem(service.client.post(f"/v1/upkeep/{one['id']}/accept"), 422, "cannot-edit")
+
+
+def test_bad_input(service: Service) -> None:
+    for engine, text in (
+        ("vllm@9", "0.32.0, 0.33.0"),
+        ("vllm", "ENGINE@VERSION"),
+        ("tgi@1", "no engine tgi"),
+    ):
+        answer = service.client.post("/v1/recheck", json={"engine": engine})
+        assert text in str(problem(answer, 422, "bad-value")), answer.text
+    service.imported("other/base", backend="mlx", name="of-mlx")
+    answer = service.client.post("/v1/recheck", json={"engine": "vllm@0.33.0", "names": ["of-mlx"]})
+    problem(answer, 422, "bad-request")
