@@ -28,7 +28,7 @@ PACKAGE = "ray[default]==2.60.0"
 READY = "ready"
 STARTED = "Ray runtime started"
 START = 420.0  # seconds: on a busy machine its agents take minutes
-TRIES = 2
+TRIES = 6
 START_RAY = Path(__file__).with_name("ray_start.py")
 # Nothing is given up since the machine is busy, and no worker is started ahead.
 SETTINGS = {
