@@ -53,13 +53,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The analysis of a snapshot for all engines; ``facts`` have the tables' names of parsers."""
+    """The analysis of a snapshot for all engines; ``facts`` have the tables' names of parsers.
+
+    ``description`` is a paragraph of the card, ``None`` where it has none.
+    """
 
     kind: str
     template: Template | None
     vocabulary: Vocabulary
     study: TemplateAnalysis | None
     facts: tuple[Evidence, ...]
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import parser_markers, tables
 from importer.signals.collect import collect, for_engine
+from importer.signals.description import description
 from importer.signals.evidence import TASKS
 from importer.signals.kind import find_kind
 from importer.signals.unserved import holds_nothing
@@ -72,7 +73,7 @@ def _analyse(question: Question) -> Analysis:
         machine=question.machine, able=capabilities.load,
         template=None if question.override is None else question.override.source,
     )  # fmt: skip
-    return Analysis(kind.kind, template, tokens, analysis, tuple(facts))
+    return Analysis(kind.kind, template, tokens, analysis, tuple(facts), description(snapshot))
 
 
 def bind(bound: EngineQuestion) -> Facts:

@@ -155,7 +155,10 @@ class ImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Everything decided, no name given yet; ``chat_template`` is a text in place of the model's own."""
+    """Everything decided, no name given yet; ``chat_template`` is a text in place of the model's own.
+
+    ``description`` is a paragraph of the model's card.
+    """
 
     request: ImportRequest
     snapshot: Snapshot
@@ -165,6 +168,7 @@ class Decided:
     proof: Proof | None
     fit: Choice
     chat_template: str | None
+    description: str | None
 
     @property
     def model(self) -> str:
@@ -200,6 +204,7 @@ class Studied:
     study: TemplateAnalysis | None
     python: Path | None
     by_itself: Reason | None
+    description: str | None
 
     @property
     def backend(self) -> Decision:
@@ -283,6 +288,7 @@ def study_snapshot(
         study,
         bound.python,
         by_itself,
+        analysis.description,
     )
 
 
@@ -331,7 +337,10 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     decisions = decide(evidence, preferences, target, thinking, setting)
     decisions = prompt_evidence.downgraded(decisions, prompts, target)
     override_text = None if request.template is None or studied.template is None else studied.template.text
-    return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text)
+    return Decided(
+        request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text,
+        studied.description,
+    )  # fmt: skip
 
 
 def _override_evidence(

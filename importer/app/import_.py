@@ -112,6 +112,7 @@ class Plan(Decided):
             content_files=content_files(self.snapshot, self.target.backend),
             model=model_facts.to_json(model_conflicts.read(self.snapshot, self.target.able)),
             warnings=[warning.to_json() for warning in self.warnings],
+            description=self.description,
         )
 
 

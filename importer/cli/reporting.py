@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from importer import config
 from importer.cli import show
 from importer.config_file.diff import shown
 from importer.config_file.store import receipt_at, write_all
@@ -15,6 +17,9 @@ from importer.errors import UsageError
 from importer.reports import FORMATS, ReportFormat, of_file
 from importer.reports.compare import RunComparison, compare
 from importer.reports.report_model import ReportModel, duration, of_receipt, sheet
+
+if TYPE_CHECKING:
+    from importer.config_file.store import StoredDocument
 
 WORSE = 1  # the exit code where a comparison found something that got worse
 RECEIPT = ".receipt.json"
@@ -66,6 +71,23 @@ def write_file(path: Path, text: str) -> None:
     """Write a report, over the last one; raises DocumentError("cannot-write")."""
     write_all({path: text})
     show.note(f"Wrote {path}.")
+
+
+def open_report(stored: StoredDocument) -> None:
+    """Write the report of a document as a page, and open it in the browser; else print where it is.
+
+    The page is below ``IMPORTER_HOME``, under a name of its own for each folder. Raises
+    DocumentError("cannot-write").
+    """
+    import webbrowser
+
+    folder = hashlib.sha256(str(stored.path.parent.resolve()).encode()).hexdigest()[:8]
+    path = config.home() / "reports" / f"{stored.name}-{folder}.html"
+    write_all({path: FORMATS["html"].write(sheet(stored))})
+    if webbrowser.open(path.absolute().as_uri()):
+        show.note(f"Opened {path}.")
+    else:
+        show.note(f"No browser was found here. The report is {path}.")
 
 
 def _print(text: str, *, one_line: bool) -> None:

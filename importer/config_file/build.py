@@ -176,7 +176,7 @@ def build(
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     data: dict[str, Any] = {
         "name": subject.name,
-        "description": f"Imported from {subject.model_id or subject.model}",
+        "description": imported_description(subject.model_id or subject.model),
         "backend": engine["name"],
         "known_usecases": _usecases(decisions),
         "parameters": {"model": subject.model},
@@ -209,6 +209,11 @@ def build(
         data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
     data["importer"] = _block(subject, decisions, engine, findings)
     return Built(data, comments)
+
+
+def imported_description(model: str) -> str:
+    """Return the description that an import writes; a card may change without a change of the document."""
+    return f"Imported from {model}"
 
 
 QUANTIZATION = "quantization"  # a fact of the weights, that engines detect; a person's word is for the engine

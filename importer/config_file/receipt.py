@@ -49,6 +49,7 @@ class Receipt:
     ``content_files``  path and hash of these files, for an engine that LocalAI can give no commit.
     ``remarks``     our comments at a person's values in the file, by path.
     ``warnings``    what needs attention: kind, key, reason, message; ``None`` in older receipts.
+    ``description`` a paragraph of the model's card; ``None`` where it has none, and in older receipts.
     ``model``       the facts of the model that its document is checked with; ``None`` in older receipts.
     """
 
@@ -82,6 +83,7 @@ class Receipt:
     model: Mapping[str, Any] | None = None
     score: Mapping[str, Any] | None = None
     weights: Mapping[str, str] | None = None
+    description: str | None = None
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:

@@ -56,15 +56,6 @@ def row(stored: StoredDocument) -> dict[str, Any]:
     }
 
 
-def state_of(store: Store, name: str) -> dict[str, Any]:
-    """Return the row of a document; one that cannot be read has a row, too."""
-    try:
-        return row(store.load(name))
-    except DocumentError:
-        unread = dict.fromkeys(("model", "revision", "backend"))
-        return {"name": name, **unread, "review": "invalid", "validation": "never"}
-
-
 def together(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows with those of one model one below the other, each with the names of its ``variants``."""
     models: dict[str, list[str]] = {}

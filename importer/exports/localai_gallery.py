@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from importer.config_file.entry_facts import entry_facts
 from importer.config_file.name_allocator import ending
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.exports.base import Exported, ExportRefused, Options, Origin, yaml_text
+from importer.exports.entry_icon import icon
 from importer.exports.localai import model
 from importer.reasons import Reason
-from importer.signals.evidence import TASKS
 
 HUB = "https://huggingface.co"
 SHA256 = 64  # hex digits
@@ -26,7 +27,7 @@ class GalleryEntry:
 
     ``item``   one item of an index, with the configuration in it; its last key is ``urls``.
     ``file``   the file that an entry may name instead, with the configuration as text.
-    ``about``  the description that LocalAI lists; for a device alone also its name (``device``).
+    ``about``  what LocalAI lists, and the ``facts``; for a device alone also its name (``device``).
     ``lost``   the parts that both lack.
     """
 
@@ -51,16 +52,15 @@ def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportR
     if isinstance(converted, ExportRefused):
         return converted
     origin, data, lost = converted
-    block = document.get("importer") or {}
-    about: dict[str, Any] = {
-        "name": origin.name,
-        "description": data.pop("description", f"Imported from {origin.model}"),
-    }
-    if block.get("license"):
-        about["license"] = block["license"]
-    own = _device(receipt)
-    urls, tags = [f"{HUB}/{origin.hub_id}"], [*_tags(document, block), *own.values()]
-    item: dict[str, Any] = {**about, "tags": tags, "config_file": data}
+    data.pop("description", None)
+    facts, own = entry_facts(document, receipt), _device(receipt)
+    about: dict[str, Any] = {"name": origin.name, "description": facts.text, "icon": icon(origin.model)}
+    if facts.license:
+        about["license"] = facts.license
+    urls, tags = [f"{HUB}/{origin.hub_id}"], [*facts.tags, *own.values()]
+    listed = {"tags": tags} | ({} if facts.weights is None else {"size": decimal_size(facts.weights)})
+    checked = {} if facts.last_checked is None else {"last_checked": facts.last_checked}
+    item: dict[str, Any] = {**about, **listed, **checked, "config_file": data}
     if data.get("known_usecases"):
         item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
     files = _files(origin, receipt) if "artifacts" not in data else []
@@ -70,8 +70,17 @@ def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportR
     file = {**about, "urls": urls, "config_file": yaml_text(data, ()), **({"files": files} if files else {})}
     return GalleryEntry(
         yaml_text([item | {"urls": urls}], comments), yaml_text(file, comments),
-        about | {"urls": urls, "tags": tags, "backend": document["backend"]} | own, tuple(lost),
+        about | {"urls": urls, **listed, "backend": document["backend"], "facts": facts.to_json()} | own,
+        tuple(lost),
     )  # fmt: skip
+
+
+def decimal_size(size: int) -> str:
+    """Return bytes as LocalAI reads them: ``14.5GB``, ``500MB``, ``373KB``; powers of ten."""
+    for power, unit in ((10**9, "GB"), (10**6, "MB")):
+        if size >= power:
+            return f"{size / power:.1f}{unit}".replace(".0", "")
+    return f"{max(1, round(size / 1000))}KB"
 
 
 def _device(receipt: Receipt | None) -> dict[str, str]:
@@ -102,9 +111,3 @@ def _files(origin: Origin, receipt: Receipt | None) -> list[dict[str, str]]:
         }
         for path, digest in known.items()
     ]
-
-
-def _tags(document: Document, block: Document) -> list[str]:
-    first = None if block.get("kind") in TASKS else "llm"
-    tags = [first, document["backend"], block.get("family"), *(document.get("known_usecases") or ())]
-    return list(dict.fromkeys(str(tag) for tag in tags if tag))

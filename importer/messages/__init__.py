@@ -19,7 +19,7 @@ from importer.reasons import Reason, key_of
 Text = str | Callable[[Mapping[str, Any]], str]
 SUBJECTS: tuple[str, ...] = (
     "errors", "sources", "signals", "memory", "decisions", "config_file", "engines", "doctor", "exports",
-    "validation", "validation_server", "rungs", "remedies", "prompts", "way_in",
+    "validation", "validation_server", "rungs", "remedies", "prompts", "way_in", "entries",
 )  # fmt: skip
 
 

@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection
 
+from importer.app.publication_state import publication_state
 from importer.config import now
+from importer.config_file.entry_facts import entry_facts
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import parse as parse_receipt
 from importer.config_file.store import Store, StoredDocument, receipt_path
@@ -23,7 +25,6 @@ from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.messages import render
 from importer.reasons import Reason
-from importer.service.publication_state import publication_state
 from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
@@ -305,6 +306,7 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
         "model": _model(stored), "backend": stored.backend, "review": state.review,
         "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
         "release": None if served is None else served.number,
+        "description": entry_facts(stored.data, stored.receipt).description,
     }  # fmt: skip
     documents.add(connection, new, listed)
     audit.record(

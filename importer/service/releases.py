@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
+from importer.app.publication_state import PublicationReason, publication_state
 from importer.config import now
 from importer.errors import DocumentError, ServiceError
 from importer.exports.base import Origin, loss_json
 from importer.exports.localai_gallery import GalleryEntry
 from importer.reasons import Reason
 from importer.service.gallery import Change
-from importer.service.publication_state import PublicationReason, publication_state
 from importer.storage import audit, documents, receipts, releases, webhooks
 from importer.storage.documents import Summary
 from importer.storage.releases import Release, ReleaseEntry

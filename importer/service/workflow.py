@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from importer.app.publication_state import PublicationState, entry_of, publication_state
 from importer.config_file import schema
 from importer.config_file.store import StoredDocument
 from importer.errors import ServiceError
 from importer.messages import render
 from importer.reasons import Reason
-from importer.service.publication_state import PublicationState, entry_of, publication_state
 from importer.service.security.grants import Caller, need_approval
 
 Step = Literal["import", "review", "validation", "entry", "release"]

@@ -160,6 +160,7 @@ def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None
     _insert(connection, new)
     receipt = None if new.receipt is None else json.loads(new.receipt)
     made = cards.card(json.loads(new.data), receipt, listed["review"], listed["validation"])
+    made["description"] = (listed.get("description") or "")[: cards.LONGEST] or made["description"]
     seen = connection.execute(select(T.checked_at).where(T.name == new.name)).scalar()
     made["checked_at"] = max((at for at in (seen, made["checked_at"]) if at), default=None)
     row = {

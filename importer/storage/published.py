@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from importer.storage.tables import marks, published
 
 P = published.c
 NUMBER, WHEN = "published", "published_at"
-DEVICE = "device"  # for the variants alone: LocalAI's lists have no such member
+OURS = ("device", "facts")  # for variants and lists of importer: LocalAI's lists have no such members
 
 
 class Entry(Protocol):
@@ -52,7 +52,14 @@ def items(connection: Connection) -> list[tuple[str, str, dict[str, Any]]]:
 def listed(connection: Connection) -> list[dict[str, Any]]:
     """Return what LocalAI's lists show of each, by name."""
     texts = connection.execute(select(P.about).order_by(P.name)).scalars()
-    return [{key: value for key, value in json.loads(text).items() if key != DEVICE} for text in texts]
+    return [{key: value for key, value in json.loads(text).items() if key not in OURS} for text in texts]
+
+
+def facts(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the facts of the releases that are served, by name; entries of older releases have none."""
+    rows = connection.execute(select(P.name, P.about).where(P.name.in_(names)))
+    found = {row.name: json.loads(row.about).get("facts") for row in rows}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def file(connection: Connection, name: str) -> tuple[str, str] | None:

@@ -41,10 +41,13 @@ def test_list_show_and_nothing(desk: Desk) -> None:
     assert (desk("list", "--json").out, desk("list").code) == ("", 0)
     desk("acme/base", "--yes")
     row = json.loads(desk("list", "--json").out)
+    facts = row.pop("facts")
     assert row == {
         "name": "base", "model": "acme/base", "revision": desk.hub.repos["acme/base"].sha, "backend": "vllm",
-        "review": "approved", "validation": "never", "variants": [],
+        "review": "approved", "validation": "never", "state": "approved", "reason": "it was never validated",
+        "needs_attention": [], "variants": [],
     }  # fmt: skip
+    assert (facts["context"], facts["described_by"], facts["validated"]) == (512, "facts", None)
     assert "approved" in desk("list").out
     shown = json.loads(desk("show", "base", "--json").out)
     assert (shown["document"], shown["receipt"]) == (document(desk), receipt(desk))

@@ -42,6 +42,7 @@ from importer.signals import (
     stop_words,
     tasks,
 )
+from importer.signals.description import description
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.kind import find_kind
 
@@ -250,6 +251,7 @@ def as_is(text: str) -> str:
 READERS = (
     ("markdown.blocks", lambda t: list(markdown.blocks(t)), "signals.markdown", 20_000, as_is),
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card signals.card_advice", 6_000, as_is),
+    ("description", lambda t: description(snapshot(README_md=t)), "signals.description", 20_000, as_is),
     ("sisters", lambda t: sisters.evidence(snapshot(README_md=t)), "signals.sisters", 20_000, as_is),
     ("listed repositories", related, "hub.related signals.sisters", 20_000, as_is),
     ("what a model returns", returned, "signals.tasks", 6_000, as_is),

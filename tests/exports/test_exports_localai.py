@@ -105,7 +105,7 @@ def test_a_gallery_of_one_entry() -> None:
     assert (entry["name"], entry["license"], entry["urls"]) == (
         "tiny-8b", "apache-2.0", ["https://huggingface.co/acme/Tiny-8B"],
     )  # fmt: skip
-    assert {"llm", "vllm", "tiny", "chat"} == set(entry["tags"])
+    assert {"llm", "vllm", "tiny", "chat", "tools", "reasoning"} == set(entry["tags"])
     assert entry["overrides"] == {"known_usecases": ["chat"]}
     alone, _ = localai(VLLM)
     assert entry["config_file"] == {k: v for k, v in alone.items() if k != "description"}

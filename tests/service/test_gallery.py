@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import inspect, select
 
+from importer.app.publication_state import publication_state
 from importer.config_file.diff import digest
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, StoredDocument
@@ -27,7 +28,6 @@ from importer.service.api.etags import numbers, same
 from importer.service.api.request_models import merged
 from importer.service.gallery import Gallery
 from importer.service.jobs.process_identity import has_exited, start_time, this_process
-from importer.service.publication_state import publication_state
 from importer.service.releases import withdraw
 from importer.storage import executors, idempotency_store, ids, jobs, keys, queue, tables
 from importer.storage.audit import AuditContext

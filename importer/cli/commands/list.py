@@ -1,31 +1,43 @@
-"""``importer list``: the documents of a folder with their states."""
+"""``importer list``: the documents of a folder with their states, their facts and what needs attention."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from importer.app.states import SORTS, STATES
 from importer.cli import options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder."""
+    """Add the folder, the states and the order."""
     options.folder(parser)
+    parser.add_argument(
+        "--state", metavar="STATE", choices=STATES, action="append", help=f"only these: {', '.join(STATES)}"
+    )
+    parser.add_argument(
+        "--sort",
+        metavar="KEY",
+        choices=(*SORTS, *(f"-{key}" for key in SORTS)),
+        help=f"by {', '.join(SORTS)}; --sort=-KEY: the last first (default: those of a model together)",
+    )
     options.json(parser, "one line of JSON per document")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print a row for each document, those that cannot be read included; documents of one model together."""
-    from importer.cli import show
-    from importer.config_file.review import state_of, together
+    """Print a row for each document, those that cannot be read included."""
+    from importer.app import overview
+    from importer.cli import listing, show
+    from importer.config_file.review import together
     from importer.config_file.store import Store
 
-    store = Store(Path(arguments.folder))
-    states = together([state_of(store, name) for name in store.names()])
+    rows = together(overview.rows(Store(Path(arguments.folder))))
+    if arguments.state:
+        rows = [row for row in rows if row["state"] in arguments.state]
+    if arguments.sort:
+        rows = overview.ordered(rows, arguments.sort)
     if arguments.json:
-        show.json_lines(states)
+        show.json_lines(rows)
         return
-    cells = [{**state, "variants": ", ".join(state["variants"]) or None} for state in states]
-    rows = [tuple(show.value(v) for v in state.values()) for state in cells]
-    heads = ("name", "model", "revision", "backend", "review", "validation", "variants")
-    show.console().print(show.table(heads, rows))
+    console = show.console()
+    console.print(listing.table(rows, console.width))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from importer.cli import options
 
 if TYPE_CHECKING:
+    from importer.app.overview import Overview
+    from importer.config_file.receipt import Receipt
     from importer.config_file.store import StoredDocument
 
 
@@ -20,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.json(parser, "the document and its receipt as one line of JSON")
     parser.add_argument(
         "--explain", action="store_true", help="print each value with its source and every other offer"
+    )
+    parser.add_argument(
+        "--open", action="store_true", help="open its report in a browser: decisions, memory, probes"
     )
 
 
@@ -32,24 +37,38 @@ def _values(stored: StoredDocument) -> list[dict[str, Any]]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the text, every decision with its reasons, the fit, and every probe. Raises DocumentError."""
-    from importer.cli import show
-    from importer.config_file.review import state_of
+    """Print the text, every decision with its reasons, the fit, every probe, and the facts of lists.
+
+    Raises DocumentError.
+    """
+    from importer.app.overview import overview
+    from importer.cli import reporting, show
+    from importer.config_file.review import row
     from importer.config_file.store import Store
-    from importer.reports import report_model, terminal
 
     store = Store(Path(arguments.folder))
     stored = store.load(arguments.name)
     receipt = stored.need_receipt()
-    state, values = state_of(store, stored.name), _values(stored)
+    shown, values = overview(stored), _values(stored)
+    state = {**row(stored), **shown.to_json()}
+    if arguments.open:
+        reporting.open_report(stored)
     if arguments.json:
         data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
         show.json_line(show.json_text(data))
         return
+    _print(stored, shown, values, explain=arguments.explain)
+
+
+def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]], *, explain: bool) -> None:
+    """Print everything in the order text, decisions, fit, probes, facts, states."""
+    from importer.cli import listing, show
+
+    receipt = stored.need_receipt()
     console = show.console()
     show.line(show.plain("\n".join(stored.text.rstrip().splitlines())))
     console.print(show.decisions(receipt.decisions, values))
-    if arguments.explain:
+    if explain:
         console.print(show.effective(values))
     if receipt.fit is not None:
         console.print(show.fit(receipt.fit))
@@ -57,6 +76,20 @@ def run(arguments: argparse.Namespace) -> None:
             console.print(ways)
         for text in receipt.fit.get("advice", ()):
             show.line(show.plain(f"worth knowing: {text}"))
+    _print_runs(stored, receipt)
+    for text in listing.lines(shown):
+        show.line(show.plain(text))
+    show.line(f"review: {shown.state.review}; validation: {shown.state.validation}")
+    if receipt.partial is not None:
+        show.note(f"The last partial run is in 'importer report {stored.name}'.")
+
+
+def _print_runs(stored: StoredDocument, receipt: Receipt) -> None:
+    """Print the probes of the last validation, and the last score."""
+    from importer.cli import show
+    from importer.reports import report_model, terminal
+
+    console = show.console()
     if receipt.validation is not None:
         console.print(
             terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)
@@ -65,6 +98,3 @@ def run(arguments: argparse.Namespace) -> None:
         console.print(show.score(receipt.score))
         if receipt.score["digest"] != stored.digest:
             show.note("The score is of other data than the document has now.")
-    show.line(f"review: {state['review']}; validation: {state['validation']}")
-    if receipt.partial is not None:
-        show.note(f"The last partial run is in 'importer report {stored.name}'.")

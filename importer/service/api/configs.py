@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
 from importer.app.export import export_valid
+from importer.app.overview import overview
 from importer.config import now
 from importer.config_file.carry_over import carried
 from importer.config_file.diff import differences
@@ -286,7 +287,14 @@ def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
         "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
         "device": stored.device, "per_device": stored.own_device is not None,
     }  # fmt: skip
-    return config_json(summary) | whole | {"warnings": [*warnings]}
+    shown = overview(stored, _served(summary, stored))
+    seen = {"facts": shown.facts.to_json(), "needs_attention": [*shown.needs_attention]}
+    return config_json(summary) | whole | seen | {"warnings": [*warnings]}
+
+
+def _served(summary: Summary, stored: StoredDocument) -> str | None:
+    """Return the digest of a published document: that of its release is the same."""
+    return stored.digest if summary.state == "published" else None
 
 
 def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:

@@ -12,14 +12,15 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from importer.app.states import State
 from importer.errors import ServiceError
 from importer.service import index as addresses
 from importer.service.api.dependencies import AtDesk
+from importer.service.api.document_facts import Facts
 from importer.service.api.etags import IfNoneMatch, same
 from importer.service.api.problems import problems
 from importer.service.index import IndexPage
 from importer.service.localai.keys import GalleryReader
-from importer.service.publication_state import State
 from importer.service.security.auth import Reader
 from importer.storage import published
 from importer.storage.document_filters import Filters
@@ -50,6 +51,9 @@ class GalleryItem(BaseModel):
     backend: str | None
     updated_at: str
     entry: str | None = Field(description="its file for LocalAI, where it is published")
+    facts: Facts | None = Field(
+        default=None, description="those of the release; null without one, and in one of an earlier version"
+    )
 
 
 class GalleryPage(BaseModel):
@@ -81,20 +85,24 @@ def list_(
     filters = Filters(released=only)
     summaries = at.gallery.page(filters, limit + 1, (cursor,) if cursor else ())
     base = addresses.base(request, at.settings)
+    with at.database.reading() as connection:
+        facts = published.facts(connection, [one.name for one in summaries[:limit]])
     return {
         "gallery": addresses.gallery(request, at.settings),
         "published": at.gallery.count(Filters(released=True)),
-        "items": [_item(one, base) for one in summaries[:limit]],
+        "items": [_item(one, base, facts.get(one.name)) for one in summaries[:limit]],
         "total": at.gallery.count(filters),
         "next": summaries[limit - 1].name if len(summaries) > limit else None,
     }
 
 
-def _item(one: Summary, base: str) -> dict[str, Any]:
+def _item(one: Summary, base: str, facts: dict[str, Any] | None) -> dict[str, Any]:
     is_out = one.release is not None
     shared = ("name", "version", "state", "reason", "release", "model", "backend", "updated_at")
     entry = f"{base}/gallery/{one.name}{ENDING}" if is_out else None
-    return {key: getattr(one, key) for key in shared} | {"published": is_out, "entry": entry}
+    return {key: getattr(one, key) for key in shared} | {
+        "published": is_out, "entry": entry, "facts": facts,
+    }  # fmt: skip
 
 
 @router.get(

@@ -12,9 +12,9 @@ from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from importer.app.states import State
 from importer.errors import ServiceError
 from importer.service.api.request_models import Text
-from importer.service.publication_state import State
 from importer.storage.document_filters import Filters, Value, order, whole
 from importer.storage.documents import Summary
 

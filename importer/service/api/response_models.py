@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.errors import ServiceError
+from importer.service.api.document_facts import Described, WarningEntry
 from importer.service.api.problems import problem
-from importer.service.api.summary_models import CONFIG, DocumentSummary, Link
+from importer.service.api.summary_models import CONFIG, DocumentRow, Link
 from importer.storage import jobs
 from importer.storage.jobs import Job as JobRow
 
@@ -62,15 +63,6 @@ class Problem(BaseModel):
         default=None, description="of an ambiguous import: the backends that could take it"
     )
     conflicts: list[Conflict] | None = None
-
-
-class WarningEntry(BaseModel):
-    """What needs a person's attention."""
-
-    kind: str = Field(examples=["does-not-fit"])
-    key: str = Field(description="the decision that it is about, or a path")
-    reason: dict[str, Any] = Field(description="its kind with its fields")
-    message: str
 
 
 JOB: JsonDict = {
@@ -246,7 +238,7 @@ class EffectiveValue(BaseModel):
     engine_default: Offered | None = None
 
 
-class Document(DocumentSummary):
+class Document(DocumentRow, Described):
     """A document: its text, and the data in it."""
 
     model_config = ConfigDict(

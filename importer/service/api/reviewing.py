@@ -10,16 +10,17 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
+from importer.app.states import State
 from importer.config_file.diff import differences, same
 from importer.config_file.review import change_json
 from importer.errors import ImporterError
 from importer.service import cases, workflow
 from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.document_facts import WarningEntry
 from importer.service.api.problems import problems
-from importer.service.api.response_models import EffectiveValue, LossOf, WarningEntry
+from importer.service.api.response_models import EffectiveValue, LossOf
 from importer.service.api.upkeep import FindingOf, finding_json
 from importer.service.gallery import DocumentVersion
-from importer.service.publication_state import State
 from importer.service.reviewed import losses_of, values_of
 from importer.service.security.auth import Reader
 from importer.service.security.grants import Caller

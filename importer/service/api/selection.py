@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from importer.app.states import State
 from importer.service.api.query import AttentionFilter, Review, Size, Validation, budget_of
 from importer.service.api.request_models import Body, Text
-from importer.service.publication_state import State
 from importer.storage.document_filters import Filters
 
 Values = Annotated[list[Text], Field(max_length=50)]

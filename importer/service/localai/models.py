@@ -72,7 +72,9 @@ class Available(BaseModel):
 
     name: str
     description: str
+    icon: str | None = None
     license: str | None = None
+    size: str | None = None
     urls: list[str]
     tags: list[str]
     gallery: GalleryOf

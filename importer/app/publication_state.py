@@ -6,16 +6,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
 
+from importer.app.states import State
 from importer.config_file.store import StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.reasons import Reason
-
-State = Literal["draft", "approved", "validated", "ready", "published", "rejected", "stale"]
 
 
 class PublicationReason(StrEnum):

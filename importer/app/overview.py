@@ -1,0 +1,117 @@
+"""A document in one row, for every front end alike: state, facts, and what needs a person's attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from importer.app.publication_state import PublicationReason, PublicationState, publication_state
+from importer.app.states import INVALID, STATES
+from importer.config_file.attention import AttentionReason
+from importer.config_file.build import warnings
+from importer.config_file.entry_facts import EntryFacts, entry_facts
+from importer.config_file.review import row
+from importer.config_file.store import Store, StoredDocument
+from importer.errors import DocumentError
+from importer.messages import render
+
+STATE_KEY = "state"  # the key of what needs attention by the state itself
+# Reasons of a state that a person has to act on; the others wait for their turn.
+TROUBLES = (
+    PublicationReason.NO_RECEIPT, PublicationReason.EDITED, PublicationReason.OUTDATED,
+    PublicationReason.FAILED, PublicationReason.NO_ENTRY,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """``state`` with its reason, the facts, and what needs attention: kind, key, reason, message of each."""
+
+    state: PublicationState
+    facts: EntryFacts
+    needs_attention: tuple[Mapping[str, Any], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the members that a row of a list adds to name, model and backend."""
+        reason = self.state.reason
+        return {
+            "state": self.state.state,
+            "reason": None if reason is None else render(reason),
+            "needs_attention": [dict(one) for one in self.needs_attention],
+            "facts": self.facts.to_json(),
+        }
+
+
+def overview(stored: StoredDocument, served: str | None = None) -> Overview:
+    """Return the overview of a document; ``served`` is the digest of the release that a gallery serves."""
+    state = publication_state(stored, served)
+    return Overview(state, entry_facts(stored.data, stored.receipt), needs_attention(stored, state))
+
+
+def needs_attention(stored: StoredDocument, state: PublicationState) -> tuple[Mapping[str, Any], ...]:
+    """Return what a person has to look at, the state itself first; none for a document that only waits.
+
+    An approval or a rejection settles the warnings of the import.
+    """
+    return (*_of_state(state), *(() if state.review in ("approved", "rejected") else _warnings(stored)))
+
+
+def _of_state(state: PublicationState) -> Iterator[Mapping[str, Any]]:
+    reason = state.reason
+    if reason is not None and reason.kind in TROUBLES:
+        data = {"kind": reason.kind.value, "key": STATE_KEY, "reason": reason.to_json()}
+        yield {**data, "message": render(reason)}
+
+
+def _warnings(stored: StoredDocument) -> Iterator[Mapping[str, Any]]:
+    """Yield the warnings of the import; those of an older receipt have no kind of their own."""
+    receipt = stored.receipt
+    if receipt is None:
+        return
+    if receipt.warnings is not None:
+        yield from receipt.warnings
+        return
+    for key, decision in receipt.decisions.items():
+        for text in warnings(decision):
+            yield {"kind": AttentionReason.OTHER.value, "key": key, "reason": {}, "message": text}
+
+
+def rows(store: Store) -> list[dict[str, Any]]:
+    """Return a row for each document of a folder by name, those that cannot be read included."""
+    return [row_of(store, name) for name in store.names()]
+
+
+def row_of(store: Store, name: str) -> dict[str, Any]:
+    """Return the row of a document; one that cannot be read has a row, too."""
+    try:
+        stored = store.load(name)
+    except DocumentError as error:
+        unread = dict.fromkeys(("model", "revision", "backend"))
+        trouble = {"kind": INVALID, "key": STATE_KEY, "reason": {}, "message": error.message}
+        states = {"review": INVALID, "validation": "never", "state": INVALID, "reason": error.message}
+        return {"name": name, **unread, **states, "needs_attention": [trouble], "facts": None}
+    return {**row(stored), **overview(stored).to_json()}
+
+
+def ordered(rows: Sequence[dict[str, Any]], sort: str) -> list[dict[str, Any]]:
+    """Return rows in an order, with ``-`` the last first; rows without a value come last either way."""
+    key, backwards = sort.removeprefix("-"), sort.startswith("-")
+    known = [one for one in rows if _value(one, key) is not None]
+    unknown = [one for one in rows if _value(one, key) is None]
+    found = sorted(known, key=lambda one: _value(one, key), reverse=backwards)
+    return [*found, *unknown]
+
+
+def _value(one: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a row that it is sorted by; ``None`` where it has none."""
+    facts = one["facts"] or {}
+    if key == "state":
+        return STATES.index(one["state"])
+    if key == "attention":
+        return -len(one["needs_attention"])
+    if key == "memory":
+        return (facts.get("memory") or {}).get("bytes")
+    if key == "checked":
+        return facts.get("last_checked")
+    return facts.get(key) if key in ("context", "weights") else one[key]

@@ -1,0 +1,275 @@
+"""What lists and galleries show of a document: description, licence, sizes, context, inputs, validation.
+
+The facts are those of the receipt: its decisions, its fit, its runs, and the paragraph of the card that the
+import has read. Older receipts lack the paragraph, so a sentence of facts describes their documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from importer.config_file.build import imported_description
+from importer.config_file.diff import digest
+from importer.config_file.field_paths import parser
+from importer.config_file.receipt import Receipt
+from importer.config_file.validation_status import validation
+from importer.hub.snapshot import mapping, text, whole
+from importer.memory.plan_settings import gib
+from importer.messages import render
+from importer.reasons import Reason
+from importer.signals.evidence import TASKS
+
+LONGEST = 1000  # characters of a description
+LONG_CONTEXT = 128_000  # tokens
+SEES = ("image", "video")
+Described = Literal["person", "card", "facts"]
+OUTCOMES = ("pass", "fail", "inconclusive", "not-applicable")
+# The programs behind the names of engines, as their projects write them.
+PROGRAMS: Mapping[str, str] = {
+    "mlx": "mlx-lm",
+    "vllm": "vLLM",
+    "vllm-cpu": "vLLM",
+    "vllm-cuda": "vLLM",
+    "sglang": "SGLang",
+}
+
+
+class EntryReason(StrEnum):
+    """Sentences about a document, made of its facts."""
+
+    MODEL = "model"
+    MEMORY = "memory"
+    VALIDATED = "validated"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """The memory of one device that an engine needs, in ``bytes``, with one sequence of ``context`` tokens.
+
+    ``device`` is ``None`` where the import named none; ``cards`` counts the devices.
+    """
+
+    bytes: int
+    device: str | None
+    cards: int
+    context: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRecord:
+    """The run on the document's engine: how many of its probes had each outcome, and when it began (UTC)."""
+
+    engine: str
+    version: str | None
+    state: str
+    outcomes: Mapping[str, int]
+    at: str | None
+
+    @property
+    def probes(self) -> int:
+        """Return how many probes the run had."""
+        return sum(self.outcomes.values())
+
+    @property
+    def label(self) -> str:
+        """Return engine and version, such as ``mlx-lm 0.32.2``."""
+        return " ".join(filter(None, (PROGRAMS.get(self.engine, self.engine), self.version)))
+
+    @property
+    def message(self) -> str:
+        """Return ``validated on mlx-lm 0.32.2: 40 of 54 probes pass, 14 do not apply``."""
+        counts = {name.replace("-", "_"): count for name, count in self.outcomes.items()}
+        fields = {"state": self.state, "engine": self.label, "probes": self.probes}
+        return render(Reason(EntryReason.VALIDATED, **fields, **counts))
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFacts:
+    """The facts of one document; what is unknown is ``None``.
+
+    ``description``   a person's, else that of the card, else the sentence of facts: ``described_by``.
+    ``summary``       the sentence of facts.
+    ``parameters``    all, and ``active`` those that one token visits.
+    ``weights``       bytes as published; ``memory`` those of a device.
+    ``modalities``    the inputs; ``license`` as the Hub names it.
+    ``last_checked``  the day of the validation's run (UTC).
+    """
+
+    description: str
+    described_by: Described
+    summary: str
+    license: str | None = None
+    family: str | None = None
+    kind: str = "chat"
+    parameters: int | None = None
+    active: int | None = None
+    context: int | None = None
+    modalities: tuple[str, ...] = ("text",)
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    quantization: str | None = None
+    weights: int | None = None
+    memory: DeviceMemory | None = None
+    validated: ValidationRecord | None = None
+    last_checked: str | None = None
+    tags: tuple[str, ...] = field(default=())
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Yield the sentences about the model, its memory and its validation."""
+        yield self.summary
+        if self.memory is not None:
+            yield render(_needs(self.memory))
+        if self.validated is not None:
+            yield f"{self.validated.message[:1].upper()}{self.validated.message[1:]}."
+
+    @property
+    def text(self) -> str:
+        """Return the description, then the sentences that it does not have, as paragraphs."""
+        more = [line for line in self.lines if line != self.description]
+        return "\n\n".join([self.description, " ".join(more)]).rstrip()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as lists and responses have them."""
+        data = {key: [*value] if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        record = self.validated
+        if record is None:
+            return data
+        more = {"label": record.label, "probes": record.probes, "message": record.message}
+        return data | {"validated": asdict(record) | more}
+
+
+def entry_facts(document: Mapping[str, Any], receipt: Receipt | None) -> EntryFacts:
+    """Return the facts of a document; a text of a receipt that is of another type counts as unknown."""
+    block = mapping(document.get("importer"))
+    fit = mapping(None if receipt is None else receipt.fit)
+    weights = mapping(fit.get("weights"))
+    facts: dict[str, Any] = {
+        "license": text(block.get("license")),
+        "family": text(block.get("family")),
+        "kind": text(block.get("kind")) or "chat",
+        "parameters": whole(weights.get("parameters"), 1),
+        "active": whole(weights.get("active"), 1),
+        "context": _context(document, fit),
+        "modalities": _modalities(block),
+        "tool_parser": parser(document, "tool_parser"),
+        "reasoning_parser": parser(document, "reasoning_parser"),
+        "quantization": _quantization(document, block),
+        "weights": whole(weights.get("likely"), 1),
+        "memory": _memory(fit),
+        "validated": _validated(document, receipt),
+    }
+    record: ValidationRecord | None = facts["validated"]
+    facts["last_checked"] = None if record is None or record.at is None else record.at[:10]
+    summary = render(_sentence(facts))
+    description, origin = _description(document, receipt, summary)
+    return EntryFacts(
+        description=description,
+        described_by=origin,
+        summary=summary,
+        tags=tuple(_tags(document, facts)),
+        **facts,
+    )
+
+
+def _description(document: Mapping[str, Any], receipt: Receipt | None, summary: str) -> tuple[str, Described]:
+    """Return a person's description, else that of the card, else the sentence of facts."""
+    own = document.get("description")
+    block, parameters = mapping(document.get("importer")), mapping(document.get("parameters"))
+    written = {imported_description(str(name)) for name in (block.get("model_id"), parameters.get("model"))}
+    if isinstance(own, str) and own.strip() and own not in written:
+        return own.strip()[:LONGEST], "person"
+    card = None if receipt is None else text(receipt.description)
+    return (card[:LONGEST], "card") if card else (summary, "facts")
+
+
+def _context(document: Mapping[str, Any], fit: Mapping[str, Any]) -> int | None:
+    """Return the tokens of one sequence: those of the document, else those that the fit was made for."""
+    named = (document.get("max_model_len"), document.get("context_size"), fit.get("wanted"))
+    return next((tokens for one in named if (tokens := whole(one, 1)) is not None), None)
+
+
+def _modalities(block: Mapping[str, Any]) -> tuple[str, ...]:
+    named = block.get("modalities")
+    more = [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+    return (*([] if block.get("kind") == "transcription" else ["text"]), *dict.fromkeys(more))
+
+
+def _quantization(document: Mapping[str, Any], block: Mapping[str, Any]) -> str | None:
+    named = (block.get("quantization_scheme"), document.get("quantization"), block.get("quantization"))
+    return next((one for one in named if isinstance(one, str) and one), None)
+
+
+def _memory(fit: Mapping[str, Any]) -> DeviceMemory | None:
+    estimate = mapping(fit.get("estimate"))
+    needed = whole(mapping(estimate.get("total")).get("likely"), 1)
+    if needed is None:
+        return None
+    device, load = mapping(fit.get("device")), mapping(estimate.get("load"))
+    cards = whole(fit.get("cards"), 1) or 1
+    return DeviceMemory(needed, text(device.get("name")), cards, whole(load.get("context"), 1))
+
+
+def _validated(document: Mapping[str, Any], receipt: Receipt | None) -> ValidationRecord | None:
+    """Return the run that validated the present data, or failed to."""
+    held = None if receipt is None else validation(receipt, document, digest(document))
+    if held is None or held.run is None or held.state not in ("passed", "failed"):
+        return None
+    engine, outcomes = mapping(held.run.get("engine")), held.run.get("outcomes")
+    found = [mapping(one).get("outcome") for one in outcomes] if isinstance(outcomes, list) else []
+    return ValidationRecord(
+        text(engine.get("name")) or "",
+        text(engine.get("version")),
+        held.state,
+        {name: found.count(name) for name in OUTCOMES},
+        text(held.run.get("started")),
+    )
+
+
+def _needs(memory: DeviceMemory) -> Reason:
+    size = gib(memory.bytes)
+    return Reason(
+        EntryReason.MEMORY, size=size, device=memory.device, cards=memory.cards, context=memory.context
+    )
+
+
+def _sentence(facts: Mapping[str, Any]) -> Reason:
+    shown = ("kind", "family", "license", "parameters", "active", "context", "modalities", "quantization")
+    weights = facts["weights"]
+    size = None if weights is None else gib(weights)
+    return Reason(EntryReason.MODEL, weights=size, **{key: facts[key] for key in shown})
+
+
+def size_class(parameters: int) -> str:
+    """Return the size of a model as names have it: ``8b``, ``0.6b``, ``135m``."""
+    if parameters < 1_000_000:
+        return f"{max(1, round(parameters / 1e3))}k"
+    if parameters < 300_000_000:
+        return f"{round(parameters / 1e6)}m"
+    billions = parameters / 1e9
+    return f"{billions:.0f}b" if billions >= 3 else f"{billions:.1f}b".replace(".0b", "b")
+
+
+def _tags(document: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each tag once: task, engine, family, uses, abilities, quantisation and size."""
+    parameters, active, inputs = facts["parameters"], facts["active"], facts["modalities"]
+    uses = document.get("known_usecases")
+    found = [
+        None if facts["kind"] in TASKS else "llm",
+        document.get("backend"),
+        facts["family"],
+        *(uses if isinstance(uses, list) else ()),
+        "tools" if facts["tool_parser"] else None,
+        "reasoning" if facts["reasoning_parser"] else None,
+        "vision" if {*SEES} & {*inputs} else None,
+        "audio" if "audio" in inputs else None,
+        "quantized" if facts["quantization"] else None,
+        facts["quantization"],
+        "moe" if parameters and active and active < parameters else None,
+        size_class(parameters) if parameters else None,
+        "long-context" if (facts["context"] or 0) >= LONG_CONTEXT else None,
+    ]
+    yield from dict.fromkeys(str(tag) for tag in found if tag)

@@ -1,0 +1,108 @@
+"""``importer list`` and ``show``: states, facts and trouble as the service has them; opened reports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.app.overview import overview
+from importer.app.states import SORTS, STATES
+from importer.config_file.store import Store
+from tests.commandline import CHAT, Desk, desk
+from tests.hubserver import Repo
+from tests.waiting import wait_until
+
+__all__ = ["desk"]
+CARD = "---\nlicense: mit\n---\n# Tiny\n\nTiny is a small model that answers questions about trains.\n"
+SAYS = "Tiny is a small model that answers questions about trains."
+
+
+def listed(desk: Desk, *words: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in desk("list", "--json", *words).out.splitlines()]
+
+
+@pytest.fixture
+def three(desk: Desk) -> Desk:
+    """An approved document of a model with a card, an edited one, and a file that cannot be read."""
+    desk.hub.repos["acme/tiny"] = Repo({**CHAT, "README.md": CARD}, info={"cardData": {"license": "mit"}})
+    assert desk("acme/tiny", "--backend", "vllm", "--yes", "--no-validate").code == 0
+    assert desk("acme/base", "--backend", "vllm", "--yes", "--no-validate").code == 0
+    file = desk.folder / "models" / "base.yaml"
+    file.write_text(file.read_text().replace("temperature: 0.6", "temperature: 0.9"))
+    (desk.folder / "models" / "odd.yaml").write_text("a: [\n")
+    return desk
+
+
+def test_a_list_has_states_facts_and_what_needs_attention(three: Desk) -> None:
+    rows = {row["name"]: row for row in listed(three)}
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "base": "stale", "odd": "invalid", "tiny": "approved",
+    }  # fmt: skip
+    assert rows["tiny"]["facts"]["description"] == SAYS
+    assert (rows["tiny"]["facts"]["license"], rows["tiny"]["needs_attention"]) == ("mit", [])
+    (edited,) = (one for one in rows["base"]["needs_attention"] if one["key"] == "state")
+    assert edited["message"] == rows["base"]["reason"]
+    assert rows["odd"]["needs_attention"][0]["kind"] == "invalid"
+    store = Store(three.folder / "models")
+    assert rows["base"].items() >= overview(store.load("base")).to_json().items()
+    shown = " ".join(three("list").out.split())
+    for word in ("stale", "approved", "invalid", "512", "mit", "it was edited since"):
+        assert word in shown
+
+
+def test_a_list_is_selected_and_ordered(three: Desk) -> None:
+    names = lambda *words: [row["name"] for row in listed(three, *words)]  # noqa: E731
+    assert names("--state", "stale", "--state", "invalid") == ["base", "odd"]
+    assert names("--state", "published") == []
+    assert names("--sort", "state") == ["odd", "base", "tiny"]
+    assert names("--sort=-name") == ["tiny", "odd", "base"]
+    assert names("--sort", "attention")[-1] == "tiny"
+    assert names("--sort=-context")[-1] == "odd"  # what has no value is last either way
+    for sort in SORTS:
+        assert sorted(names("--sort", sort)) == sorted(names(f"--sort=-{sort}")) == ["base", "odd", "tiny"]
+    for wrong in (("--state", "gone"), ("--sort", "colour")):
+        ran = three("list", *wrong)
+        assert (ran.code, wrong[1] in ran.err, STATES[0] in ran.err or SORTS[0] in ran.err) == (2, True, True)
+
+
+def test_a_document_is_shown_with_the_same(three: Desk) -> None:
+    (row,) = (one for one in listed(three) if one["name"] == "tiny")
+    shown = json.loads(three("show", "tiny", "--json").out)
+    assert shown.items() >= {k: v for k, v in row.items() if k != "variants"}.items()
+    lines = three("show", "tiny").out.splitlines()
+    assert "state: approved; it was never validated" in lines
+    assert f"description (card): {SAYS}" in lines
+    assert any(line.startswith("needs attention: state: ") for line in three("show", "base").out.splitlines())
+
+
+def test_a_report_is_opened_in_the_browser(three: Desk, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!{sys.executable}\nimport sys\nopen({str(seen)!r}, 'a').write(sys.argv[1])\n")
+    browser.chmod(0o755)
+    home = str(tmp_path / "home")
+    ran = three.alone("show", "tiny", "--open", env={"BROWSER": f"{browser} %s", "IMPORTER_HOME": home})
+    assert ran.code == 0
+    assert wait_until(lambda: seen.exists() and seen.read_text().endswith(".html"))
+    (page,) = (Path(home) / "reports").iterdir()
+    assert seen.read_text() == page.as_uri()
+    assert "tiny" in page.read_text()
+    assert f"Opened {page}." in ran.err
+
+
+def test_without_a_browser_one_line_names_the_file(three: Desk, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    (empty / "uname").symlink_to(shutil.which("uname") or "/bin/uname")
+    home = tmp_path / "home"
+    env = {"PATH": str(empty), "BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    env["IMPORTER_HOME"] = str(home)
+    ran = three.alone("show", "tiny", "--open", "--json", env=env)
+    (page,) = (home / "reports").iterdir()
+    assert (ran.code, ran.err) == (0, f"No browser was found here. The report is {page}.\n")
+    assert json.loads(ran.out)["name"] == "tiny"

@@ -1,0 +1,96 @@
+"""What an entry shows of its model, from the card to LocalAI's index, REST and the lists of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from importer.app.overview import row_of
+from importer.config_file import schema
+from importer.config_file.store import Store
+from tests.commandline import CHAT
+from tests.hubserver import Repo
+from tests.localai_client import GALLERY_MODEL, METADATA, MODEL_CONFIG, decoded
+from tests.publishing import gallery_of, published
+from tests.serving import Service, running
+
+pytestmark = pytest.mark.slow
+SAYS = "Tiny is a small model that answers questions about trains."
+HOSTILE = (
+    '---\nlicense: mit\n---\n<a href="x"><img src=y onerror="alert(1)"></a>\n\n<script>alert(2)</script>\n'
+    "# Tiny <b>one</b>\n\n[![a](javascript:x)](y)\n\n> [!WARNING]\n> A note as long as a paragraph is.\n\n"
+    f"\u202e{SAYS.replace(' a ', ' <i>a</i> ')}\u2066\x1b\n\n| a |\n|---|\n| b |\n"
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running(tmp_path_factory.mktemp("entries")) as one:
+        repo = Repo({**CHAT, "README.md": HOSTILE}, info={"cardData": {"license": "mit"}})
+        one.hub.repos["acme/tiny"] = repo
+        yield one
+
+
+def document(service: Service, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = service.client.get(f"/v1/configs/{name}").json()
+    return found
+
+
+def test_a_hostile_card_becomes_plain_text_everywhere(service: Service, tmp_path: Path) -> None:
+    assert service.imported("acme/tiny", name="tiny")["state"] == "succeeded"
+    published(service, "tiny")
+    shown = document(service, "tiny")
+    facts = shown["facts"]
+    assert (facts["description"], facts["described_by"], facts["license"]) == (SAYS, "card", "mit")
+    assert (facts["context"], shown["state"], shown["needs_attention"]) == (512, "published", [])
+    assert facts["validated"]["message"] == f"validated on {facts['validated']['label']}"
+    (item,) = service.client.get("/v1/gallery").json()["items"]
+    assert item["facts"] == facts
+    (listed,) = service.client.get("/v1/configs", params={"q": "trains"}).json()["items"]
+    assert listed["facts"]["description"] == SAYS  # and searched
+
+    text = service.client.get("/gallery/index.yaml").text
+    entries = yaml.safe_load(text)
+    (entry,) = entries
+    assert entry["urls"].pop() == f"{service.url}/gallery/tiny.yaml"  # http in this test alone
+    schema.check("localai-gallery", entries, "index.yaml")
+    decoded(entry, GALLERY_MODEL)
+    decoded(yaml.safe_load(service.client.get("/gallery/tiny.yaml").text), MODEL_CONFIG)
+    (available,) = service.client.get("/models/available").json()
+    decoded(available, METADATA)
+    for shape in (entry, available):
+        assert shape["description"].startswith(f"{SAYS}\n\nA chat model")
+        assert (shape["license"], shape["icon"][:19]) == ("mit", "data:image/svg+xml,")
+    assert {"llm", "vllm", "chat"} <= {*entry["tags"]}
+
+    # The same document in a folder: the command line computes the same members by the same function.
+    with gallery_of(service) as gallery, gallery.checkout() as checkout:
+        stored = checkout.load("tiny")
+        Store(tmp_path).write(stored.text, stored.need_receipt())
+    row = row_of(Store(tmp_path), "tiny")
+    assert (row["facts"], row["needs_attention"]) == (json.loads(json.dumps(facts)), [])
+    assert (row["state"], shown["state"]) == ("ready", "published")  # a folder has no releases
+
+
+def test_the_entry_of_a_release_stays_as_it_was(service: Service) -> None:
+    assert service.imported("acme/base", name="frozen")["state"] == "succeeded"
+    published(service, "frozen")
+    before = service.client.get("/gallery/frozen.yaml")
+    patch = {"description": "Another one, for the night shift."}
+    edit = service.client.patch(
+        "/v1/configs/frozen", json=patch, headers={"If-Match": service.etag("frozen")}
+    )
+    edit.raise_for_status()
+    after = service.client.get("/gallery/frozen.yaml")
+    assert (before.content, before.headers["ETag"]) == (after.content, after.headers["ETag"])
+    shown = document(service, "frozen")
+    assert (shown["facts"]["description"], shown["facts"]["described_by"]) == (patch["description"], "person")
+    (edited,) = (one for one in shown["needs_attention"] if one["key"] == "state")
+    assert (edited["kind"], edited["message"]) == ("edited", shown["reason"])
+    items = {one["name"]: one for one in service.client.get("/v1/gallery").json()["items"]}
+    assert items["frozen"]["facts"]["described_by"] == "facts"
