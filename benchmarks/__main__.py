@@ -14,6 +14,7 @@ from benchmarks import (
     fit,
     hostile,
     markdown,
+    overview,
     plans,
     process,
     proof,
@@ -44,6 +45,7 @@ GROUPS: dict[str, ModuleType] = {
     "service-memory": service_memory,
     "hostile": hostile,
     "markdown": markdown,
+    "overview": overview,
 }
 # A comparison is a module with ``main(arguments)``; it needs a folder of models' files.
 COMPARISONS: dict[str, ModuleType] = {"recipes": recipes, "plans": plans}

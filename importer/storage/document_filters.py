@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Integer, and_, case, cast, func, or_
+from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, func, or_
 
 from importer.storage.cards import LARGEST
 from importer.storage.tables import configs
@@ -23,6 +23,7 @@ COLUMNS: Mapping[str, ColumnElement[Any]] = {
     "size": T.size, "attention": T.attention, "tag": T.tags,
 }  # fmt: skip
 NUMBERS = ("weights", "memory", "context", "parameters", "findings")
+PRESENT = ("updated_at", "created_at")  # times that each document has
 Value = str | int
 
 
@@ -128,7 +129,9 @@ def order(sort: str) -> Order | None:
             case(ranks, value=T.state, else_=len(STATES)), lambda row: ranks.get(row.state, len(STATES))
         )
     if name == "attention":
-        return Order(cast(T.urgency, Integer), lambda row: int(row.urgency))
+        return Order(T.urgency, lambda row: int(row.urgency))  # in the order of an index, as the times are
+    if name in PRESENT:
+        return Order(T[name], lambda row: str(getattr(row, name)))
     if name in NUMBERS:
         absent = -1 if descends else LARGEST
         return Order(func.coalesce(T[name], absent), lambda row: _number(getattr(row, name), absent))
