@@ -116,7 +116,7 @@ function Search({ query }) {
   return (
     <div class="field">
       <label for="q">{T.search}</label>
-      <input id="q" name="q" type="search" ref={field} placeholder={T.searched} autocomplete="off" spellcheck="false" maxlength={200}
+      <input id="q" name="q" type="search" ref={field} placeholder={T.searched} autocomplete="off" spellcheck={false} maxlength={200}
         aria-keyshortcuts="/" onInput={typed} onChange={search} onFocus={() => { stepped.current = false; }}
         onKeyDown={(event) => { if (event.key === "Enter") search(); }} />
     </div>

@@ -3,9 +3,9 @@
 import { Link, Mark, Soft } from "../../components/index.js";
 import { bytes, moment } from "../../format.js";
 import { TEXTS } from "../../text.js";
+import { Figures, Initials } from "./facts.jsx";
 
 const T = TEXTS.overview;
-const HUES = 6; // colours of initials, as the styles have them
 
 export function Items({ items, show, chosen, fits }) {
   const names = items.map((one) => one.name);
@@ -35,7 +35,7 @@ function Item({ one, box, fits }) {
   return (
     <li class="item">
       <input {...box} />
-      <Initials model={one.model} icon={facts.icon} />
+      <Initials model={one.model} />
       <div class="what">
         <h2><Link to={["documents", one.name]}>{one.name}</Link></h2>
         <p class="marks"><Mark word={one.state} />{one.release ? <Soft class="small">{T.release(one.release)}</Soft> : null}
@@ -44,22 +44,14 @@ function Item({ one, box, fits }) {
         {facts.description ? <p class="about break">{facts.description}</p> : null}
         {one.reason ? <p class="soft small break reason">{one.reason}</p> : null}
       </div>
-      <Figures one={one} fits={fits} />
+      <Figures told={told(one, fits)} />
     </li>
   );
 }
 
-// The first letters of the owner; no picture of another host is ever loaded.
-function Initials({ model }) {
-  const owner = (model ?? "").split("/")[0], words = owner.match(/[A-Za-z0-9]+/g) ?? [];
-  const letters = (words.length > 1 ? words[0][0] + words[1][0] : (words[0] ?? "").slice(0, 2)).toUpperCase();
-  const hue = [...owner].reduce((sum, c) => (sum * 31 + c.codePointAt(0)) % 997, 7) % HUES;
-  return <span class={`initials hue-${hue}`} aria-hidden="true">{letters}</span>;
-}
-
-function Figures({ one, fits }) {
+function told(one, fits) {
   const { facts, run } = one, F = T.facts;
-  const told = [
+  return [
     [F.parameters, facts.parameters && T.parameters(facts.parameters)],
     [F.context, facts.context && T.tokens(facts.context)],
     [F.weights, facts.weights && bytes(facts.weights)],
@@ -72,8 +64,7 @@ function Figures({ one, fits }) {
     [F.validation, one.validation === "never" ? null : [<Mark word={one.validation} />, " ", run ? T.validated(run) : ""]],
     [F.checked, one.checked_at && moment(one.checked_at)],
     [T.facets.attention, one.findings ? T.findings(one.findings) : null],
-  ].filter(([, value]) => value);
-  return <dl class="figures">{told.map(([name, value]) => <div key={name}><dt>{name}</dt><dd class="break">{value}</dd></div>)}</dl>;
+  ];
 }
 
 function memory(facts, fits) {
