@@ -10,7 +10,7 @@ export const OPERATIONS = {
   rows: (kind, n) => `${n.toLocaleString("en")} ${kind}`,
   workers: "Workers",
   workerHeads: ["worker", "state", "device", "engines", "memory", "runs", "last seen"],
-  noWorkers: "No process runs jobs: start importer worker, or serve without --no-jobs.",
+  noWorkers: "No process runs jobs: start one with importer worker.",
   alive: { true: "alive", false: "gone" },
   idle: "nothing",
   noValidation: "none: it does not validate",

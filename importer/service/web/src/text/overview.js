@@ -82,7 +82,7 @@ export const ACTIONS = {
   counted: (n, word) => `${n} ${word}`,
   heads: ["document", "outcome", "what happened"],
   job: "See its job",
-  jobs: (n) => `${n} in jobs`,
+  jobs: (n) => `${n} jobs`,
   dismiss: "Close the results",
   told: (name, counts) => `${name}: ${counts}.`,
   ask: {

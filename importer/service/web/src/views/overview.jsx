@@ -87,7 +87,7 @@ function Bar({ query, show, shows }) {
 
 // Searches as one types: the first change is a step of the browser's history, further ones take its place.
 function Search({ query }) {
-  const field = useRef(null), sent = useRef(query.q), timer = useRef(0), stepped = useRef(false);
+  const field = useRef(null), sent = useRef(""), timer = useRef(0), stepped = useRef(false);
   useEffect(() => {
     if (query.q !== sent.current) field.current.value = query.q; // from elsewhere: a link, the back button
     sent.current = query.q;

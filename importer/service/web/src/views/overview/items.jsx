@@ -42,7 +42,7 @@ function Item({ one, box, fits }) {
           {one.attention.map((kind) => <Link key={kind} class="needs" to={["documents"]} query={{ attention: kind }}>{T.attentions[kind] ?? kind}</Link>)}</p>
         <p class="soft small break">{one.model ?? TEXTS.common.none}{one.backend ? ` · ${one.backend}` : ""}{one.family ? ` · ${one.family}` : ""}</p>
         {facts.description ? <p class="about break">{facts.description}</p> : null}
-        {one.reason ? <p class="soft small break reason">{one.reason}</p> : null}
+        {one.reason ? <p class="soft small break why">{one.reason}</p> : null}
       </div>
       <Figures told={told(one, fits)} />
     </li>
