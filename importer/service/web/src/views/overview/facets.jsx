@@ -47,8 +47,8 @@ function Facet({ name, query, values, open }) {
   return (
     <details open={open || chosen.length > 0 || undefined}>
       <summary>{T.facets[name]}</summary>
-      <ul class="plain" role="group" aria-label={T.facets[name]}>{first.map(box)}</ul>
-      {rest.length ? <details class="more"><summary>{T.more(rest.length)}</summary><ul class="plain" role="group" aria-label={T.facets[name]}>{rest.map(box)}</ul></details> : null}
+      <ul class="plain" aria-label={T.facets[name]}>{first.map(box)}</ul>
+      {rest.length ? <details class="more"><summary>{T.more(rest.length)}</summary><ul class="plain" aria-label={T.facets[name]}>{rest.map(box)}</ul></details> : null}
     </details>
   );
 }
