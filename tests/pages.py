@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ def browser() -> Iterator[Browser]:
             one.close()
 
 
+AXE = Path(str(files("importer.service"))) / "web" / "node_modules" / "axe-core" / "axe.min.js"
+GRAVE = ("serious", "critical")
+JUDGED = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations.map(
+    (v) => [v.impact, v.id, v.nodes.map((n) => n.target.join(" ") + ": " + n.failureSummary).slice(0, 5)])"""
 FOCUSED = """(() => {
     const e = document.activeElement;
     return (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent || e.tagName).trim();
@@ -82,6 +87,13 @@ class Seen:
         assert self.page.evaluate("window.harmed") is None
         odd = [c for c in self.complaints if not any(e in c for e in expected)]
         assert odd == []
+
+    def grave(self) -> list[Any]:
+        """What axe finds serious or critical; the browser's own channel brings it in, past the policy."""
+        assert AXE.is_file(), "axe-core is missing: run make page"
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found: list[Any] = self.page.evaluate(JUDGED)
+        return [one for one in found if one[0] in GRAVE]
 
     def close(self) -> None:
         self.context.close()

@@ -51,6 +51,8 @@ def test_a_hostile_card_becomes_plain_text_everywhere(service: Service, tmp_path
     assert facts["validated"]["message"] == f"validated on {facts['validated']['label']}"
     (item,) = service.client.get("/v1/gallery").json()["items"]
     assert item["facts"] == facts
+    (listed,) = service.client.get("/v1/configs", params={"q": "trains"}).json()["items"]
+    assert listed["facts"]["description"] == SAYS  # and searched
 
     text = service.client.get("/gallery/index.yaml").text
     entries = yaml.safe_load(text)

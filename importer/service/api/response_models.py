@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 from importer.errors import ServiceError
 from importer.service.api.document_facts import Described, WarningEntry
 from importer.service.api.problems import problem
-from importer.service.api.summary_models import CONFIG, DocumentSummary, Link
+from importer.service.api.summary_models import CONFIG, DocumentRow, Link
 from importer.storage import jobs
 from importer.storage.jobs import Job as JobRow
 
@@ -238,7 +238,7 @@ class EffectiveValue(BaseModel):
     engine_default: Offered | None = None
 
 
-class Document(DocumentSummary, Described):
+class Document(DocumentRow, Described):
     """A document: its text, and the data in it."""
 
     model_config = ConfigDict(

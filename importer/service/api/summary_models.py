@@ -75,10 +75,8 @@ class CardFacts(BaseModel):
     devices: int | None
 
 
-class DocumentSummary(BaseModel):
-    """A document in a list; ``reason`` is why its working copy is not what the gallery serves."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
+class DocumentRow(BaseModel):
+    """A document and its states; ``reason`` is why its working copy is not what the gallery serves."""
 
     name: str
     version: int
@@ -98,9 +96,16 @@ class DocumentSummary(BaseModel):
     checked_at: str | None = Field(description="its import, its validation or its last recheck")
     attention: list[AttentionKind] = Field(description="why it needs attention, the gravest first")
     findings: int = Field(description="open findings of rechecks")
-    facts: CardFacts
     run: ValidationRun | None
     links: dict[str, Link]
+
+
+class DocumentSummary(DocumentRow):
+    """A document in a list, with the facts of its card."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
+
+    facts: CardFacts
 
 
 class DocumentPage(BaseModel):

@@ -62,7 +62,7 @@ export function App() {
   }, [shown.turn]);
   return [
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current.focus(); }}>{T.skip}</a>,
-    <header class="top"><Pages current={shown.route.parts[0]} keyed={key.get() !== null} /></header>,
+    <header class="top"><Pages current={shown.route.parts[0]} keyed={key.get() !== null} me={shown.me} /></header>,
     <main id="main" tabindex={-1} ref={main}>{shown.turn ? <Shown key={shown.found?.ident ?? shown.turn} shown={shown} again={show} /> : null}</main>,
     <Toast />,
     <Foot me={shown.me} />,
@@ -91,9 +91,10 @@ function arrived(main, again, elsewhere) {
   if (!tab || document.activeElement === head) scrollTo(0, 0);
 }
 
-// The view of the key is named only where there is one.
-function Pages({ current, keyed }) {
-  const names = PAGES.filter((name) => name !== "key" || keyed || current === "key");
+// The view of the key is named only where there is one; that of operations for keys that may ask for it.
+function Pages({ current, keyed, me }) {
+  const shown = { key: keyed, operations: me?.scopes.includes("admin") };
+  const names = PAGES.filter((name) => (shown[name] ?? true) || current === name);
   return (
     <nav aria-label={T.pages}>
       <strong class="brand">{PRODUCT}</strong>

@@ -29,6 +29,12 @@ export function go(parts, query) {
   location.hash = place(parts, query);
 }
 
+// The same without a step of its own in the browser's history.
+export function replace(parts, query) {
+  history.replaceState(null, "", place(parts, query));
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
 let tabbed = false;
 
 // The next place is a part of this one: its tab gets the focus, not the title.

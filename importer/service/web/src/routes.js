@@ -1,18 +1,21 @@
 // The table of places. A view is one module: ``load({route, me, signal})`` asks for its data, ``View({data})`` shows it.
 // A part with ? may be absent, and does not make another view of it.
 
+import * as deleted from "./views/deleted.jsx";
 import * as document from "./views/document.jsx";
-import * as documents from "./views/documents.jsx";
 import * as finding from "./views/finding.jsx";
 import * as gallery from "./views/gallery.jsx";
 import * as imports from "./views/imports.jsx";
 import * as job from "./views/job.jsx";
 import * as jobs from "./views/jobs.jsx";
 import * as keys from "./views/keys.jsx";
+import * as operations from "./views/operations.jsx";
+import * as overview from "./views/overview.jsx";
 import * as upkeep from "./views/upkeep.jsx";
 
 export const ROUTES = [
-  ["documents", documents],
+  ["documents", overview],
+  ["deleted", deleted],
   ["documents/:name/:tab?", document],
   ["import", imports],
   ["jobs", jobs],
@@ -20,11 +23,12 @@ export const ROUTES = [
   ["upkeep", upkeep],
   ["upkeep/:id", finding],
   ["gallery", gallery],
+  ["operations", operations],
   ["key", keys],
 ];
 
 // The order of the navigation; labels are TEXTS.shell.nav.
-export const PAGES = ["documents", "import", "jobs", "upkeep", "gallery", "key"];
+export const PAGES = ["documents", "import", "jobs", "upkeep", "gallery", "operations", "key"];
 
 // {view, pattern, params, ident} for the parts of an address, or null.
 export function matched(parts) {

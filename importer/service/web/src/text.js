@@ -1,15 +1,19 @@
 // Every sentence and label of the page, by view. Words are those of the glossary in CONTRIBUTING.md.
 // A view takes its section: const T = TEXTS.gallery; a text with values is a function.
 
+import { ACTIONS, DELETED, OVERVIEW, RESTORE } from "./text/overview.js";
+import { OPERATIONS } from "./text/operations.js";
+
 export const PRODUCT = "importer";
 
 const number = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 
 export const TEXTS = {
+  overview: OVERVIEW, actions: ACTIONS, deleted: DELETED, restore: RESTORE, operations: OPERATIONS,
   shell: {
     skip: "To the content",
     pages: "Pages",
-    nav: { documents: "Documents", import: "Import", jobs: "Jobs", upkeep: "Upkeep", gallery: "Gallery", key: "Key" },
+    nav: { documents: "Documents", import: "Import", jobs: "Jobs", upkeep: "Upkeep", gallery: "Gallery", operations: "Operations", key: "Key" },
     title: (text) => `${text} – ${PRODUCT}`,
     you: (version) => `${PRODUCT} ${version}; you are `,
     scopes: (scopes) => ` (${scopes})`,
@@ -40,20 +44,6 @@ export const TEXTS = {
     noneInData: "none in the data",
     theFirst: "the first",
     review: (name) => `Review ${name}`,
-  },
-  documents: {
-    title: "Documents",
-    more: "More documents",
-    count: (n) => number(n, "document", "documents"),
-    after: (count, cursor) => `${count}; those after ${cursor}`,
-    search: "Search",
-    searched: "name, model or family",
-    backend: "Backend",
-    heads: ["name", "state", "model", "backend", "why it is not published", "changed"],
-    noMatch: "No document is like that. ",
-    all: "Show all",
-    empty: "There is none yet. ",
-    start: "Import the first one",
   },
   document: {
     parts: "Parts of the document",
@@ -319,8 +309,8 @@ export const TEXTS = {
     about: "What is approved, validated on a real engine and released, LocalAI can add as a gallery:",
     line: (galleries) => `GALLERIES=${galleries}`,
     published: "Published",
-    publishedHeads: ["name", "model", "backend", "release", "working copy"],
-    nothing: "Nothing yet.",
+    nothing: "Nothing yet. ",
+    ready: "See what is ready",
     hidden: "Not published",
     hiddenHeads: ["name", "state", "why"],
     everything: "Everything is published.",

@@ -1,4 +1,4 @@
-// A question over the page: Escape closes it, and the focus returns to where it was.
+// A question over the page. The browser keeps the focus in it and closes it by Escape; then the focus returns.
 
 import { useEffect, useRef } from "preact/hooks";
 import { TEXTS } from "../text.js";
@@ -8,7 +8,7 @@ export function Dialog({ title, onClose, children }) {
   useEffect(() => {
     const before = document.activeElement;
     node.current.showModal();
-    return () => before?.focus?.();
+    return () => { if (before?.isConnected) before.focus(); };
   }, []);
   return (
     <dialog ref={node} aria-labelledby="dialog-title" onClose={onClose}>

@@ -6,6 +6,7 @@ import { Code, Facts, Follow, Link, Mark, Soft, Tabs } from "../components/index
 import { moment } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
+import { Actions } from "./document/actions.jsx";
 import * as decisions from "./document/decisions.jsx";
 import * as editor from "./document/editor.jsx";
 import * as history from "./document/history.jsx";
@@ -35,7 +36,7 @@ export function View({ data: { found, running, variants, tab, part } }) {
   useEffect(() => setAsked(null), [turn]);
   const { View: Part } = TABS[tab];
   return [
-    <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /></div>,
+    <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /><Actions found={found} /></div>,
     found.reason ? <p class="soft break">{found.release === null ? T.unpublished : T.behind(found.release)}{found.reason}{T.end}</p> : null,
     <div class="over">
       <Told found={found} variants={variants} />

@@ -1,9 +1,11 @@
 // The releases that LocalAI is shown, and documents without one, with the reason.
 
 import { get } from "../api.js";
-import { Code, Link, Mark, Section, Soft, SoftWhen, Table, Title } from "../components/index.js";
+import { CopyButton, Empty, Link, Mark, Section, Soft, SoftWhen, Table, Title } from "../components/index.js";
+import { bytes } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
+import { Figures, Initials } from "./overview/facts.jsx";
 
 const T = TEXTS.gallery;
 const PER_PAGE = 50;
@@ -21,14 +23,15 @@ export async function load({ route, signal }) {
 
 export function View({ data: { published, hidden } }) {
   const { after, behind } = asked(useView().route);
-  const url = new URL("gallery/index.yaml", document.baseURI).href;
+  const url = new URL("gallery/index.yaml", document.baseURI).href, line = T.line(JSON.stringify([{ name: "importer", url }]));
   return [
     <Title>{T.title}</Title>,
     <p>{T.about}</p>,
-    <pre tabindex={0}>{T.line(JSON.stringify([{ name: "importer", url }]))}</pre>,
+    <pre tabindex={0}>{line}</pre>,
+    <p><CopyButton text={line} what={TEXTS.actions.galleries} /></p>,
     <Section title={T.published}>
-      {published.items.length ? <Table label={T.published} heads={T.publishedHeads} kind="stack named" rows={published.items.map(released)} />
-        : <p class="soft">{T.nothing}</p>}
+      {published.items.length ? <ul class="plain items rows" aria-label={T.published}>{published.items.map((one) => <Entry key={one.name} one={one} />)}</ul>
+        : <Empty text={T.nothing}><Link to={["documents"]} query={{ state: "ready" }}>{T.ready}</Link></Empty>}
       <More found={published} query={{ behind, after: published.next }} />
     </Section>,
     <Section title={T.hidden}>
@@ -39,11 +42,34 @@ export function View({ data: { published, hidden } }) {
   ];
 }
 
-const released = (one) => [
-  <Link to={["documents", one.name]}>{one.name}</Link>, <Code>{one.model ?? TEXTS.common.none}</Code>, one.backend ?? TEXTS.common.none,
-  <Link to={["documents", one.name, "releases"]}>{String(one.release)}</Link>,
-  [<Mark word={one.state} />, " ", <SoftWhen at={one.updated_at} />],
-];
+// What the release says of its model; one of an earlier version says nothing.
+function Entry({ one }) {
+  const { facts } = one;
+  return (
+    <li class="item">
+      <Initials model={one.model} />
+      <div class="what">
+        <h3><Link to={["documents", one.name]}>{one.name}</Link></h3>
+        <p class="marks"><Mark word={one.state} /><Link class="small" to={["documents", one.name, "releases"]}>{TEXTS.overview.release(one.release)}</Link>
+          <SoftWhen at={one.updated_at} /></p>
+        <p class="soft small break">{one.model ?? TEXTS.common.none}{one.backend ? ` · ${one.backend}` : ""}</p>
+        {facts ? <p class="about break">{facts.description}</p> : null}
+      </div>
+      {facts ? <Figures told={told(facts)} /> : null}
+    </li>
+  );
+}
+
+function told(facts) {
+  const F = TEXTS.overview.facts;
+  return [
+    [F.license, facts.license], [F.parameters, facts.parameters && TEXTS.overview.parameters(facts.parameters)],
+    [F.context, facts.context && TEXTS.overview.tokens(facts.context)], [F.weights, facts.weights && bytes(facts.weights)],
+    [F.memory, facts.memory && TEXTS.overview.memory(bytes(facts.memory.bytes), facts.memory.device ?? TEXTS.common.none)],
+    [F.modalities, facts.modalities.join(", ")], [F.quantization, facts.quantization],
+    [F.validation, facts.validated?.message], [F.checked, facts.last_checked],
+  ];
+}
 
 const unreleased = (one) => [
   <Link to={["documents", one.name]}>{one.name}</Link>, <Mark word={one.state} />, <Soft>{one.reason ?? ""}</Soft>,

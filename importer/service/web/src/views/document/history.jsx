@@ -5,6 +5,7 @@ import { Changes, Choice, Difference, Mark, Section, Soft, Table, When } from ".
 import { moment } from "../../format.js";
 import { go, keepTab } from "../../router.js";
 import { TEXTS } from "../../text.js";
+import { Restore } from "./restore.jsx";
 import { Words } from "./review.jsx";
 
 const T = TEXTS.history;
@@ -31,7 +32,7 @@ export function View({ data: { versions, reviews, from, to, sides }, found }) {
   return [
     <Section title={T.versions}><Table label={T.versions} heads={T.heads} kind="stack versions" rows={versions.map((v) => [
       String(v.version), v.action, <Mark word={v.state} />, v.by, <When at={v.at} />,
-      [v.why ? <p class="break">{v.why}</p> : null,
+      [<Restore version={v.version} found={found} newest={versions[0].version} />, v.why ? <p class="break">{v.why}</p> : null,
         v.changes?.length ? <Changes found={v.changes} /> : <Soft>{v.changes ? TEXTS.common.noneInData : TEXTS.common.theFirst}</Soft>],
     ])} /></Section>,
     <Section title={T.differences}>

@@ -1,7 +1,7 @@
 // What the probes found: the matrix of all runs, and each probe with the raw exchanges it is judged by.
 
 import { ask, get } from "../../api.js";
-import { Action, Failure, Mark, Section, Soft, Table, useAction } from "../../components/index.js";
+import { Action, Failure, Mark, Section, Soft, Table, download, useAction } from "../../components/index.js";
 import { moment } from "../../format.js";
 import { TEXTS } from "../../text.js";
 
@@ -125,8 +125,5 @@ function Saved({ name }) {
 // A link could not send a key, so what is fetched with one is handed over.
 async function save(name, kind) {
   const answer = await ask("GET", ["configs", name, "report", kind]);
-  const url = URL.createObjectURL(await answer.blob()), link = document.createElement("a");
-  Object.assign(link, { href: url, download: `${name}.${ENDINGS[kind]}` });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  download(await answer.blob(), `${name}.${ENDINGS[kind]}`);
 }

@@ -1,0 +1,101 @@
+// What may be done with a document beside its review: copied, saved, looked up at the Hub, imported again, deleted.
+
+import { useState } from "preact/hooks";
+import { ask, get, may, post } from "../../api.js";
+import { Action, CopyButton, Dialog, Failure, HubLink, download, say, useAction } from "../../components/index.js";
+import { go } from "../../router.js";
+import { TEXTS } from "../../text.js";
+import { useView } from "../../view.js";
+
+const T = TEXTS.actions;
+const FORMATS = {
+  vllm: ["vllm-config", "vllm-command", "vllm-recipe"], sglang: ["sglang-config", "sglang-command"], mlx: ["mlx-command"],
+  "mlx-vlm": ["mlx-vlm-command"],
+};
+const ALL = ["localai", "localai-gallery", "compose", "kserve"];
+
+export function Actions({ found }) {
+  return (
+    <details class="menu"><summary>{T.one}</summary><div>
+      <Copies found={found} />
+      <Files found={found} />
+      <AtHub found={found} />
+      <Again found={found} />
+    </div></details>
+  );
+}
+
+function Copies({ found }) {
+  const url = new URL("gallery/index.yaml", document.baseURI).href;
+  const texts = {
+    name: found.name, digest: found.digest, command: command(found), galleries: TEXTS.gallery.line(JSON.stringify([{ name: "importer", url }])),
+  };
+  return <p class="buttons">{Object.entries(texts).filter(([, text]) => text).map(([kind, text]) => (
+    <CopyButton key={kind} text={text} what={T[kind]} label={`${T.copy}: ${T.copies[kind]}`} />
+  ))}</p>;
+}
+
+// The same import from a terminal.
+function command({ model, revision, backend, name }) {
+  if (!model || !/^[\w./-]+$/.test(model)) return null;
+  return ["importer", model, ...(revision ? ["--revision", revision] : []), "--name", name, ...(backend ? ["--backend", backend] : [])].join(" ");
+}
+
+function Files({ found: { name, text, backend } }) {
+  const act = useAction();
+  const save = (kind) => async () => {
+    const made = await get(["configs", name, "export", kind]);
+    for (const [file, content] of Object.entries(made.files)) download(content, file);
+    if (made.lost.length) say(T.lost(kind, made.lost.length));
+  };
+  const receipt = async () => download(await (await ask("GET", ["configs", name, "receipt"])).blob(), `${name}.receipt.json`);
+  return [
+    <p class="buttons"><span class="soft">{T.files}</span>
+      <Action act={act} name="yaml" label={T.yaml} onAct={() => download(text, `${name}.yaml`)} />
+      <Action act={act} name="receipt" label={T.receipt} onAct={receipt} />
+      {[...(FORMATS[backend] ?? []), ...ALL].map((kind) => <Action key={kind} act={act} name={kind} label={kind} onAct={save(kind)} />)}
+    </p>,
+    <Failure of={act} />,
+  ];
+}
+
+function AtHub({ found: { model, revision } }) {
+  const { me } = useView();
+  if (!model || !me.hub || !/^[\w.-]+\/[\w.-]+$/.test(model)) return null;
+  const base = `${me.hub.replace(/\/+$/, "")}/${model}`;
+  return <p>{T.hub}{": "}{revision && /^[0-9a-f]+$/.test(revision) ? [<HubLink href={`${base}/tree/${revision}`}>{T.hubCommit}</HubLink>, ", "] : null}
+    <HubLink href={base}>{T.hubModel}</HubLink></p>;
+}
+
+function Again({ found: { name, digest, release } }) {
+  const { me, again } = useView(), act = useAction();
+  const [asks, setAsks] = useState(false);
+  const one = (action, more = {}) => post(["bulk"], { body: { action, items: [{ name, ...more }] } });
+  const refused = ({ items: [item] }) => {
+    if (item.problem) throw Object.assign(new Error(item.problem.detail), { said: item.problem });
+    return item;
+  };
+  const job = (action) => async () => {
+    const item = refused(await one(action));
+    if (item.job) go(["jobs", item.job]);
+    else await again();
+  };
+  const remove = async () => {
+    refused(await one("delete", { digest }));
+    go(["documents"]);
+    say(T.deletedOne(name));
+  };
+  const scopes = release === null ? ["approve"] : ["approve", "publish"];
+  return [
+    <p class="buttons">
+      <Action act={act} name="reimport" label={T.names.reimport} disabled={!may(me, "import")} onAct={job("reimport")} />
+      <Action act={act} name="recheck" label={T.names.recheck} disabled={!may(me, "import")} onAct={job("recheck")} />
+      <Action act={act} name="ask" label={T.names.delete} disabled={!scopes.every((scope) => may(me, scope))} onAct={() => setAsks(true)} />
+    </p>,
+    asks ? <Dialog title={T.deleteOne(name)} onClose={() => setAsks(false)}>
+      <p>{release === null ? T.deletes : T.deletesServed}</p>
+      <p class="buttons"><Action act={act} name="delete" main label={T.yesOne} onAct={remove} /></p>
+      <Failure of={act} />
+    </Dialog> : <Failure of={act} />,
+  ];
+}

@@ -1,0 +1,23 @@
+// What would be done, and a question before it is.
+
+import { Action, Dialog, Failure, useAction } from "../../components/index.js";
+import { TEXTS } from "../../text.js";
+
+const T = TEXTS.actions;
+const SHOWN = 20; // names before a count of the others
+
+export function Confirm({ action, would, onYes, onClose }) {
+  const act = useAction();
+  const rows = would.items.filter((one) => one.outcome !== "refused"), refused = would.items.filter((one) => one.outcome === "refused");
+  return (
+    <Dialog title={T.ask[action](rows.length)} onClose={onClose}>
+      <p>{rows.length ? T.effect[action] : T.none}</p>
+      <ul>{rows.slice(0, SHOWN).map((one) => <li class="break" key={one.name}>{one.name}</li>)}</ul>
+      {rows.length > SHOWN ? <p class="soft">{TEXTS.overview.more(rows.length - SHOWN)}</p> : null}
+      {refused.length ? [<p>{T.wouldNot(refused.length)}</p>, <ul class="small">{refused.slice(0, SHOWN).map((one) => (
+        <li class="break" key={one.name}>{one.name}{": "}{one.problem?.detail}</li>))}</ul>] : null}
+      {rows.length ? <p class="buttons"><Action act={act} name="yes" main label={T.yes[action]} onAct={() => onYes(rows)} /></p> : null}
+      <Failure of={act} />
+    </Dialog>
+  );
+}

@@ -1,0 +1,75 @@
+// Documents as cards or as dense rows: what each is, its state, its figures, and a box to choose it.
+
+import { Link, Mark, Soft } from "../../components/index.js";
+import { bytes, moment } from "../../format.js";
+import { TEXTS } from "../../text.js";
+import { Figures, Initials } from "./facts.jsx";
+
+const T = TEXTS.overview;
+
+export function Items({ items, show, chosen, fits }) {
+  const names = items.map((one) => one.name);
+  const choose = (name) => ({
+    type: "checkbox", "data-name": name, checked: chosen.has(name), "aria-label": T.choose(name),
+    onClick: (event) => chosen.toggle(items, name, event.currentTarget.checked, event.shiftKey),
+  });
+  return (
+    <ul class={`plain items ${show}`} aria-label={T.list} onKeyDown={(event) => moved(event, names)}>
+      {items.map((one) => <Item key={one.name} one={one} box={choose(one.name)} fits={fits} />)}
+    </ul>
+  );
+}
+
+// Arrow keys lead from one item to the next, to the same control of it.
+function moved(event, names) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], item = event.target.closest(".item");
+  if (!step || !item || event.altKey || event.ctrlKey || event.metaKey) return;
+  const next = step > 0 ? item.nextElementSibling : item.previousElementSibling;
+  if (!next || names.length < 2) return;
+  event.preventDefault();
+  (next.querySelector(event.target.matches("input") ? "input" : "a") ?? next).focus();
+}
+
+function Item({ one, box, fits }) {
+  const { facts } = one;
+  return (
+    <li class="item">
+      <input {...box} />
+      <Initials model={one.model} />
+      <div class="what">
+        <h2><Link to={["documents", one.name]}>{one.name}</Link></h2>
+        <p class="marks"><Mark word={one.state} />{one.release ? <Soft class="small">{T.release(one.release)}</Soft> : null}
+          {one.attention.map((kind) => <Link key={kind} class="needs" to={["documents"]} query={{ attention: kind }}>{T.attentions[kind] ?? kind}</Link>)}</p>
+        <p class="soft small break">{one.model ?? TEXTS.common.none}{one.backend ? ` · ${one.backend}` : ""}{one.family ? ` · ${one.family}` : ""}</p>
+        {facts.description ? <p class="about break">{facts.description}</p> : null}
+        {one.reason ? <p class="soft small break why">{one.reason}</p> : null}
+      </div>
+      <Figures told={told(one, fits)} />
+    </li>
+  );
+}
+
+function told(one, fits) {
+  const { facts, run } = one, F = T.facts;
+  return [
+    [F.parameters, facts.parameters && T.parameters(facts.parameters)],
+    [F.context, facts.context && T.tokens(facts.context)],
+    [F.weights, facts.weights && bytes(facts.weights)],
+    [F.memory, facts.memory && memory(facts, fits)],
+    [F.modalities, facts.modalities.join(", ")],
+    [F.quantization, facts.quantization],
+    [F.tool_parser, facts.tool_parser],
+    [F.reasoning_parser, facts.reasoning_parser],
+    [F.license, facts.license],
+    [F.validation, one.validation === "never" ? null : [<Mark word={one.validation} />, " ", run ? T.validated(run) : ""]],
+    [F.checked, one.checked_at && moment(one.checked_at)],
+    [T.facets.attention, one.findings ? T.findings(one.findings) : null],
+  ];
+}
+
+function memory(facts, fits) {
+  const size = T.memory(bytes(facts.memory), facts.device ?? TEXTS.common.none);
+  if (!fits) return size;
+  const enough = facts.memory * (facts.devices ?? 1) <= fits.budget;
+  return [size, " ", <span class={enough ? "fit" : "unfit"} title={fits.device}>{enough ? "✓" : "✗"}</span>];
+}

@@ -1,0 +1,375 @@
+"""The overview, its actions and the page of operations in Debian's chromium, with 10,000 documents.
+
+``python -m tests.service.test_service_browser_overview`` leaves its pictures in the docs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+from sqlalchemy import insert
+
+from benchmarks.overview import ENTRIES, document
+from importer.storage import marks, tables
+from importer.storage.audit import AuditContext, record
+from tests.browsing import HARM, HOSTILE, ROOT, chrome, folder
+from tests.commandline import BASE
+from tests.hubserver import HubServer, Repo
+from tests.pages import PHONE, Seen, picture
+from tests.publishing import gallery_of, published
+from tests.reports.test_reports_browser import LARGEST
+from tests.serving import Service, fresh, running
+
+__all__ = ["chrome", "folder"]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser-overview")]
+REAL = ("real-one", "real-two", "real-three")
+PICTURES = ("overview", "overview-cards", "overview-dark", "overview-phone", "operations")
+# Milliseconds from the beginning of the navigation until the first row is painted, and nodes of the page.
+FIRST_ROW = """() => new Promise((done) => {
+    const look = () => document.querySelector('.item')
+        ? requestAnimationFrame(() => done([performance.now(), document.querySelectorAll('*').length]))
+        : requestAnimationFrame(look);
+    look();
+})"""
+PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server with 10,000 documents, three of them imported."""
+    with running(tmp_path_factory.mktemp("overview")) as one:
+        for name in REAL:
+            fresh(one, name)
+        published(one, REAL[2])
+        seeded(one)
+        yield one
+
+
+def seeded(service: Service) -> None:
+    """Rows of an overview, as many as a large gallery has, and one that means harm."""
+    chosen = random.Random(1)
+    rows = [document(number, chosen) for number in range(ENTRIES - len(REAL) - 1)]
+    harm: dict[str, Any] = dict.fromkeys(
+        (
+            "description",
+            "license",
+            "quantization",
+            "tool_parser",
+            "reasoning_parser",
+            "family",
+            "reason",
+            "icon",
+        ),
+        HOSTILE[:8000] + "x" * 2000,
+    )
+    harm |= {"name": "evil", "model": f"evil/{HARM}", "search": "evil", "validation": "failed"}
+    harm |= {"run_engine": HARM, "run_version": HARM, "modalities": f" text {HARM.replace(' ', '')} "}
+    rows.append({**rows[0], **harm, "run_passed": 1, "run_failed": 1, "run_total": 2})
+    columns = {name: None for row in rows for name in row}
+    with gallery_of(service) as gallery, gallery.database.writing() as connection:
+        connection.execute(insert(tables.configs), [{**columns, **row} for row in rows])
+        marks.changed(connection)
+        record(connection, AuditContext(HARM, HARM, HOSTILE), HARM, {HARM: HOSTILE})
+
+
+@pytest.fixture
+def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
+    one = Seen(chrome, service.url)
+    yield one
+    one.close()
+
+
+def test_ten_thousand_are_searched_filtered_and_sorted_with_the_address(seen: Seen, service: Service) -> None:
+    everything = f"{service.client.get('/v1/configs').json()['total']:,} documents"
+    page = seen.go()
+    count, items = page.locator("#count"), page.locator(".item")
+    milliseconds, nodes = page.evaluate(FIRST_ROW)
+    print(f"first row {milliseconds:.0f} ms, paint {page.evaluate(PAINTED):.0f} ms, {nodes} nodes")
+    expect(count).to_have_text(everything)
+    expect(items).to_have_count(50)
+    assert nodes < 4000
+    expect(items.first.locator(".needs").first).to_have_text("will not start")  # needs attention first
+    state = page.locator("[name=state][value=draft]")
+    expect(state).to_be_visible()  # counts come behind the rows
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
+    page.keyboard.type("real", delay=20)  # nothing is pressed: it searches as one types
+    expect(count).to_have_text("3 documents")
+    assert page.url.endswith("#/documents?q=real")
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
+    state.press("Space")
+    expect(count).to_have_text("2 documents")
+    assert page.evaluate("document.activeElement.value") == "draft"
+    page.get_by_label("Sort by").select_option("name")
+    expect(items.first.get_by_role("link").first).to_have_text("real-one")
+    assert page.url.endswith("#/documents?q=real&state=draft&sort=name")
+    page.reload()
+    expect(count).to_have_text("2 documents")
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("real")
+    expect(state).to_be_checked()
+    page.get_by_role("link", name="Remove the filter State: draft").press("Enter")
+    expect(count).to_have_text("3 documents")
+    page.go_back()
+    expect(count).to_have_text("2 documents")
+    page.get_by_role("searchbox", name="Search").fill("nothing like it")
+    expect(page.get_by_text("No document has")).to_be_visible()
+    page.get_by_role("link", name="Clear filters").last.click()
+    expect(count).to_have_text(everything)
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("")
+    page.get_by_label("My device").select_option("h100-80g")
+    expect(page.locator(".fits")).to_contain_text("fit,")
+    page.get_by_label("Only what fits it").check()
+    expect(count).not_to_have_text(everything)
+    assert "device=h100-80g" in page.url
+    page.get_by_role("link", name="Next page").press("Enter")
+    expect(count).to_contain_text("next part")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    seen.check()
+
+
+def test_cards_or_rows_and_the_device_are_remembered(seen: Seen) -> None:
+    page = seen.go("documents?q=real")
+    page.get_by_role("button", name="Cards").click()
+    expect(page.locator(".items.cards .item")).to_have_count(3)
+    page.get_by_label("My device").select_option("h100-80g")
+    expect(page.locator(".fits")).to_contain_text("3 fit")
+    expect(page.locator(".figures .fit")).to_have_count(3)
+    other = seen.context.new_page()
+    other.goto(f"{seen.url}/#/documents?q=real")
+    expect(other.locator(".items.cards .item")).to_have_count(3)
+    expect(other.get_by_label("My device")).to_have_value("h100-80g")
+    assert page.evaluate("Object.keys(localStorage).sort()") == ["importer-device", "importer-show"]
+    seen.check()
+
+
+def test_documents_are_chosen_by_keys_and_one_action_is_on_all_of_them(seen: Seen, service: Service) -> None:
+    for name in ("go-a", "go-b", "go-c", "go-d"):
+        fresh(service, name)
+    page = seen.go("documents?q=go-&sort=name")
+    expect(page.locator(".item")).to_have_count(4)
+    seen.tab("Choose go-a")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert seen.focused() == "Choose go-c"
+    page.keyboard.press("Shift+Space")
+    bulk = page.get_by_role("region", name="Actions on the chosen documents")
+    expect(bulk.get_by_role("status")).to_have_text("3 chosen")
+    bulk.get_by_role("button", name="Recheck").press("Enter")
+    expect(page.get_by_role("heading", name="Recheck: 3 done.")).to_be_focused()
+    page.get_by_role("button", name="Close the results").click()
+    page.get_by_label("Choose all on this page").check()
+    service.client.patch(
+        "/v1/configs/go-d", json={"description": "Another."}, headers={"If-Match": service.etag("go-d")}
+    )
+    bulk.get_by_role("button", name="Delete").press("Enter")  # one has changed since it was seen
+    dialog = page.get_by_role("dialog", name="Delete 3 documents?")
+    expect(dialog).to_contain_text("1 would be refused:")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(bulk.get_by_role("button", name="Delete")).to_be_focused()
+    assert service.client.get("/v1/configs/go-a").status_code == 200
+    page.keyboard.press("Enter")
+    for _ in range(6):
+        page.keyboard.press("Tab")  # the focus stays in the question
+        assert page.evaluate(
+            "document.activeElement === document.body || !!document.activeElement.closest('dialog')"
+        )
+    dialog.get_by_role("button", name="Delete them").click()
+    expect(page.get_by_role("heading", name="Delete: 3 done.")).to_be_focused()
+    expect(page.locator("#count")).to_have_text("1 document")
+    page.get_by_role("link", name="Deleted documents").click()
+    page.get_by_role("button", name="Undelete: go-a").press("Enter")
+    expect(page.get_by_text("go-a is back.")).to_be_visible()
+    assert service.client.get("/v1/configs/go-a").status_code == 200
+    seen.check("207")
+
+
+def test_an_action_over_a_filter_says_what_it_would_do(seen: Seen, service: Service) -> None:
+    for name in ("far-a", "far-b"):
+        fresh(service, name)
+    page = seen.go("documents?sort=name")
+    page.get_by_label("Choose all on this page").check()
+    page.get_by_role("button", name="Choose all 10,0").click()
+    page.get_by_role("button", name="Recheck").click()
+    expect(page.get_by_role("alert")).to_contain_text("more than 500 items")  # one clear refusal
+    page = seen.go("documents?q=far-&sort=name")
+    page.get_by_label("Choose far-a").check()
+    page.get_by_role("button", name="Release").click()
+    expect(page.get_by_role("heading", name="Release: 1 refused.")).to_be_focused()
+    expect(page.get_by_role("region", name="Results")).to_contain_text("far-a")
+    seen.check("422", "400")
+
+
+def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: Service) -> None:
+    name = fresh(service, "single")
+    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = seen.go(f"documents/{name}")
+    page.locator(".menu > summary").press("Enter")
+    for button, expected in {
+        "Copy: the digest": service.client.get(f"/v1/configs/{name}").json()["digest"],
+        "Copy: the GALLERIES line": (
+            f'GALLERIES=[{{"name":"importer","url":"{seen.url}/gallery/index.yaml"}}]'
+        ),
+    }.items():
+        page.get_by_role("button", name=button).press("Enter")
+        expect(page.locator("#said")).to_have_text("Copied.")
+        assert page.evaluate("navigator.clipboard.readText()") == expected
+    page.get_by_role("button", name="Copy: the command").click()
+    words = page.evaluate("navigator.clipboard.readText()")
+    revision = service.client.get(f"/v1/configs/{name}").json()["revision"]
+    assert words == f"importer acme/base --revision {revision} --name {name} --backend vllm"
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="YAML").click()
+    assert saved.value.suggested_filename == f"{name}.yaml"
+    assert Path(saved.value.path()).read_text() == service.client.get(f"/v1/configs/{name}").json()["text"]
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="vllm-command").click()
+    assert "vllm serve" in Path(saved.value.path()).read_text()
+    assert page.get_by_role("link", name="this commit").get_attribute("href") == (
+        f"{service.hub.url}/acme/base/tree/{revision}"
+    )
+    change = {"parameters": {"temperature": 0.33}}
+    service.client.patch(f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)})
+    page = seen.go(f"documents/{name}/history")
+    page.get_by_role("button", name="Restore version 1").press("Enter")
+    expect(page.locator("#said")).to_contain_text("as it was in version 1")
+    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.6
+    page.get_by_role("link", name="Documents", exact=True).click()
+    expect(page.locator("#said")).to_be_empty()  # what was said of it went with it
+    page = seen.go(f"documents/{name}")
+    page.locator(".menu > summary").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete it").press("Enter")
+    seen.heading("Documents")
+    expect(page.locator("#said")).to_have_text("single is deleted.")
+    assert service.client.get(f"/v1/configs/{name}").status_code == 404
+    seen.check()
+
+
+def test_texts_of_strangers_are_text_in_every_new_field(seen: Seen) -> None:
+    for place in ("documents?q=evil", f"documents?family={HARM}&license={HARM}", "operations", "gallery",
+                  f"operations?by={HARM}", f"documents?attention={HARM}"):  # fmt: skip
+        page = seen.go(place)
+        page.locator("main[aria-busy=false]").wait_for()
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        seen.check("422")
+        assert "\u202e" not in page.locator("main").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1200, place
+    page = seen.go("documents?q=evil")
+    expect(page.locator(".item .about")).to_contain_text("\\u202etxt.exe")
+    page.get_by_role("button", name="Cards").click()
+    page.set_viewport_size(PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_operations_show_processes_keys_and_the_audit(seen: Seen) -> None:
+    page = seen.go("operations")
+    workers = page.get_by_role("region", name="Workers").last
+    expect(workers.get_by_role("row")).to_have_count(2)
+    expect(workers).to_contain_text("alive")
+    expect(page.get_by_role("region", name="Engines on this server").last).to_contain_text("vllm")
+    expect(page.get_by_role("region", name="Retention").last).to_contain_text("90 days")
+    page.get_by_label("Action").fill("import")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/#/operations?action=import")
+    audit = page.get_by_role("region", name="Audit").last
+    expect(audit.get_by_role("row").filter(has_text="real-one")).to_have_count(1)
+    seen.check()
+
+
+def test_a_service_that_is_away_and_a_key_that_ends_are_told(
+    chrome: Browser, tmp_path: Path, service: Service
+) -> None:
+    away = Seen(chrome, service.url)
+    page = away.go("documents?q=real")
+    away.context.set_offline(True)
+    page.get_by_label("Sort by").select_option("name")
+    expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+    away.context.set_offline(False)
+    page.go_back()
+    expect(page.locator("#count")).to_have_text("3 documents")
+    away.close()
+    with HubServer({"acme/base": Repo(BASE)}, tokens=()) as hub:
+        own = Service(tmp_path, hub)
+        argv = [sys.executable, "-m", "importer", "api-keys", "create", "short", "--scope", "read"]
+        ran = subprocess.run(argv, env=own.env, capture_output=True, text=True, check=True, cwd=tmp_path)
+        try:
+            own.start("--host", "0.0.0.0", "--no-validate")
+            ended = Seen(chrome, own.url)
+            page = ended.go()
+            page.get_by_label("API key").fill(ran.stdout.split()[-1])
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("link", name="Import the first one")).to_be_visible()  # nothing yet
+            expect(page.get_by_role("link", name="Operations")).to_have_count(0)
+            ended.go("operations")
+            expect(page.get_by_text("keys with the scope admin")).to_be_visible()
+            with gallery_of(own) as gallery, gallery.database.writing() as connection:
+                connection.execute(tables.keys.update().values(revoked_at="2026-01-01T00:00:00+00:00"))
+            page.get_by_role("link", name="Documents", exact=True).click()
+            ended.heading("This key is not accepted")
+            ended.check("401", "403")
+            ended.close()
+        finally:
+            own.close()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_grave_in_any_view(
+    chrome: Browser, service: Service, folder: Path, dark: bool
+) -> None:
+    job = service.client.get("/v1/jobs").json()["items"][0]["id"]
+    tabs = [f"documents/{REAL[0]}/{tab}" for tab in ("decisions", "text", "probes", "history", "releases")]
+    for size in ({"width": 1200, "height": 900}, PHONE):
+        seen = Seen(chrome, service.url, viewport=size, color_scheme="dark" if dark else "light")
+        found = {}
+        for place in ("documents", "documents?q=real", *tabs, "deleted", "import", "jobs", f"jobs/{job}",
+                      "upkeep", "gallery", "operations", "key", "nowhere"):  # fmt: skip
+            page = seen.go(place)
+            page.locator("main[aria-busy=false]").wait_for()
+            if place == "documents":
+                expect(page.locator("[name=state]").first).to_be_attached()
+                picture(seen, folder, "overview" + ("-phone" if size == PHONE else "-dark" if dark else ""))
+            if place == "operations" and size != PHONE and not dark:
+                picture(seen, folder, "operations")
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], place
+            if grave := seen.grave():
+                found[place] = grave
+        assert found == {}, found
+        seen.go("documents?q=real")
+        page.get_by_role("button", name="Cards").click()
+        page.get_by_label("Choose all on this page").check()
+        if not dark and size != PHONE:
+            page.get_by_role("link", name="Clear filters").click()
+            page.locator("#count").get_by_text("10,000").or_(page.locator("#count")).first.wait_for()
+            picture(seen, folder, "overview-cards")
+        grave = seen.grave()
+        assert grave == [], grave
+        page.emulate_media(media="print")
+        expect(page.get_by_role("search")).to_have_count(0)
+        seen.check()
+        seen.close()
+
+
+def test_the_docs_have_pictures_of_it() -> None:
+    told = (ROOT / "docs" / "service-page.md").read_text()
+    for name in PICTURES:
+        assert f"page-{name}.png" in told
+        assert 10_000 < (ROOT / "docs" / f"page-{name}.png").stat().st_size < LARGEST, name
+
+
+if __name__ == "__main__":
+    where = {**os.environ, "PAGE_PICTURES": str(ROOT / "docs")}
+    sys.exit(
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", __file__], env=where, check=False, cwd=ROOT
+        ).returncode
+    )
