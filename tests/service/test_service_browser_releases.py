@@ -20,7 +20,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     patch = {"parameters": {"temperature": 0.31}}
     service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
     validated(service, name)
-    page = seen.go(f"documents/{name}")
+    page = seen.go(f"documents/{name}/decisions")
     state(page, "stale")
     expect(page.get_by_text("Release 1 is published; the working copy is not")).to_be_visible()
     row = page.get_by_role("row", name="parameters.temperature")

@@ -1,6 +1,9 @@
 // Every sentence and label of the page, by view. Words are those of the glossary in CONTRIBUTING.md.
 // A view takes its section: const T = TEXTS.gallery; a text with values is a function.
 
+import { EDITOR } from "./text/editor.js";
+import { CASES, CONFLICTS, REVIEW, WORKFLOW } from "./text/review.js";
+
 export const PRODUCT = "importer";
 
 const number = (n, one, many) => `${n} ${n === 1 ? one : many}`;
@@ -57,7 +60,7 @@ export const TEXTS = {
   },
   document: {
     parts: "Parts of the document",
-    tabs: { decisions: "Decisions", text: "Document", probes: "Probes", history: "History", releases: "Releases" },
+    tabs: { review: "Review", decisions: "Decisions", text: "Document", probes: "Probes", history: "History", releases: "Releases" },
     unpublished: "Not published: ",
     behind: (release) => `Release ${release} is published; the working copy is not: `,
     end: ".",
@@ -75,28 +78,14 @@ export const TEXTS = {
     none: "nothing differs",
     effects: { added: "added", changed: "changed", dropped: "dropped", "not-pinned": "not pinned" },
   },
-  review: {
-    label: "Review",
-    note: "Note",
-    approve: "Approve",
-    reject: "Reject",
-    validate: "Validate",
-    release: "Release",
-    needsNote: "A rejection says why: write a note first.",
-    state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
-    served: (release, name) => `The gallery serves release ${release} of ${name}.`,
-    asked: "The validation is asked for.",
-    mayNot: (scopes) => `Your key may not ${scopes.join(" or ")}.`,
-    by: (person, moment) => ` by ${person}, ${moment}`,
-    said: (note) => `: ${note}`,
-    of: "of ",
-  },
+  review: REVIEW,
+  workflow: WORKFLOW,
+  cases: CASES,
+  conflicts: CONFLICTS,
   decisions: {
     title: "Decisions",
     noReceipt: "It has no receipt, so nobody knows why it is as it is.",
     attention: "Needs attention",
-    since: "Since it was approved",
-    edited: "Edited since its import",
     memory: "Memory",
     unknown: "Unknown",
     why: (why) => `: ${why}`,
@@ -122,25 +111,7 @@ export const TEXTS = {
     inAll: "in all",
     between: (low, high) => `${low} – ${high}`,
   },
-  editor: {
-    yaml: "YAML",
-    why: "Why",
-    save: "Save",
-    discard: "Discard",
-    hint: "Ctrl+S saves. A review and a validation count only for the data they saw.",
-    mayNot: "Your key may not edit.",
-    line: (at) => `line ${at}`,
-    somewhere: "somewhere",
-    colon: ": ",
-    allowed: "The schema allows it. ",
-    changes: "Saving changes:",
-    same: "The data stay the same.",
-    saved: (name) => `${name} is saved.`,
-    changed: (version) => `Somebody changed it: it is version ${version} by now`,
-    toYours: "From that version to your text:",
-    mine: "Keep my text",
-    theirs: "Take theirs",
-  },
+  editor: EDITOR,
   probes: {
     never: "It was never run. ",
     hint: "Validate starts it on a real engine and asks every probe.",
@@ -273,12 +244,8 @@ export const TEXTS = {
     candidates: "Candidates",
     candidateHeads: ["backend", "engine"],
     message: (text) => `: ${text}`,
-    mine: "Keep mine",
-    theirs: "Take theirs",
     retryList: "Try again what has not succeeded",
     retry: "Try again",
-    conflicts: "Conflicts",
-    conflictHeads: ["value", "before", "mine", "theirs"],
   },
   upkeep: {
     title: "Upkeep",
