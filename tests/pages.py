@@ -39,7 +39,8 @@ def browser() -> Iterator[Browser]:
 
 
 FOCUSED = """(() => {
-    const e = document.activeElement;
+    let e = document.activeElement;
+    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
     return (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent || e.tagName).trim();
 })()"""
 

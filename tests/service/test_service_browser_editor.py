@@ -114,7 +114,8 @@ def test_errors_stand_at_their_places_and_keys_lead_from_one_to_the_next(
     expect(mistakes).to_have_count(1)
     assert "  max_num_seqs: 7" in written(page)
     mistakes.get_by_role("button").click()
-    page.keyboard.type("0.3")  # in place of the word that was marked
+    expect(page.locator(".cm-activeLine")).to_contain_text("temperature: hot")
+    write(page, written(page).replace("temperature: hot", "temperature: 0.3"))
     expect(mistakes).to_have_count(0)
     expect(page.locator("#mistakes")).to_contain_text("parameters.temperature: 0.6 → 0.3")
     added = page.locator(".differences .added")
@@ -129,7 +130,8 @@ def test_tab_does_not_hold_who_writes_and_control_s_saves(seen: Seen, service: S
     expect(page.get_by_text("Escape, then Tab leaves the field")).to_be_visible()
     seen.tab("YAML")
     page.keyboard.press("Control+End")
-    page.keyboard.insert_text("description: one\n")
+    page.keyboard.insert_text("system_prompt: one\n")
+    expect(page.locator("#mistakes")).to_contain_text("Saving changes:")
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     assert seen.focused() != "YAML"
@@ -140,7 +142,7 @@ def test_tab_does_not_hold_who_writes_and_control_s_saves(seen: Seen, service: S
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+s")
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["description"] == "one"
+    assert service.client.get(f"/v1/configs/{name}").json()["data"]["system_prompt"] == "one"
     seen.check()
 
 

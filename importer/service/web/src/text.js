@@ -66,7 +66,7 @@ export const TEXTS = {
     end: ".",
     facts: {
       model: "model", commit: "commit", backend: "backend", family: "family", device: "device", variants: "variants",
-      review: "review", validation: "validation", losses: "Entry for LocalAI", version: "version", release: "release",
+      review: "review", validation: "validation", version: "version", release: "release",
       digest: "digest",
     },
     alone: " alone",

@@ -7,7 +7,7 @@ import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, indentUnit } from "@codemirror/language";
 import { diagnosticCount, lintGutter, lintKeymap, nextDiagnostic, previousDiagnostic, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { EditorState } from "@codemirror/state";
+import { EditorState, Prec } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { plain } from "../safe.js";
 import { completions } from "./completion.js";
@@ -22,10 +22,11 @@ export function mount(node, { text, label, told, locked, data, written, save }) 
   const view = new EditorView({ root, parent: root, state: EditorState.create({ doc: text, extensions: [
     lineNumbers(), lintGutter(), history(), drawSelection(), highlightActiveLine(), highlightActiveLineGutter(), bracketMatching(),
     highlightSelectionMatches(), highlightSpecialChars({ addSpecialChars: ALSO_ODD, render: odd }), indentUnit.of("  "), yaml(), theme,
+    Prec.highest(keymap.of([{ key: "Escape", run: leavable }])), // before what an open list does with the key
     data ? autocompletion({ override: [completions(data)], icons: false }) : [],
     keymap.of([
       { key: "Mod-s", preventDefault: true, run: () => { save(); return true; } },
-      { key: "Escape", run: leavable }, { key: "Shift-F8", run: previousDiagnostic },
+      { key: "Shift-F8", run: previousDiagnostic },
       ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab,
     ]),
     EditorState.readOnly.of(locked),
@@ -38,7 +39,7 @@ export function mount(node, { text, label, told, locked, data, written, save }) 
       update.view.setTabFocusMode(false);
       written(update.state.doc.toString());
     }),
-    EditorView.domEventHandlers({ blur: (_, one) => { one.setTabFocusMode(false); } }),
+    EditorView.domEventHandlers({ blur: (_, one) => { one.setTabFocusMode(false); }, beforeinput: replaced }),
   ] }) });
   return {
     put: (whole) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: whole } }),
@@ -64,6 +65,14 @@ export function mount(node, { text, label, told, locked, data, written, save }) 
 function leavable(view) {
   view.setTabFocusMode(true);
   return false;
+}
+
+// A browser that replaces a selection itself keeps its looks as a style attribute, which the policy forbids.
+function replaced(event, view) {
+  if (event.inputType !== "insertText" || event.isComposing || view.state.readOnly || view.state.selection.main.empty) return false;
+  event.preventDefault();
+  view.dispatch(view.state.replaceSelection(event.data ?? ""), { userEvent: "input.type", scrollIntoView: true });
+  return true;
 }
 
 // A character that cannot be seen, or that reorders others, is spelled out, as in the rest of the page.

@@ -38,6 +38,7 @@ export const EDITOR = {
   next: "Next error",
   previous: "Previous error",
   use: (name) => `Use ${name}`,
+  own: ({ kind }) => Object.hasOwn(KINDS, kind ?? ""),
   kind: ({ kind, fields, detail }) => (Object.hasOwn(KINDS, kind ?? "") ? KINDS[kind](fields ?? {}) : detail),
   allowed: "The schema allows it. ",
   changes: "Saving changes:",

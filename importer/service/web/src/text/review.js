@@ -66,9 +66,10 @@ export const REVIEW = {
   changes: "Changes",
   since: {
     served: (release) => `Since release ${release}, that the gallery serves`,
-    approved: () => "Since it was approved",
-    imported: () => "Edited since its import",
+    approved: () => "since its approval",
+    imported: () => "since its import",
   },
+  together: (titles) => { const text = titles.join(", and "); return text.charAt(0).toUpperCase() + text.slice(1); },
   first: "No release is served: all of it is new.",
   settings: "Settings, side by side",
   heads: {

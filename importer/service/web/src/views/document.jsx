@@ -9,7 +9,6 @@ import { useView } from "../view.js";
 import * as decisions from "./document/decisions.jsx";
 import * as editor from "./document/editor.jsx";
 import * as history from "./document/history.jsx";
-import { Losses } from "./document/losses.jsx";
 import * as probes from "./document/probes.jsx";
 import * as releases from "./document/releases.jsx";
 import * as review from "./document/review.jsx";
@@ -71,7 +70,6 @@ function Told({ found, variants }) {
     [F.variants]: variants.length ? variants.map((one, i) => [i ? ", " : null, <Link to={["documents", one.name]}>{one.name}</Link>]) : null,
     [F.review]: <Mark word={found.review} />,
     [F.validation]: [<Mark word={found.validation} />, found.carried ? <Soft>{T.ofCommit}<Code>{found.carried.revision}</Code></Soft> : null],
-    [F.losses]: found.losses?.length ? <Losses found={found.losses} /> : null,
     [F.version]: [String(found.version), <Soft>{T.of(moment(found.updated_at))}</Soft>],
     [F.release]: found.release && String(found.release), [F.digest]: <Code>{found.digest}</Code>,
   }} />;

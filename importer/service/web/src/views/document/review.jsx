@@ -30,12 +30,19 @@ function LossesOf({ found }) {
   return found.length ? <Losses found={found} /> : <p class="soft">{TEXTS.losses.none}</p>;
 }
 
+// Sides with the same changes share one list.
 function Since({ sheet: { changes, served } }) {
-  const sides = Object.entries(T.since).filter(([side]) => changes[side] && (side === "served" || changes[side].length));
+  const groups = new Map();
+  for (const [side, words] of Object.entries(T.since)) {
+    const found = changes[side];
+    if (!found || (side !== "served" && !found.length)) continue;
+    const ident = JSON.stringify(found);
+    groups.set(ident, { found, titles: [...(groups.get(ident)?.titles ?? []), words(served?.number)] });
+  }
   return [
     served ? null : <p class="soft">{T.first}</p>,
-    ...sides.map(([side, words]) => [<h3 key={side}>{words(served?.number)}</h3>,
-      changes[side].length ? <Changes found={changes[side]} /> : <p class="soft">{TEXTS.common.noneInData}</p>]),
+    ...[...groups.values()].map(({ found, titles }) => [<h3 key={titles[0]}>{T.together(titles)}</h3>,
+      found.length ? <Changes found={found} /> : <p class="soft">{TEXTS.common.noneInData}</p>]),
   ];
 }
 

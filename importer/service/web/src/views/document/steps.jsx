@@ -18,7 +18,7 @@ export function Steps({ sheet, found }) {
           <span class="word">{T.states[one.state]}{word(one, found)}</span>
         </li>
       ))}</ol>
-      {next ? <Next one={next} sheet={sheet} /> : <p class="small">{T.all}</p>}
+      {next ? <Next one={next} /> : <p class="small">{T.all}</p>}
     </section>
   );
 }
@@ -29,13 +29,9 @@ function word({ step, state }, found) {
   return known && state !== "done" ? [", ", <Mark word={found[step]}>{known}</Mark>] : null;
 }
 
-function Next({ one, sheet }) {
-  const kept = one.blocked.length ? one.blocked : one.step === "entry" ? reasons(sheet) : [];
+function Next({ one }) {
   return [
     <p class="small">{one.state === "blocked" ? T.blocked(T.steps[one.step]) : T.next[one.step]}</p>,
-    kept.length ? <ul class="small">{kept.map((why) => <li class="break" key={why.kind}>{T.obstacle(why)}</li>)}</ul> : null,
+    one.blocked.length ? <ul class="small">{one.blocked.map((why) => <li class="break" key={why.kind}>{T.obstacle(why)}</li>)}</ul> : null,
   ];
 }
-
-const ENTRY = new Set(["no-entry", "not-for-localai", "no-commit"]);
-const reasons = (sheet) => sheet.actions.find(({ action }) => action === "release")?.blocked.filter(({ kind }) => ENTRY.has(kind)) ?? [];

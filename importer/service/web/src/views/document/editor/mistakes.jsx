@@ -23,7 +23,7 @@ export function Judged({ judged, field }) {
 const Mistake = ({ e, field }) => (
   <li class="break">
     {e.line ? <button type="button" class="inline" onClick={() => field.current.show(e)}>{T.line(e.line)}</button> : T.somewhere}{T.colon}
-    {e.pointer ? [<Code>{named(e.pointer)}</Code>, T.colon] : null}{T.kind(e)}
+    {e.pointer && T.own(e) ? [<Code>{named(e.pointer)}</Code>, T.colon] : null}{T.kind(e)}
     {NEAR.has(e.kind) ? [e.fields?.near ?? []].flat().map((name) => [" ", <button type="button" class="near" key={name} onClick={() => field.current.replace(e, name)}>{T.use(name)}</button>]) : null}
   </li>
 );
