@@ -36,7 +36,18 @@ from tests.serving import Service
 
 __all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
-PICTURES = ("import", "job", "decisions", "probes", "history", "gallery", "phone")
+PICTURES = (
+    "import",
+    "job",
+    "review",
+    "conflict",
+    "decisions",
+    "editor",
+    "probes",
+    "history",
+    "gallery",
+    "phone",
+)
 
 SPILLING = (  # tables that do not fit
     "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
@@ -292,8 +303,9 @@ def test_the_docs_have_pictures_that_are_small_enough() -> None:
 
 if __name__ == "__main__":
     where = {**os.environ, "PAGE_PICTURES": str(ROOT / "docs")}
+    tests = [__file__, *(__file__.replace(".py", f"_{part}.py") for part in ("review", "editor"))]
     sys.exit(
         subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", __file__], env=where, check=False, cwd=ROOT
+            [sys.executable, "-m", "pytest", "-q", *tests], env=where, check=False, cwd=ROOT
         ).returncode
     )

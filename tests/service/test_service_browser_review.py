@@ -169,7 +169,7 @@ def test_a_case_shows_its_prompt_and_its_calls_and_is_chosen_by_keys(seen: Seen,
     page.keyboard.press("ArrowDown")  # the next one: one call
     calls = page.locator("pre[aria-label^=Calls]")
     expect(calls).to_contain_text("get_weather")
-    expect(page.get_by_text("no tool parser is set")).to_be_visible()
+    expect(page.get_by_text("no tool parser is set", exact=True)).to_be_visible()
     expect(case).to_be_focused()
     assert "case=one-call" in page.url
     page.reload()
@@ -226,7 +226,7 @@ def test_strangers_text_is_text_in_a_review(seen: Seen, service: Service) -> Non
     for size in (PHONE, {"width": 1200, "height": 900}):
         page = seen.go(f"documents/{name}")
         page.set_viewport_size(size)  # type: ignore[arg-type]
-        expect(page.get_by_role("row", name="importer.family")).to_be_visible()
+        expect(page.get_by_role("rowheader", name="description")).to_be_visible()
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         shown = page.locator("main").inner_text()
         assert "\u202e" not in shown

@@ -22,6 +22,7 @@ export function mount(node, { text, label, told, locked, data, written, save }) 
   const view = new EditorView({ root, parent: root, state: EditorState.create({ doc: text, extensions: [
     lineNumbers(), lintGutter(), history(), drawSelection(), highlightActiveLine(), highlightActiveLineGutter(), bracketMatching(),
     highlightSelectionMatches(), highlightSpecialChars({ addSpecialChars: ALSO_ODD, render: odd }), indentUnit.of("  "), yaml(), theme,
+    EditorView.lineWrapping,
     Prec.highest(keymap.of([{ key: "Escape", run: leavable }])), // before what an open list does with the key
     data ? autocompletion({ override: [completions(data)], icons: false }) : [],
     keymap.of([
