@@ -29,7 +29,7 @@ const looks = EditorView.theme({
   ".cm-completionDetail": { color: "inherit", opacity: ".85" },
   ".cm-completionInfo": { maxWidth: "22rem", whiteSpace: "pre-wrap", overflowWrap: "anywhere" },
   ".cm-diagnostic": { borderLeftColor: "var(--fail)", whiteSpace: "pre-wrap", overflowWrap: "anywhere", maxWidth: "30rem" },
-  ".cm-lintRange-error": { backgroundImage: "none", textDecorationLine: "underline", textDecorationStyle: "wavy", textDecorationColor: "var(--fail)", textUnderlineOffset: "3px" },
+  ".cm-lintRange-error": { backgroundImage: "none", borderBottom: "2px dotted var(--fail)" },
   ".cm-lintRange-active": { backgroundColor: "var(--fail-ground)" },
   ".cm-specialChar": { color: "var(--fail)" },
   ".cm-button, .cm-textfield": { background: "var(--ground)", color: "var(--ink)", border: "1px solid var(--none)", borderRadius: ".25rem" },
