@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from importer.engines.install import Installed
 from importer.storage.audit import AuditContext
@@ -98,3 +98,21 @@ def copied(service: Service, *names: str) -> None:
         for name in names:
             change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
             change.save(name)
+
+
+def editor(page: Page) -> Locator:
+    """The field of the editor."""
+    return page.get_by_role("textbox", name="YAML")
+
+
+def written(page: Page) -> str:
+    """The text of the editor; a short document is drawn whole."""
+    editor(page).wait_for()
+    return "\n".join(page.locator(".cm-line").all_text_contents())
+
+
+def write(page: Page, text: str) -> None:
+    """Put a text in place of that of the editor."""
+    editor(page).click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)

@@ -44,7 +44,8 @@ GRAVE = ("serious", "critical")
 JUDGED = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations.map(
     (v) => [v.impact, v.id, v.nodes.map((n) => n.target.join(" ") + ": " + n.failureSummary).slice(0, 5)])"""
 FOCUSED = """(() => {
-    const e = document.activeElement;
+    let e = document.activeElement;
+    while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
     return (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent || e.tagName).trim();
 })()"""
 

@@ -58,7 +58,7 @@ def steps(at: Situation) -> list[dict[str, Any]]:
     """Return the steps to a release in their order, each with its state and what it needs."""
     state, found, reached = at.state, list[dict[str, Any]](), False
     for step, done, action, scope in _steps(at, state):
-        blocked = _obstacles(at, action, state) if action is not None and not done else []
+        blocked = [] if done else _entry(at) if action is None else _obstacles(at, action, state)
         status: StepState = "done" if done else "later" if reached else "blocked" if blocked else "now"
         reached = reached or not done
         found.append({"step": step, "state": status, "action": action, "scope": scope, "blocked": blocked})
@@ -111,6 +111,12 @@ def _after(action: Action, state: PublicationState) -> str | None:
         return "approved"
     known = {"reject": "rejected", "release": "published", "delete": "deleted"}
     return known.get(action)
+
+
+def _entry(at: Situation) -> list[dict[str, Any]]:
+    """Return why LocalAI can have no entry of a document."""
+    made = entry_of(at.stored)
+    return [_reason(made)] if isinstance(made, Reason) else []
 
 
 def _obstacles(at: Situation, action: Action, state: PublicationState) -> list[dict[str, Any]]:

@@ -14,7 +14,21 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from importer.storage.audit import AuditContext
-from tests.browsing import HARM, HOSTILE, ROOT, chrome, copied, folder, imported, seen, service, state
+from tests.browsing import (
+    HARM,
+    HOSTILE,
+    ROOT,
+    chrome,
+    copied,
+    editor,
+    folder,
+    imported,
+    seen,
+    service,
+    state,
+    write,
+    written,
+)  # fmt: skip
 from tests.pages import PHONE, Seen, picture
 from tests.publishing import gallery_of
 from tests.reports.test_reports_browser import LARGEST
@@ -22,14 +36,22 @@ from tests.serving import Service
 
 __all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
-PICTURES = ("import", "job", "decisions", "editor", "probes", "history", "gallery", "phone")
+PICTURES = (
+    "import",
+    "job",
+    "review",
+    "conflict",
+    "decisions",
+    "editor",
+    "probes",
+    "history",
+    "gallery",
+    "phone",
+)
 
 SPILLING = (  # tables that do not fit
     "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
     ".map((e) => e.getAttribute('aria-label'))"
-)
-MARKED = (
-    "(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()"
 )
 
 
@@ -92,7 +114,7 @@ def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Pa
 
 def test_decisions_show_their_evidence(seen: Seen, folder: Path, service: Service) -> None:
     imported(service)
-    page = seen.go("documents/demo")
+    page = seen.go("documents/demo/decisions")
     row = page.get_by_role("row", name="tool_parser")
     expect(row.get_by_text("proved", exact=True)).to_be_visible()
     row.get_by_text("what was rendered").click()
@@ -112,47 +134,23 @@ def test_decisions_show_their_evidence(seen: Seen, folder: Path, service: Servic
     seen.check()
 
 
-def test_an_edit_is_checked_at_its_line_kept_and_compared(seen: Seen, folder: Path, service: Service) -> None:
+def test_an_edit_is_kept_compared_and_rejected(seen: Seen, folder: Path, service: Service) -> None:
     name = imported(service, "edited")
     page = seen.go(f"documents/{name}/text")
-    text = page.get_by_label("YAML")
-    first = text.input_value()
-    line = 1 + next(n for n, one in enumerate(first.splitlines()) if "temperature: " in one)
-    text.fill(first.replace("temperature: 0.1", "temperature: hot", 1))
-    expect(page.locator(".mistakes")).to_contain_text(f"line {line}: ")
-    expect(page.locator(".gutter .bad")).to_have_text(str(line))
-    expect(page.get_by_role("button", name="Save")).to_be_disabled()
-    page.get_by_role("button", name=f"line {line}").click()
-    assert page.evaluate(MARKED).startswith("temperature: hot")
-    page.get_by_role("button", name="Save").scroll_into_view_if_needed()
-    picture(seen, folder, "editor")
-    text.fill(first.replace("temperature: 0.1", "temperature: 0.3"))
-    expect(page.locator(".changes")).to_contain_text("parameters.temperature: 0.1 → 0.3")
-    page.get_by_role("link", name="Probes").click()
-    expect(page.get_by_text("It was never run.")).to_be_visible()
-    page.go_back()
-    assert "temperature: 0.3" in text.input_value()  # what was written is not lost by looking elsewhere
-
-    change = {"parameters": {"top_p": 0.5}}
-    answer = service.client.patch(
-        f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)}
-    )
-    assert answer.status_code == 200
-    text.press("Control+s")
-    alert = page.get_by_role("alert").filter(has_text="Somebody changed it")
-    expect(alert.locator(".gone").filter(has_text="top_p: 0.5")).to_be_visible()
-    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.1
-    alert.get_by_role("button", name="Take theirs").click()
-    expect(text).to_have_value(service.client.get(f"/v1/configs/{name}").json()["text"])
-    text.fill(text.input_value().replace("temperature: 0.1", "temperature: 0.3"))
-    page.get_by_label("Why").fill("cooler")
+    first = written(page)
+    write(page, first.replace("temperature: 0.1", "temperature: 0.2"))
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
+    expect(page.locator("main")).to_have_attribute("aria-busy", "false")
+    write(page, first.replace("temperature: 0.1", "temperature: 0.3"))
+    page.get_by_label("Why").fill("cooler")
+    editor(page).press("Control+s")
+    expect(page.get_by_role("button", name="Save")).to_be_disabled()
 
     page.get_by_role("link", name="History").click()
     newest = page.get_by_role("row").nth(1)
     expect(newest).to_contain_text("cooler")
-    expect(newest).to_contain_text("parameters.temperature: 0.1 → 0.3")
+    expect(newest).to_contain_text("parameters.temperature: 0.2 → 0.3")
     page.get_by_label("From").select_option("1")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator(".lines .added")).to_have_count(2)
@@ -165,20 +163,7 @@ def test_an_edit_is_checked_at_its_line_kept_and_compared(seen: Seen, folder: Pa
     page.reload()
     expect(page.get_by_text("Not published: rejected by local")).to_be_visible()
     expect(page.locator(".lines .added")).to_have_count(2)  # the address says all of it
-    seen.check("412")
-
-
-def test_a_word_counts_only_for_what_was_seen(seen: Seen, service: Service) -> None:
-    name = imported(service, "raced")
-    page = seen.go(f"documents/{name}")
-    change = {"parameters": {"top_p": 0.5}}
-    service.client.patch(f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)})
-    page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("alert")).to_contain_text("version")
-    assert service.client.get(f"/v1/configs/{name}").json()["state"] == "draft"
-    page.get_by_role("button", name="Reject").click()
-    expect(page.get_by_role("alert")).to_contain_text("says why")
-    seen.check("412")
+    seen.check()
 
 
 def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Service) -> None:
@@ -207,7 +192,9 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
     )
     assert edited.status_code == 200, edited.text
     service.client.post("/v1/configs/model/reject", json={"note": HARM})
-    tabs = [f"documents/model/{tab}" for tab in ("decisions", "text", "probes", "history", "releases")]
+    tabs = [
+        f"documents/model/{tab}" for tab in ("review", "decisions", "text", "probes", "history", "releases")
+    ]
     places = ("documents", "documents?q=model", *tabs, "gallery", "jobs", f"jobs/{job['id']}")
     for place in places:
         page = seen.go(place)
@@ -248,9 +235,13 @@ def test_an_import_that_clashes_with_an_edit_shows_all_sides_and_asks(seen: Seen
     expect(clash).to_have_text("parameters.temperature0.10.50.9")
     page.get_by_role("button", name="Import", exact=True).click()
     expect(clash).to_have_text("parameters.temperature0.10.50.9")
-    page.get_by_role("button", name="Take theirs").click()
+    go_on = page.get_by_role("button", name="Go on with these")
+    expect(go_on).to_be_disabled()
+    page.get_by_role("radio", name="theirs, parameters.temperature: 0.9").check()
+    go_on.click()
     page.get_by_role("link", name="Review merged").click()
-    expect(page.get_by_role("row", name="parameters.temperature").locator("code").first).to_have_text("0.9")
+    row = page.get_by_role("row", name="parameters.temperature")
+    expect(row.get_by_role("cell").first).to_contain_text("0.9")
     seen.check()
 
 
@@ -284,6 +275,7 @@ def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service
             for place in (
                 "documents",
                 "documents/demo",
+                "documents/demo/decisions",
                 "documents/demo/text",
                 "documents/demo/history",
                 "import",
@@ -311,8 +303,9 @@ def test_the_docs_have_pictures_that_are_small_enough() -> None:
 
 if __name__ == "__main__":
     where = {**os.environ, "PAGE_PICTURES": str(ROOT / "docs")}
+    tests = [__file__, *(__file__.replace(".py", f"_{part}.py") for part in ("review", "editor"))]
     sys.exit(
         subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", __file__], env=where, check=False, cwd=ROOT
+            [sys.executable, "-m", "pytest", "-q", *tests], env=where, check=False, cwd=ROOT
         ).returncode
     )

@@ -20,7 +20,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     patch = {"parameters": {"temperature": 0.31}}
     service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
     validated(service, name)
-    page = seen.go(f"documents/{name}")
+    page = seen.go(f"documents/{name}/decisions")
     state(page, "stale")
     expect(page.get_by_text("Release 1 is published; the working copy is not")).to_be_visible()
     row = page.get_by_role("row", name="parameters.temperature")
@@ -29,7 +29,10 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     expect(row.get_by_text("imported: ")).to_be_visible()
     expect(row.get_by_text("served: ")).to_be_visible()
     expect(row.get_by_text("by local")).to_be_visible()
-    expect(page.locator(".facts").get_by_text("The commit is not pinned")).to_be_visible()
+    page.get_by_role("link", name="Review", exact=True).click()
+    expect(page.get_by_role("region", name="What LocalAI's entry lacks")).to_contain_text(
+        "The commit is not pinned"
+    )
     service.approve(name, publish=False).raise_for_status()
     page.reload()
     state(page, "ready")

@@ -202,7 +202,8 @@ def _settings(
     for value in values_of(at.gallery, stored):
         decision = decisions.get(value["key"]) or {}
         kinds = [str(one["kind"]) for one in warnings if one.get("key") == value["key"]]
-        new = released and not same(value.get("value"), value.get("served"))
+        written = "served" in value or value["status"] != "engine-default"  # else no document has it
+        new = released and written and not same(value.get("value"), value.get("served"))
         shown.append(value | {
             "why": [*decision.get("why", ())], "overruled": [*decision.get("overruled", ())],
             "attention": kinds, "edited": value["status"] == "edited", "new": new,

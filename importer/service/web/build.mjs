@@ -7,11 +7,11 @@ import { fileURLToPath } from "node:url";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const OUT = join(HERE, "built");
-const ENTRIES = { main: "src/main.jsx", codemirror: "src/editor/codemirror.js" };
+const ENTRIES = { main: "src/main.jsx" };
 
 const { metafile } = await build({
   absWorkingDir: HERE, entryPoints: ENTRIES, outdir: OUT, bundle: true, splitting: true, format: "esm", minify: true,
-  target: "es2022", jsx: "automatic", jsxImportSource: "preact", entryNames: "[name]-[hash]", chunkNames: "chunk-[hash]",
+  target: "es2022", jsx: "automatic", jsxImportSource: "preact", entryNames: "[name]-[hash]", chunkNames: "[name]-[hash]",
   legalComments: "none", metafile: true, logLevel: "warning", // LICENSES.txt has the licences whole
 });
 

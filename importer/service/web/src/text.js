@@ -3,6 +3,8 @@
 
 import { ACTIONS, DELETED, OVERVIEW, RESTORE } from "./text/overview.js";
 import { OPERATIONS } from "./text/operations.js";
+import { EDITOR } from "./text/editor.js";
+import { CASES, CONFLICTS, REVIEW, WORKFLOW } from "./text/review.js";
 
 export const PRODUCT = "importer";
 
@@ -47,13 +49,13 @@ export const TEXTS = {
   },
   document: {
     parts: "Parts of the document",
-    tabs: { decisions: "Decisions", text: "Document", probes: "Probes", history: "History", releases: "Releases" },
+    tabs: { review: "Review", decisions: "Decisions", text: "Document", probes: "Probes", history: "History", releases: "Releases" },
     unpublished: "Not published: ",
     behind: (release) => `Release ${release} is published; the working copy is not: `,
     end: ".",
     facts: {
       model: "model", commit: "commit", backend: "backend", family: "family", device: "device", variants: "variants",
-      review: "review", validation: "validation", losses: "Entry for LocalAI", version: "version", release: "release",
+      review: "review", validation: "validation", version: "version", release: "release",
       digest: "digest",
     },
     alone: " alone",
@@ -65,28 +67,14 @@ export const TEXTS = {
     none: "nothing differs",
     effects: { added: "added", changed: "changed", dropped: "dropped", "not-pinned": "not pinned" },
   },
-  review: {
-    label: "Review",
-    note: "Note",
-    approve: "Approve",
-    reject: "Reject",
-    validate: "Validate",
-    release: "Release",
-    needsNote: "A rejection says why: write a note first.",
-    state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
-    served: (release, name) => `The gallery serves release ${release} of ${name}.`,
-    asked: "The validation is asked for.",
-    mayNot: (scopes) => `Your key may not ${scopes.join(" or ")}.`,
-    by: (person, moment) => ` by ${person}, ${moment}`,
-    said: (note) => `: ${note}`,
-    of: "of ",
-  },
+  review: REVIEW,
+  workflow: WORKFLOW,
+  cases: CASES,
+  conflicts: CONFLICTS,
   decisions: {
     title: "Decisions",
     noReceipt: "It has no receipt, so nobody knows why it is as it is.",
     attention: "Needs attention",
-    since: "Since it was approved",
-    edited: "Edited since its import",
     memory: "Memory",
     unknown: "Unknown",
     why: (why) => `: ${why}`,
@@ -112,25 +100,7 @@ export const TEXTS = {
     inAll: "in all",
     between: (low, high) => `${low} – ${high}`,
   },
-  editor: {
-    yaml: "YAML",
-    why: "Why",
-    save: "Save",
-    discard: "Discard",
-    hint: "Ctrl+S saves. A review and a validation count only for the data they saw.",
-    mayNot: "Your key may not edit.",
-    line: (at) => `line ${at}`,
-    somewhere: "somewhere",
-    colon: ": ",
-    allowed: "The schema allows it. ",
-    changes: "Saving changes:",
-    same: "The data stay the same.",
-    saved: (name) => `${name} is saved.`,
-    changed: (version) => `Somebody changed it: it is version ${version} by now`,
-    toYours: "From that version to your text:",
-    mine: "Keep my text",
-    theirs: "Take theirs",
-  },
+  editor: EDITOR,
   probes: {
     never: "It was never run. ",
     hint: "Validate starts it on a real engine and asks every probe.",
@@ -263,12 +233,8 @@ export const TEXTS = {
     candidates: "Candidates",
     candidateHeads: ["backend", "engine"],
     message: (text) => `: ${text}`,
-    mine: "Keep mine",
-    theirs: "Take theirs",
     retryList: "Try again what has not succeeded",
     retry: "Try again",
-    conflicts: "Conflicts",
-    conflictHeads: ["value", "before", "mine", "theirs"],
   },
   upkeep: {
     title: "Upkeep",

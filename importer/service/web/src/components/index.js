@@ -11,6 +11,7 @@ export { Dialog } from "./dialog.jsx";
 export { Empty, Pager, Table } from "./table.jsx";
 export { HubLink, Link } from "./link.jsx";
 export { Problem } from "./problem.jsx";
-export { Conflicts, Follow, open } from "./progress.jsx";
+export { ChooseSides, Conflicts } from "./conflicts.jsx";
+export { Follow, open } from "./progress.jsx";
 export { Tabs } from "./tabs.jsx";
 export { Toast, say } from "./toast.jsx";

@@ -2,13 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../api.js";
-import { shown } from "../format.js";
 import { watch } from "../stream.js";
 import { TEXTS } from "../text.js";
 import { Action, Failure, useAction } from "./action.jsx";
+import { ChooseSides } from "./conflicts.jsx";
 import { Problem } from "./problem.jsx";
 import { Table } from "./table.jsx";
-import { Code, Mark, Soft } from "./text.jsx";
+import { Mark, Soft } from "./text.jsx";
 
 const T = TEXTS.progress;
 const KEPT = 8; // lines of what was said
@@ -105,15 +105,9 @@ function Retry({ job, again }) {
       {job.error ? <Problem error={{ said: job.error }} next={!(candidates || conflicts)} /> : null}
       {candidates ? [<p>{T.which}</p>, <Table label={T.candidates} heads={T.candidateHeads} kind="several" rows={candidates.map((c) => [
         retry(c.backend, { backend: c.backend }), [c.engine, c.message ? <Soft>{T.message(c.message)}</Soft> : null]])} />] : null}
-      {conflicts ? [<Conflicts found={conflicts} />, <p class="buttons">{retry(T.mine, { take: "mine" })}{retry(T.theirs, { take: "theirs" })}</p>] : null}
+      {conflicts ? <ChooseSides found={conflicts} act={act} settle={async (sides) => again(await post(["jobs", job.id, "retry"], { body: { on_conflict: sides } }))} /> : null}
       {candidates || conflicts ? null : <p class="buttons">{retry(job.kind === "imports" ? T.retryList : T.retry, {})}</p>}
       <Failure of={act} />
     </div>
   );
-}
-
-// Where an edit and an import differ: what was imported before, what a person made of it, what is new.
-export function Conflicts({ found }) {
-  return <Table label={T.conflicts} heads={T.conflictHeads} rows={found.map((c) => [<Code>{c.path}</Code>,
-    ...["base", "mine", "theirs"].map((side) => (side in c ? <Code>{shown(c[side])}</Code> : <Soft>{TEXTS.common.absent}</Soft>))])} />;
 }

@@ -10,27 +10,40 @@ import { Actions } from "./document/actions.jsx";
 import * as decisions from "./document/decisions.jsx";
 import * as editor from "./document/editor.jsx";
 import * as history from "./document/history.jsx";
-import { Losses } from "./document/losses.jsx";
 import * as probes from "./document/probes.jsx";
 import * as releases from "./document/releases.jsx";
-import { Review } from "./document/review.jsx";
+import * as review from "./document/review.jsx";
+import { named } from "./document/case.jsx";
+import { Steps } from "./document/steps.jsx";
+import { Verdict } from "./document/verdict.jsx";
 
 const T = TEXTS.document;
-// A tab is one module, as a view is: ``load({name, route, signal})`` and ``View({data, found})``.
-const TABS = { decisions, text: editor, probes, history, releases };
+// A tab is one module, as a view is: ``load({name, route, found, signal})`` and ``View({data, found, sheet})``.
+const TABS = { review, decisions, text: editor, probes, history, releases };
 
-const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "decisions");
+const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "review");
 
 export async function load({ route, signal }) {
   const { name } = route.params;
   const query = { config: name, kind: "validation", state: ["queued", "running"], limit: 1 };
-  const [found, running] = await Promise.all([whole(name, signal), get(["jobs"], { query, signal })]);
+  const shownCase = chosen(route) === "review" ? named(route.query) : null;
+  const [found, running, sheet] = await Promise.all([whole(name, signal), get(["jobs"], { query, signal }), reviewed(name, shownCase, signal)]);
   const others = found.model ? (await get(["configs"], { query: { model: found.model, limit: 50 }, signal })).items : [];
-  const part = await TABS[chosen(route)].load?.({ name, route, signal });
-  return { found, running: running.items[0], variants: others.filter((one) => one.name !== name), tab: chosen(route), part };
+  const part = await TABS[chosen(route)].load?.({ name, route, found, signal });
+  return { found, sheet, running: running.items[0], variants: others.filter((one) => one.name !== name), tab: chosen(route), part };
 }
 
-export function View({ data: { found, running, variants, tab, part } }) {
+// What a reviewer sees side by side, with one case or none; null without a receipt.
+async function reviewed(name, shownCase, signal) {
+  try {
+    return await get(["configs", name, "review"], { query: { case: shownCase }, signal });
+  } catch (error) {
+    if (error.kind !== "no-receipt") throw error;
+    return null;
+  }
+}
+
+export function View({ data: { found, sheet, running, variants, tab, part } }) {
   const { turn } = useView();
   const [asked, setAsked] = useState(null); // a validation that was asked for here, and is not in the data yet
   useEffect(() => setAsked(null), [turn]);
@@ -38,13 +51,14 @@ export function View({ data: { found, running, variants, tab, part } }) {
   return [
     <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /><Actions found={found} /></div>,
     found.reason ? <p class="soft break">{found.release === null ? T.unpublished : T.behind(found.release)}{found.reason}{T.end}</p> : null,
+    sheet ? <Steps sheet={sheet} found={found} /> : null,
     <div class="over">
       <Told found={found} variants={variants} />
       <Running job={asked ?? running} />
-      <Review found={found} key={turn} asked={setAsked} />
+      {sheet ? <Verdict found={found} sheet={sheet} key={turn} asked={setAsked} /> : null}
     </div>,
     <Tabs label={T.parts} tabs={T.tabs} current={tab} to={(one) => ["documents", found.name, one]} />,
-    <section aria-label={T.tabs[tab]} class="tab"><Part key={`${tab} ${turn}`} data={part} found={found} /></section>,
+    <section aria-label={T.tabs[tab]} class="tab"><Part key={`${tab} ${turn}`} data={part} found={found} sheet={sheet} /></section>,
   ];
 }
 
@@ -57,7 +71,6 @@ function Told({ found, variants }) {
     [F.variants]: variants.length ? variants.map((one, i) => [i ? ", " : null, <Link to={["documents", one.name]}>{one.name}</Link>]) : null,
     [F.review]: <Mark word={found.review} />,
     [F.validation]: [<Mark word={found.validation} />, found.carried ? <Soft>{T.ofCommit}<Code>{found.carried.revision}</Code></Soft> : null],
-    [F.losses]: found.losses?.length ? <Losses found={found.losses} /> : null,
     [F.version]: [String(found.version), <Soft>{T.of(moment(found.updated_at))}</Soft>],
     [F.release]: found.release && String(found.release), [F.digest]: <Code>{found.digest}</Code>,
   }} />;

@@ -1,7 +1,7 @@
 // What was decided and why: the value, how sure that is, the evidence, what was overruled, what parsers read.
 
 import { get } from "../../api.js";
-import { Changes, Code, Mark, Section, Soft, Table } from "../../components/index.js";
+import { Code, Mark, Section, Soft, Table } from "../../components/index.js";
 import { bytes, moment, shown } from "../../format.js";
 import { TEXTS } from "../../text.js";
 
@@ -18,11 +18,8 @@ export async function load({ name, signal }) {
 
 export function View({ data: told }) {
   if (!told) return <p>{T.noReceipt}</p>;
-  const { warnings, edited, differences, unknown } = told;
+  const { unknown } = told;
   return [
-    <Attention texts={warnings} />,
-    differences?.length ? [<h2>{T.since}</h2>, <Changes found={differences} />] : null,
-    edited?.length ? [<h2>{T.edited}</h2>, <Changes found={edited} />] : null,
     <Decided told={told} />,
     told.fit ? <Section title={T.memory}><Fit told={told.fit} /></Section> : null,
     Object.keys(unknown).length ? <Section title={T.unknown}><ul>{Object.entries(unknown).map(([k, why]) => <li key={k}><Code>{k}</Code>{T.why(why)}</li>)}</ul></Section> : null,

@@ -1,14 +1,13 @@
 // Every version, by whom, when and why; what differs between any two; every word of reviews.
 
 import { get } from "../../api.js";
-import { Changes, Choice, Difference, Mark, Section, Soft, Table, When } from "../../components/index.js";
+import { Changes, Choice, Code, Difference, Mark, Section, Soft, Table, When } from "../../components/index.js";
 import { moment } from "../../format.js";
 import { go, keepTab } from "../../router.js";
 import { TEXTS } from "../../text.js";
 import { Restore } from "./restore.jsx";
-import { Words } from "./review.jsx";
 
-const T = TEXTS.history;
+const T = TEXTS.history, R = TEXTS.review;
 const number = (text) => (/^[1-9]\d{0,8}$/.test(text ?? "") ? Number(text) : null);
 
 export async function load({ name, route, signal }) {
@@ -58,3 +57,11 @@ function Choose({ name, versions, from, to }) {
     </form>
   );
 }
+
+// Every review, the newest first.
+const Words = ({ said }) => (
+  <ul class="plain">{[...said].reverse().map((w, at) => (
+    <li class="break" key={at}><strong>{w.state}</strong>{R.by(w.by, moment(w.at))}{w.note ? R.said(w.note) : ""}
+      {w.digest ? <div class="soft small">{R.of}<Code>{w.digest}</Code></div> : null}</li>
+  ))}</ul>
+);

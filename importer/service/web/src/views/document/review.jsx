@@ -1,62 +1,91 @@
-// A person's word on the document as they see it, its release, and its validation.
+// A review: findings first, what is new, every setting with the values of all sides, losses, and one case.
 
-import { useRef, useState } from "preact/hooks";
-import { may, post } from "../../api.js";
-import { Action, Code, Failure, Field, say, useAction } from "../../components/index.js";
-import { moment } from "../../format.js";
+import { Changes, Code, Link, Mark, Section, Soft, Table } from "../../components/index.js";
+import { moment, shown } from "../../format.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
+import { Finding } from "../upkeep/card.jsx";
+import { Case } from "./case.jsx";
+import { Attention } from "./decisions.jsx";
+import { Losses } from "./losses.jsx";
 
 const T = TEXTS.review;
+const LONG = 300; // characters of a value that is shown whole
 
-// ``asked`` is called with the job of a validation.
-export function Review({ found, asked }) {
-  const { me, again } = useView(), { name } = found;
-  const note = useRef(null), act = useAction();
-  const [invalid, setInvalid] = useState(false);
-  const sent = (path) => {
-    const text = note.current.value.trim();
-    return post(["configs", name, path], { body: { digest: found.digest, ...(text ? { note: text } : {}) }, match: found.etag });
-  };
-  const word = (action) => async () => {
-    if (action === "reject" && !note.current.value.trim()) {
-      setInvalid(true);
-      note.current.focus();
-      throw new Error(T.needsNote);
-    }
-    const now = await sent(action);
-    say(T.state(name, now.state, now.reason));
-    await again();
-  };
-  const release = async () => {
-    const now = await sent("releases");
-    say(T.served(now.release.release, name));
-    await again();
-  };
-  const validate = async () => {
-    asked(await post(["configs", name, "validate"], { body: {} }));
-    say(T.asked);
-  };
-  const button = (label, scope, action, main = false) => <Action act={act} name={label} label={label} main={main} disabled={!may(me, scope)} onAct={action} />;
-  const ready = found.state === "ready";
-  const blocked = ["approve", "import", ...(ready ? ["publish"] : [])].filter((scope) => !may(me, scope));
-  return (
-    <section class="review" aria-label={T.label}>
-      <Field id="note" label={T.note}><textarea id="note" rows={2} maxlength={4000} ref={note} aria-invalid={invalid ? "true" : undefined} /></Field>
-      <p class="buttons">
-        {button(T.approve, "approve", word("approve"), true)}{button(T.reject, "approve", word("reject"))}{button(T.validate, "import", validate)}
-        {ready ? button(T.release, "publish", release, true) : null}
-      </p>
-      {blocked.length ? <p class="soft small">{T.mayNot(blocked)}</p> : null}
-      <Failure of={act} />
-    </section>
-  );
+export function View({ found, sheet }) {
+  const { again } = useView();
+  if (!sheet) return <p>{T.noReceipt}<Link to={["import"]}>{T.again}</Link></p>;
+  return [
+    sheet.findings.length ? [<p><Mark word="stale">{T.findings(sheet.findings.length)}</Mark></p>, ...sheet.findings.map((one) => <Finding key={one.id} finding={one} done={again} />)] : null,
+    <Attention texts={sheet.warnings.map(({ message }) => message)} />,
+    <Section title={T.changes}><Since sheet={sheet} /></Section>,
+    <Section title={T.settings}><Settings rows={sheet.settings} served={sheet.served} /></Section>,
+    <Section title={T.losses}><LossesOf found={sheet.losses} /></Section>,
+    sheet.case ? <Case name={found.name} sheet={sheet} /> : null,
+  ];
 }
 
-// Every word that was said, the newest first.
-export const Words = ({ said }) => (
-  <ul class="plain">{[...said].reverse().map((w, at) => (
-    <li class="break" key={at}><strong>{w.state}</strong>{T.by(w.by, moment(w.at))}{w.note ? T.said(w.note) : ""}
-      {w.digest ? <div class="soft small">{T.of}<Code>{w.digest}</Code></div> : null}</li>
-  ))}</ul>
+function LossesOf({ found }) {
+  if (found === null || found === undefined) return <p>{T.noEntry}</p>;
+  return found.length ? <Losses found={found} /> : <p class="soft">{TEXTS.losses.none}</p>;
+}
+
+// Sides with the same changes share one list.
+function Since({ sheet: { changes, served } }) {
+  const groups = new Map();
+  for (const [side, words] of Object.entries(T.since)) {
+    const found = changes[side];
+    if (!found || (side !== "served" && !found.length)) continue;
+    const ident = JSON.stringify(found);
+    groups.set(ident, { found, titles: [...(groups.get(ident)?.titles ?? []), words(served?.number)] });
+  }
+  return [
+    served ? null : <p class="soft">{T.first}</p>,
+    ...[...groups.values()].map(({ found, titles }) => [<h3 key={titles[0]}>{T.together(titles)}</h3>,
+      found.length ? <Changes found={found} /> : <p class="soft">{TEXTS.common.noneInData}</p>]),
+  ];
+}
+
+function Settings({ rows, served }) {
+  const { key, value, ...others } = T.heads, sides = Object.keys(others).filter((side) => side !== "served" || served);
+  return <Table label={T.settings} heads={[key, value, ...sides.map((side) => others[side])]} kind="stack settings" keys={rows.map((one) => one.key)} rows={rows.map((one) => [
+    [<span class="break">{one.key}</span>, <Marks one={one} />],
+    <Effective one={one} />,
+    ...sides.map((side) => <Side one={one} side={side} head={others[side]} />),
+  ])} />;
+}
+
+const Marks = ({ one }) => (
+  <span class="marks">
+    {one.attention.length ? <Mark word="stale">{T.attention}</Mark> : null}
+    {one.edited ? <Mark word="edited">{T.edited}</Mark> : null}
+    {one.new ? <Mark word="ready">{T.isNew}</Mark> : null}
+  </span>
 );
+
+// What counts now, who or what set it, and all of the reasons behind that.
+function Effective({ one }) {
+  return [
+    "value" in one ? <Long value={one.value} /> : <Soft>{TEXTS.common.absent}</Soft>, " ", one.edited ? null : <Mark word={one.status} />,
+    one.by ? <p class="soft small">{T.editor(one.by, moment(one.at))}</p> : null,
+    one.why.length || one.overruled.length ? <details class="small"><summary>{T.reasons(one.why.length + one.overruled.length)}</summary><ul>
+      {one.why.map((why, at) => <li class="break" key={at}>{why}</li>)}
+      {one.overruled.map((o, at) => <li class="break" key={`o${at}`}>{T.overruled(o.source)}{" "}<Code>{shown(o.value)}</Code></li>)}
+    </ul></details> : null,
+  ];
+}
+
+// One side of a setting: what that side has, and where it has it from. A phone has no heads, so the side is named.
+function Side({ one, side, head }) {
+  if (!(side in one)) return null;
+  const offer = ["vendor", "table", "engine_default"].includes(side), value = offer ? one[side].value : one[side];
+  const same = "value" in one && shown(value) === shown(one.value);
+  return <span class={same ? "soft" : "other"}><span class="head soft">{T.head(head)}</span><Long value={value} />
+    {offer && one[side].source ? <span class="soft small break from">{one[side].source}</span> : null}</span>;
+}
+
+function Long({ value }) {
+  const text = shown(value);
+  if (text.length <= LONG) return <Code>{text}</Code>;
+  return <details><summary><Code>{text.slice(0, LONG / 3)}</Code>{" "}<Soft>{T.long(text.length)}</Soft></summary><Code>{text}</Code></details>;
+}

@@ -1,0 +1,130 @@
+// Texts of a review: the steps to a release, what is shown side by side, cases, and conflicts.
+
+const number = (n, one, many) => `${n} ${n === 1 ? one : many}`;
+
+// What keeps a step or an action; the kinds are those of the service, the fields are theirs.
+const OBSTACLES = {
+  invalid: ({ number: n }) => `The document has ${number(n, "error", "errors")}: correct the text first.`,
+  "no-receipt": () => "It has no receipt: import the model again.",
+  already: () => "That is done already.",
+  "code-not-approved": () => "The model has code of its own: read it and approve the document first.",
+  "no-worker": ({ engine }) => `No worker has ${engine} with enough memory now: a validation waits for one.`,
+  "open-job": () => "A validation of these data waits or runs already.",
+  "nothing-served": () => "The gallery serves no release of it.",
+  "not-runnable": ({ problem }) => `No engine here can run it: ${problem}.`,
+  "wrong-scope": ({ scope }) => `Your key may not ${scope}.`,
+  "not-approved": () => "It is not approved.",
+  rejected: () => "It is rejected.",
+  edited: () => "It was edited since it was approved.",
+  outdated: () => "Its validation is of other data.",
+  "never-validated": () => "It was never validated.",
+  failed: () => "Its validation has failures.",
+  "no-commit": () => "It pins no commit of the model.",
+  "not-released": () => "It is not released.",
+};
+
+export const WORKFLOW = {
+  label: "Steps to a release",
+  steps: { import: "Import", review: "Review", validation: "Validation", entry: "Entry", release: "Release" },
+  states: { done: "done", now: "next", later: "later", blocked: "blocked" },
+  words: {
+    review: { approved: "approved", rejected: "rejected", stale: "edited since", draft: "not yet" },
+    validation: { passed: "passed", failed: "failed", stale: "outdated", never: "never run", partial: "in part" },
+  },
+  next: {
+    import: "Next: import the model again.",
+    review: "Next: read what is below, then approve or reject it.",
+    validation: "Next: validate it on a real engine.",
+    entry: "Next: edit the document until LocalAI can have an entry of it.",
+    release: "Next: release it.",
+  },
+  blocked: (step) => `${step} is blocked:`,
+  all: "Every step is done: the gallery serves what you see.",
+  obstacle: ({ kind, fields, message }) => (OBSTACLES[kind] ? OBSTACLES[kind](fields ?? {}) : message ?? kind),
+  needs: (label, why) => `${label}: ${why}`,
+  releases: "It is validated: its approval releases it.",
+  endless: "An approval leads to no release: LocalAI can have no entry of it.",
+};
+
+export const REVIEW = {
+  label: "Review",
+  note: "Note",
+  approve: "Approve",
+  reject: "Reject",
+  validate: "Validate",
+  release: "Release",
+  needsNote: "A rejection says why: write a note first.",
+  state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
+  served: (release, name) => `The gallery serves release ${release} of ${name}.`,
+  asked: "The validation is asked for.",
+  by: (person, moment) => ` by ${person}, ${moment}`,
+  said: (note) => `: ${note}`,
+  of: "of ",
+  noReceipt: "It has no receipt, so there is nothing to review. ",
+  again: "Import the model again",
+  findings: (n) => number(n, "open finding", "open findings"),
+  changes: "Changes",
+  since: {
+    served: (release) => `Since release ${release}, that the gallery serves`,
+    approved: () => "since its approval",
+    imported: () => "since its import",
+  },
+  together: (titles) => { const text = titles.join(", and "); return text.charAt(0).toUpperCase() + text.slice(1); },
+  first: "No release is served: all of it is new.",
+  settings: "Settings, side by side",
+  heads: {
+    key: "setting", value: "in the document", vendor: "vendor", table: "table", engine_default: "engine",
+    imported: "imported", served: "release",
+  },
+  head: (text) => `${text}: `,
+  edited: "edited",
+  isNew: "new",
+  attention: "look at it",
+  editor: (by, at) => `by ${by}, ${at}`,
+  reasons: (n) => number(n, "reason", "reasons"),
+  overruled: (source) => `overruled: ${source}`,
+  long: (n) => `… all ${n.toLocaleString("en")} characters`,
+  losses: "What LocalAI's entry lacks",
+  noEntry: "LocalAI can have no entry of it.",
+};
+
+export const CASES = {
+  title: "One case",
+  choose: "Case",
+  names: {
+    question: "a question", "one-call": "one call", parallel: "two calls at once", "no-arguments": "a call without arguments",
+    nested: "nested arguments", array: "a list", numbers: "numbers", booleans: "true and false", null: "null",
+    "numeric-text": "digits that are text", quotes: "quotes and backslashes", newlines: "several lines", "non-ascii": "other alphabets",
+  },
+  option: (name, read) => (read === "unknown" ? name : `${name}: ${read === "right" ? "right" : "wrong"}`),
+  wrong: (n) => `${number(n, "case is", "cases are")} read wrong.`,
+  conversation: "Conversation",
+  prompt: "Prompt, as the chat template renders it",
+  calls: "Calls that are meant",
+  written: "Text that the model would write",
+  read: { right: "read back right", wrong: "read wrong", unknown: "not tried" },
+  reader: (parser) => `by the tool parser ${parser}`,
+  noParser: "no tool parser is set",
+  none: "No call is in this case.",
+  unproved: "No parser of the engine was tried on it.",
+  why: (text) => `: ${text}`,
+  refused: {
+    "no-template": "The model has no chat template.",
+    "not-here": "The files of the model are not on this server, and nothing is fetched for a look.",
+    refused: "The chat template refuses this case",
+    failed: "The chat template failed on this case",
+  },
+  because: (text, why) => (why ? `${text}: ${why}` : text),
+};
+
+export const CONFLICTS = {
+  label: "Conflicts",
+  heads: ["value", "before", "mine", "theirs"],
+  mine: "Keep mine",
+  theirs: "Take theirs",
+  side: (side, path, value) => `${side} ${path}: ${value}`,
+  sides: { mine: "mine,", theirs: "theirs," },
+  left: (n) => `${number(n, "value has", "values have")} no choice yet.`,
+  ready: "Every value has a choice.",
+  go: "Go on with these",
+};
