@@ -10,13 +10,14 @@ import * as decisions from "./document/decisions.jsx";
 import * as editor from "./document/editor.jsx";
 import * as history from "./document/history.jsx";
 import { Losses } from "./document/losses.jsx";
+import * as memory from "./document/memory.jsx";
 import * as probes from "./document/probes.jsx";
 import * as releases from "./document/releases.jsx";
 import { Review } from "./document/review.jsx";
 
 const T = TEXTS.document;
 // A tab is one module, as a view is: ``load({name, route, signal})`` and ``View({data, found})``.
-const TABS = { decisions, text: editor, probes, history, releases };
+const TABS = { decisions, text: editor, probes, memory, history, releases };
 
 const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "decisions");
 
