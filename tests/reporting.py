@@ -21,7 +21,7 @@ __all__ = ["desk"]
 ELEMENTS = {
     "a", "article", "body", "code", "dd", "details", "div", "dl", "dt", "footer", "h1", "h2", "h3", "head",
     "header", "html", "li", "main", "meta", "ol", "p", "pre", "rect", "section", "span", "strong", "style",
-    "summary", "svg", "table", "tbody", "td", "th", "thead", "title", "tr", "ul",
+    "summary", "svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {
     "aria-hidden", "aria-label", "aria-labelledby", "charset", "class", "content", "height", "href",

@@ -178,6 +178,7 @@ def test_documents_are_chosen_by_keys_and_one_action_is_on_all_of_them(seen: See
     expect(bulk.get_by_role("button", name="Delete")).to_be_focused()
     assert service.client.get("/v1/configs/go-a").status_code == 200
     page.keyboard.press("Enter")
+    expect(dialog).to_be_visible()
     for _ in range(6):
         page.keyboard.press("Tab")  # the focus stays in the question
         assert page.evaluate(

@@ -93,6 +93,24 @@ def test_the_steps_say_where_a_document_stands_and_what_comes_next(seen: Seen, s
     seen.check()
 
 
+def test_an_approval_that_leads_to_no_release_is_not_the_first_action(seen: Seen, service: Service) -> None:
+    name = fresh(service, "endless")
+    edit(service, name, model="other/base")  # the commit of its import is another model's
+    page = seen.go(f"documents/{name}")
+    approve = page.get_by_role("button", name="Approve")
+    expect(approve).to_be_enabled()
+    expect(approve).not_to_have_class("main")
+    expect(page.get_by_text("An approval leads to no release")).to_be_visible()
+    approve.click()
+    state(page, "approved")
+    validated(service, name)
+    page.reload()
+    assert steps(page) == ["done", "done", "done", "blocked*", "later"]
+    assert "Entry is blocked:\n" in way(page)
+    assert "It pins no commit of the model." in way(page)
+    seen.check()
+
+
 def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     seen: Seen, service: Service, folder: Path
 ) -> None:
@@ -111,6 +129,7 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     expect(row.get_by_text("new", exact=True)).to_be_visible()
     first = page.get_by_role("region", name="Settings, side by side").get_by_role("row").nth(1)
     expect(first).to_contain_text("parameters.temperature")  # what is new stands first
+    expect(page.locator(".settings").get_by_text("new", exact=True)).to_have_count(1)
     changes = page.get_by_role("region", name="Changes", exact=True)
     expect(changes).to_contain_text("Since release 1")
     expect(changes).to_contain_text("parameters.temperature: 0.6 → 0.31")

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from importer.reports import report_model
+from importer.reports import pictures, report_model
 from importer.reports.html import drawing
 from importer.reports.report_model import ReportModel
 
@@ -56,8 +56,11 @@ def environment() -> Environment:
     }
     made.globals |= {
         "bar": drawing.bar,
+        "matrix_columns": pictures.columns,
+        "matrix_rows": pictures.rows,
+        "pictures_of_memory": pictures.of_memory,
+        "pictures_of_runs": pictures.of_runs,
         "policy": POLICY,
-        "segments": drawing.segments,
         "style": Markup(CSS),  # noqa: S704 - a file of importer; escaped, its hash would differ
     }
     return made

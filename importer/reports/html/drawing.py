@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from importer.reports import report_model
 from importer.reports.report_model import ProbeOutcome
 
 BAR = 80  # units of an interval's bar
-LINE = 400  # units of the bar of times
-PARTS = ("start", "probes", "stop")
 
 
 class Segment(NamedTuple):
@@ -21,18 +18,6 @@ class Segment(NamedTuple):
     kind: str
     x: str
     width: str
-
-
-def segments(seconds: Mapping[str, float]) -> list[Segment]:
-    """Return the bar of start, probes and stop; empty where no time passed."""
-    total, at, parts = sum(seconds.values()), 0.0, []
-    if total <= 0:
-        return []
-    for part, spent in seconds.items():
-        wide = LINE * spent / total
-        parts.append(Segment(part if part in PARTS else "ground", f"{at:.1f}", f"{wide:.1f}"))
-        at += wide
-    return parts
 
 
 def bar(outcome: ProbeOutcome) -> Segment | None:

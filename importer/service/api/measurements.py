@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
@@ -10,6 +11,8 @@ from pydantic import BaseModel, Field
 
 from importer.config_file.receipt import Receipt
 from importer.errors import ServiceError
+from importer.reports import pictures
+from importer.reports.pictures.history import PastValidation
 from importer.reports.report_model import Run, sheet
 from importer.service.api.dependencies import AtDesk
 from importer.service.api.problems import problems
@@ -18,7 +21,6 @@ from importer.storage import jobs
 from importer.storage.jobs import JobFilters
 
 router = APIRouter(prefix="/v1/configs", tags=["documents"])
-Outcome = Literal["pass", "fail", "inconclusive", "not-applicable"]
 
 
 class MemoryTerm(BaseModel):
@@ -61,6 +63,39 @@ class MemoryDevice(BaseModel):
     share: float = Field(description="the part that the engine may fill")
 
 
+class PictureShape(BaseModel):
+    """A rectangle, or a text that begins at ``x`` on the line ``y``, in units of the picture."""
+
+    shape: Literal["rect", "text"]
+    kind: str = Field(description="what it shows: its colour or its place", examples=["c1"])
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+
+
+class PictureLegend(BaseModel):
+    """The name of what has this colour."""
+
+    kind: str
+    name: str
+
+
+class PictureView(BaseModel):
+    """A picture as the report has it, with its text alternative and the table behind it."""
+
+    name: str = Field(examples=["memory"])
+    title: str
+    label: str = Field(description="the text alternative")
+    width: float
+    height: float
+    shapes: list[PictureShape]
+    legend: list[PictureLegend]
+    heads: list[str] = Field(description="of the table behind it")
+    rows: list[list[str]]
+
+
 class MemoryView(BaseModel):
     """The memory of a document: predicted, measured, on its device, and by other plans."""
 
@@ -77,6 +112,7 @@ class MemoryView(BaseModel):
     measured: list[Measured]
     plans: list[dict[str, Any]] = Field(description="the chosen plan first, then the next-best ones")
     advice: list[Any]
+    pictures: list[PictureView] = Field(description="those of the HTML report")
 
 
 class RunRow(BaseModel):
@@ -98,7 +134,7 @@ class MatrixCell(BaseModel):
     """The outcome of one probe in one run."""
 
     run: int
-    outcome: Outcome
+    outcome: str = Field(description="pass, fail, inconclusive or not-applicable")
     attribution: str | None
     cause: str | None = Field(description="its typed kind")
     reason: str
@@ -114,8 +150,14 @@ class MatrixRow(BaseModel):
 
     probe: str
     lesson: str
-    worst: Outcome
+    worst: str = Field(description="the worst outcome of its cells")
     cells: list[MatrixCell]
+
+
+class MatrixColumn(BaseModel):
+    """Probes of one column of the matrix, as the report has it."""
+
+    probes: list[str]
 
 
 class PastRun(BaseModel):
@@ -142,6 +184,9 @@ class ValidationsView(BaseModel):
     matrix: list[MatrixRow] = Field(description="failures first")
     history: list[PastRun]
     total: int = Field(description="validation jobs of this document")
+    columns: list[MatrixColumn] = Field(description="the rows of the matrix in columns that fit one screen")
+    pictures: list[PictureView] = Field(description="those of the HTML report: the runs side by side")
+    past: list[PictureView] = Field(description="the picture of the history; empty without any")
 
 
 @router.get(
@@ -162,7 +207,7 @@ def memory(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
         "devices": fit.get("cards"), "budget": fit.get("budget"), "spare": fit.get("spare"),
         "binding": fit.get("binding"), "load": load or None, "terms": estimate.get("terms") or [],
         "total": estimate.get("total"), "measured": _measured(receipt), "plans": fit.get("plans") or [],
-        "advice": fit.get("advice") or [],
+        "advice": fit.get("advice") or [], "pictures": _drawn(pictures.of_memory(sheet(stored))),
     }  # fmt: skip
 
 
@@ -196,9 +241,13 @@ def validations(
     with at.database.reading() as connection:
         filters = JobFilters(jobs.ENDED, "validation", name, None, None)
         past, total = jobs.page(connection, limit, filters), jobs.total(connection, filters)
+    found, history = pictures.rows(model.runs), [_past(job) for job in past]
     return {
         "runs": [_run(number, run) for number, run in enumerate(model.runs, 1)],
-        "matrix": _matrix(name, model.runs), "history": [_past(job) for job in past], "total": total,
+        "matrix": [_row(name, row) for row in found], "history": history, "total": total,
+        "columns": [{"probes": [row.probe for row in column]} for column in pictures.columns(found)],
+        "pictures": _drawn(pictures.of_runs(model.runs)),
+        "past": _drawn(pictures.history([_validation(one) for one in reversed(history)])),
     }  # fmt: skip
 
 
@@ -235,24 +284,30 @@ def _speed(speed: Mapping[str, Any]) -> dict[str, Any]:
     return {key: speed.get(key) for key in ("first_token_seconds", "tokens_per_second")}
 
 
-ORDER = ("fail", "inconclusive", "pass", "not-applicable")
+def _row(name: str, row: pictures.MatrixRow) -> dict[str, Any]:
+    cells = [
+        {
+            "run": number, "outcome": one.outcome, "attribution": one.attribution,
+            "cause": None if one.cause is None else one.cause.get("kind"), "reason": one.reason,
+            "rung": None if one.broken is None else one.broken[0], "trials": one.trials,
+            "agreed": one.agreed, "seconds": one.seconds,
+            "href": f"/v1/configs/{name}/validations/{number}/{one.probe}",
+        }
+        for number, one in row.cells
+    ]  # fmt: skip
+    return {"probe": row.probe, "lesson": row.lesson, "worst": row.worst, "cells": cells}
 
 
-def _matrix(name: str, runs: tuple[Run, ...]) -> list[dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = {}
-    for number, run in enumerate(runs, 1):
-        for one in run.outcomes:
-            row = rows.setdefault(one.probe, {"probe": one.probe, "lesson": one.lesson, "cells": []})
-            row["cells"].append({
-                "run": number, "outcome": one.outcome, "attribution": one.attribution,
-                "cause": None if one.cause is None else one.cause.get("kind"), "reason": one.reason,
-                "rung": None if one.broken is None else one.broken[0], "trials": one.trials,
-                "agreed": one.agreed, "seconds": one.seconds,
-                "href": f"/v1/configs/{name}/validations/{number}/{one.probe}",
-            })  # fmt: skip
-    for row in rows.values():
-        row["worst"] = min((cell["outcome"] for cell in row["cells"]), key=ORDER.index)
-    return sorted(rows.values(), key=lambda row: ORDER.index(row["worst"]))
+def _drawn(found: Iterable[pictures.Picture]) -> list[dict[str, Any]]:
+    return [asdict(one) for one in found]
+
+
+def _validation(past: Mapping[str, Any]) -> PastValidation:
+    engine = " ".join(str(past[key]) for key in ("engine", "version") if past[key])
+    return PastValidation(
+        engine, past["at"] or past["ended_at"] or "", dict(past["counts"]), sum(past["seconds"].values()),
+        past["tokens_per_second"] or 0.0, past["first_token_seconds"] or 0.0, past["error"] or "",
+    )  # fmt: skip
 
 
 def _past(job: jobs.Job) -> dict[str, Any]:

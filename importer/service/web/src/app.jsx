@@ -2,7 +2,7 @@
 
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Problem as Failed, get, key } from "./api.js";
-import { Link, Problem, Title, Toast } from "./components/index.js";
+import { Link, Problem, Title, Toast, Working } from "./components/index.js";
 import { here, tookTab } from "./router.js";
 import { PAGES, matched } from "./routes.js";
 import { allowHub, plain } from "./safe.js";
@@ -62,7 +62,10 @@ export function App() {
   }, [shown.turn]);
   return [
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current.focus(); }}>{T.skip}</a>,
-    <header class="top"><Pages current={shown.route.parts[0]} keyed={key.get() !== null} me={shown.me} /></header>,
+    <header class="top">
+      <Pages current={shown.route.parts[0]} keyed={key.get() !== null} me={shown.me} />
+      {shown.me?.name ? <Working key={shown.me.name} /> : null}
+    </header>,
     <main id="main" tabindex={-1} ref={main}>{shown.turn ? <Shown key={shown.found?.ident ?? shown.turn} shown={shown} again={show} /> : null}</main>,
     <Toast />,
     <Foot me={shown.me} />,

@@ -13,6 +13,12 @@ export function moment(text) {
   return found ? `${found[1]} ${found[2]} UTC` : text ?? "";
 }
 
+// Seconds as text: 0.4 s, 12 s, 3 min 5 s.
+export function span(seconds) {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
 export function bytes(number) {
   let rest = number, unit = 0;
   while (rest >= 1024 && unit < UNITS.length - 1) { rest /= 1024; unit += 1; }

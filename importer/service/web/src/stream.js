@@ -2,24 +2,29 @@
 
 import { Problem, address, headers, words } from "./api.js";
 
-const LONGEST = 8000; // milliseconds between two attempts
+const SHORTEST = 250, LONGEST = 8000; // milliseconds between two attempts
+const SILENT = 45_000; // milliseconds without the server's sign of life, which it gives every 15 s
 
-// Yields {number, type, data} behind the event ``last``; goes on wherever a connection breaks, until the server
-// says that nothing more will come. An end among the events may be that of an earlier attempt.
-export async function* watch(job, signal, last = 0) {
-  let pause = 250;
+// The events of a job behind the event ``last``.
+export const watch = (job, signal, last = 0) => streamed(["jobs", job, "events"], signal, last);
+
+// Yields {number, type, data}; goes on wherever a connection breaks or falls silent, until the server says that nothing
+// more will come. {type: "closed"} is the end of a connection: what is known may be old by then.
+export async function* streamed(parts, signal, last = 0) {
+  let pause = SHORTEST;
   while (!signal.aborted) {
     try {
-      const answer = await fetch(address(["jobs", job, "events"]), {
+      const answer = await fetch(address(parts), {
         signal, cache: "no-store", headers: headers({ Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) }),
       });
       if (answer.status === 204) return;
       if (!answer.ok) throw new Problem(await words(answer), answer.status);
       for await (const event of events(answer.body)) {
-        [last, pause] = [event.number, 250];
+        [last, pause] = [event.number || last, SHORTEST];
         yield event;
       }
-      continue;
+      if (signal.aborted) return;
+      yield { type: "closed" };
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Problem && error.status < 500 && error.status !== 429) throw error;
@@ -34,7 +39,7 @@ async function* events(body) {
   let rest = "";
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await inTime(reader.read());
       if (done) return;
       const parts = (rest + value).split("\n\n");
       rest = parts.pop();
@@ -46,6 +51,13 @@ async function* events(body) {
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+// A connection can be gone without an end: after a computer's sleep, behind a proxy.
+function inTime(read) {
+  let timer;
+  const late = new Promise((_, fail) => { timer = setTimeout(() => fail(new Error("silent")), SILENT); });
+  return Promise.race([read, late]).finally(() => clearTimeout(timer));
 }
 
 function parse(part) {

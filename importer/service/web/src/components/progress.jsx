@@ -6,6 +6,8 @@ import { watch } from "../stream.js";
 import { TEXTS } from "../text.js";
 import { Action, Failure, useAction } from "./action.jsx";
 import { ChooseSides } from "./conflicts.jsx";
+import { Ahead, Figures, Steps } from "./steps.jsx";
+import { Bar } from "./bar.jsx";
 import { Problem } from "./problem.jsx";
 import { Table } from "./table.jsx";
 import { Mark, Soft } from "./text.jsx";
@@ -18,7 +20,7 @@ export const open = (job) => job.state === "queued" || job.state === "running";
 
 // Follows the job until it ends, then calls ``ended`` with it. One that is tried again goes on here, or ``renew`` is called.
 export function Follow({ job: first, ended = () => {}, renew }) {
-  const [state, set] = useState({ job: first, step: first.step, said: [] });
+  const [state, set] = useState(() => ({ job: first, step: first.step, said: [], figures: null, looked: Date.now() }));
   const [round, setRound] = useState(0), [error, setError] = useState(null);
   const last = useRef(0), done = useRef(ended);
   done.current = ended;
@@ -31,7 +33,7 @@ export function Follow({ job: first, ended = () => {}, renew }) {
   }, [first.id, round]);
   const again = (job) => {
     if (renew) return renew();
-    set({ job, step: null, said: [] });
+    set({ job, step: null, said: [], figures: null, looked: Date.now() });
     setError(null);
     setRound(round + 1);
     return undefined;
@@ -41,7 +43,7 @@ export function Follow({ job: first, ended = () => {}, renew }) {
     <div class="job">
       <p aria-live="polite"><Mark word={job.state} />{" "}<Soft>{now(state)}</Soft></p>
       <div>
-        {job.counts ? <Counts counts={job.counts} /> : <Steps state={state} />}
+        {job.counts ? <Counts counts={job.counts} /> : [<Figures state={state} />, <Steps state={state} />, <Ahead state={state} />]}
         {before.length ? <ul class="plain mono soft small" aria-label={T.before}>{before.map((line, at) => <li key={at}>{line}</li>)}</ul> : null}
       </div>
       <div>
@@ -53,25 +55,32 @@ export function Follow({ job: first, ended = () => {}, renew }) {
   );
 }
 
-// Each event makes another state; at the end the job is asked for once more.
+// Each event makes another state. The job is asked for again at each step, which has other times then, after a broken
+// connection, whose events may be gone, and at the end.
 async function pursue(state, { signal, last, set, ended }) {
   const { job: { id } } = state;
   let looked = 0, now = state;
   const tell = (more) => { now = { ...now, ...more }; set(now); };
+  const look = async () => tell({ job: await get(["jobs", id], { signal }), looked: Date.now() });
+  if (!state.job.progress) await look(); // out of a list
   for await (const event of watch(id, signal, last.current)) {
-    last.current = event.number;
-    if (event.data.job !== id) { // of a list: its counts, at most once in a while
+    last.current = event.number ?? last.current;
+    if (event.type === "closed") {
+      await look();
+      if (!open(now.job)) break;
+    } else if (event.data.job !== id) { // of a list: its counts, at most once in a while
       if (Date.now() - looked < OFTEN) continue;
       looked = Date.now();
-      tell({ job: await get(["jobs", id], { signal }) });
-    } else if (event.type === "step") tell({ step: event.data.step, job: { ...now.job, state: "running" } });
-    else if (event.type === "progress" && event.data.message) tell({ said: [...now.said, event.data.message].slice(-KEPT) });
-    else if (event.type === "queued") tell({ step: null, said: [] });
+      await look();
+    } else if (event.type === "step") {
+      tell({ step: event.data.step, figures: null, job: { ...now.job, state: "running" } });
+      await look();
+    } else if (event.type === "progress" && event.data.message) tell({ said: [...now.said, event.data.message].slice(-KEPT), figures: event.data });
+    else if (event.type === "queued") tell({ step: null, said: [], figures: null });
   }
   if (signal.aborted) return;
-  const job = await get(["jobs", id], { signal });
-  tell({ job });
-  ended(job);
+  await look();
+  ended(now.job);
 }
 
 function now({ job, step, said }) {
@@ -80,16 +89,13 @@ function now({ job, step, said }) {
   return job.attempt > 1 ? T.attempt(job.attempt) : "";
 }
 
-function Steps({ state: { job, step } }) {
-  const names = Object.entries(T.steps[job.kind] ?? {});
-  const at = names.findIndex(([name]) => name === step), over = job.state === "succeeded";
-  return <ol class="steps">{names.map(([name, says], number) => {
-    const stands = over || number < at ? "done" : number === at && job.state !== "queued" ? job.state : "ahead";
-    return <li key={name} class={stands} aria-current={stands === "running" ? "step" : undefined}><strong>{name}</strong>{" "}<Soft>{says}</Soft></li>;
-  })}</ol>;
+// How far a list is, and its jobs by state.
+function Counts({ counts }) {
+  const all = Object.values(counts).reduce((a, b) => a + b, 0), left = (counts.queued ?? 0) + (counts.running ?? 0);
+  return [<Bar label={T.ended(all - left, all)} value={all - left} max={all || 1} />, <States counts={counts} />];
 }
 
-const Counts = ({ counts }) => <p>{Object.entries(counts).filter(([, n]) => n).map(([name, n]) => [<Mark key={name} word={name}>{T.counted(n, name)}</Mark>, " "])}</p>;
+const States = ({ counts }) => <p>{Object.entries(counts).filter(([, n]) => n).map(([name, n]) => [<Mark key={name} word={name}>{T.counted(n, name)}</Mark>, " "])}</p>;
 
 function Cancel({ job }) {
   const act = useAction();

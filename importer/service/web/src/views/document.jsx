@@ -10,6 +10,7 @@ import { Actions } from "./document/actions.jsx";
 import * as decisions from "./document/decisions.jsx";
 import * as editor from "./document/editor.jsx";
 import * as history from "./document/history.jsx";
+import * as memory from "./document/memory.jsx";
 import * as probes from "./document/probes.jsx";
 import * as releases from "./document/releases.jsx";
 import * as review from "./document/review.jsx";
@@ -19,7 +20,7 @@ import { Verdict } from "./document/verdict.jsx";
 
 const T = TEXTS.document;
 // A tab is one module, as a view is: ``load({name, route, found, signal})`` and ``View({data, found, sheet})``.
-const TABS = { review, decisions, text: editor, probes, history, releases };
+const TABS = { review, decisions, text: editor, probes, memory, history, releases };
 
 const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "review");
 

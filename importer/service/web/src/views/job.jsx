@@ -39,13 +39,19 @@ const Refused = ({ lines }) => (
   <Section title={T.refused}><Table label={T.refused} heads={T.refusedHeads} rows={lines.map((one) => [one.line, one.reference, one.error.detail])} /></Section>
 );
 
+// What leads on: to what the job made, or to the document that it did not change.
 function Outcome({ job }) {
-  if (job.state !== "succeeded") return null;
-  if (job.kind === "recheck") return <Next to={["upkeep"]}>{T.findings}</Next>;
+  if (open(job)) return null;
   const name = job.result?.name ?? job.config;
+  if (job.state !== "succeeded") return name ? <p class="buttons"><Link to={["documents", name]} class="button">{T.open(name)}</Link></p> : null;
+  if (job.kind === "recheck") return <Next to={["upkeep"]}>{T.findings}</Next>;
   if (!name) return null;
-  return job.kind === "validation" ? <Next to={["documents", name, "probes"]}>{T.probes}</Next>
-    : <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>;
+  if (job.kind !== "validation") return <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>;
+  const { probes = {} } = job.result ?? {};
+  return [
+    <p>{T.passed(probes.pass ?? 0, Object.values(probes).reduce((a, b) => a + b, 0))}</p>,
+    <Next to={["documents", name, "probes"]}>{T.probes}</Next>,
+  ];
 }
 
 const Next = ({ to, children: text }) => <p class="buttons"><Link to={to} class="button main">{text}</Link></p>;

@@ -1,22 +1,30 @@
 // What the probes found: the matrix of all runs, and each probe with the raw exchanges it is judged by.
 
 import { ask, get } from "../../api.js";
-import { Action, Failure, Mark, Section, Soft, Table, download, useAction } from "../../components/index.js";
+import { Action, Failure, Mark, Pictures, Section, Soft, download, useAction } from "../../components/index.js";
 import { moment } from "../../format.js";
 import { TEXTS } from "../../text.js";
+import { Matrix, Past } from "./matrix.jsx";
 
 const T = TEXTS.probes;
 const ENDINGS = { html: "html", junit: "xml", json: "json" };
 
-export const load = ({ name, signal }) => get(["configs", name, "report", "json"], { signal });
+export async function load({ name, signal }) {
+  const [{ runs }, measured] = await Promise.all([
+    get(["configs", name, "report", "json"], { signal }), get(["configs", name, "validations"], { signal }),
+  ]);
+  return { runs, measured };
+}
 
-export function View({ data: { runs }, found }) {
-  if (!runs.length) return <p>{T.never}<Soft>{T.hint}</Soft></p>;
+export function View({ data: { runs, measured }, found }) {
+  const past = measured.past.length ? <Section title={TEXTS.pictures.past}><Past found={measured} /></Section> : null;
+  if (!runs.length) return [<p>{T.never}<Soft>{T.hint}</Soft></p>, past];
   const names = [...new Set(runs.flatMap((r) => r.outcomes.map((o) => o.probe)))];
   return [
     <Troubles runs={runs} />,
-    <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}</Section>,
-    <Section title={T.matrix}>{runs.length === 1 ? <Single one={runs[0]} /> : <Several runs={runs} names={names} />}</Section>,
+    <Section title={T.matrix}><Matrix found={measured} go={(probe) => <Go probe={probe} />} /></Section>,
+    <Section title={T.runs}>{runs.map((one, at) => <Run key={at} one={one} />)}<Pictures all={measured.pictures} /></Section>,
+    past,
     <Section title={T.each}>{names.map((probe) => <Each key={probe} probe={probe} runs={runs} />)}</Section>,
     <Saved name={found.name} />,
   ];
@@ -48,6 +56,7 @@ function Troubles({ runs }) {
     <article key={at} class={`trouble ${o.outcome === "inconclusive" ? "inconclusive" : ""}`}>
       <h3>{o.probe}{" "}<Outcome of={o} />{" "}<Soft>{o.attribution ? T.attribution(o.attribution) : ""}{T.on(label(r))}</Soft></h3>
       <p class="break">{o.reason}</p><Rungs of={o} /><Remedy of={o} />
+      {o.exchanges.length ? <details><summary>{T.exchanges(o.exchanges.length)}</summary>{o.exchanges.map((e, n) => <Exchange key={n} e={e} />)}</details> : null}
     </article>
   ))}</Section>;
 }
@@ -56,15 +65,6 @@ function Troubles({ runs }) {
 function Rungs({ of: o }) {
   const facts = o.cause?.facts ?? [];
   return facts.length ? <ol class="rungs small">{facts.map((f, at) => <li class="break" key={at}>{`${f.rung} ${f.state}: ${f.text}`}</li>)}</ol> : null;
-}
-
-const Single = ({ one }) => <Table label={T.single} heads={T.singleHeads} kind="stack outcomes" rows={one.outcomes.map((o) => [
-  <Go probe={o.probe} />, <Outcome of={o} />, o.attribution ?? "", <Soft>{trials(o)}</Soft>, [o.reason, <Remedy of={o} />]])} />;
-
-function Several({ runs, names }) {
-  const heads = [T.probe, ...runs.map((r) => [label(r), " ", r.state === "stale" || r.state === "partial" ? <Mark word={r.state} /> : null])];
-  const cell = (r, probe) => { const o = r.outcomes.find((one) => one.probe === probe); return o ? <Outcome of={o} /> : ""; };
-  return <Table label={T.several} heads={heads} kind="several" rows={names.map((probe) => [<Go probe={probe} />, ...runs.map((r) => cell(r, probe))])} />;
 }
 
 // Opens a probe below; the address stays, for it says which page this is.
@@ -99,7 +99,7 @@ function Each({ probe, runs }) {
 
 function Ran({ run, o }) {
   return [
-    <p><strong>{label(run)}</strong>{" "}<Outcome of={o} />{" "}<Soft>{T.took(o.seconds.toFixed(2))}</Soft></p>,
+    <p><strong>{label(run)}</strong>{" "}<Outcome of={o} />{" "}<Soft>{T.took(o.seconds.toFixed(2))}{o.interval ? `, ${trials(o)}` : ""}</Soft></p>,
     <p class="break">{o.reason}</p>, <Remedy of={o} />,
     o.log ? <details><summary>{T.log}</summary><pre tabindex={0}>{o.log}</pre></details> : null,
     o.exchanges.length ? <details><summary>{T.exchanges(o.exchanges.length)}</summary>{o.exchanges.map((e, at) => <Exchange key={at} e={e} />)}</details> : null,

@@ -1,0 +1,25 @@
+"""Pictures of a report and of the page: rectangles and texts, computed here once for both.
+
+A front end draws the shapes as they are and shows the rows as the table behind them.
+"""
+
+from __future__ import annotations
+
+from importer.reports.pictures.figures import measured, memory, plans
+from importer.reports.pictures.history import history
+from importer.reports.pictures.matrix import MatrixRow, columns, rows
+from importer.reports.pictures.runs import outcomes, speed, times
+from importer.reports.pictures.shapes import Legend, Picture, Shape
+from importer.reports.report_model import ReportModel, Run
+
+__all__ = ["Legend", "MatrixRow", "Picture", "Shape", "columns", "history", "of_memory", "of_runs", "rows"]
+
+
+def of_memory(model: ReportModel) -> tuple[Picture, ...]:
+    """Return the pictures of memory and of plans that the document has figures for."""
+    return (*memory(model.fit), *measured(model.runs), *plans(model.fit))
+
+
+def of_runs(runs: tuple[Run, ...]) -> tuple[Picture, ...]:
+    """Return the pictures of the runs side by side: outcomes, times, speed."""
+    return (*outcomes(runs), *times(runs), *speed(runs))

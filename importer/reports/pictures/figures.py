@@ -1,0 +1,161 @@
+"""Memory: the parts of the estimate against the device, predicted beside measured, and other plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from importer.memory.plan_settings import gib
+from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, mapping, mappings, number
+from importer.reports.report_model import Run
+
+ENDS = ("low", "likely", "high")
+KINDS = {
+    "weights": "c1", "kv cache": "c2", "states": "c3", "activations": "c4", "logits": "c5", "graphs": "c6",
+    "overhead": "c7",
+}  # fmt: skip
+OTHER = "c8"
+SMALL = 0.25  # of the device: below it the parts are drawn once more, larger
+SHOWN = 8  # plans
+
+
+def memory(fit: Mapping[str, Any]) -> list[Picture]:
+    """Return the stacked parts against the device, and enlarged where they are small beside it."""
+    estimate, device = mapping(fit.get("estimate")), mapping(fit.get("device"))
+    terms = mappings(estimate.get("terms"))
+    sums = {end: sum(number(term.get(end)) for term in terms) for end in ENDS}
+    if not sums["high"]:
+        return []
+    size, budget = number(device.get("memory")), number(fit.get("budget"))
+    largest = max(size, budget, sums["high"])
+    name, share = str(device.get("name") or "the device"), budget or size
+    heads = ("part", *ENDS, "why")
+    rows = [_row(str(t.get("part")), t, str(t.get("why") or "")) for t in terms] + [_row("in all", sums, "")]
+    label = f"{gib(sums['likely'])} likely, {gib(sums['low'])} to {gib(sums['high'])}"
+    against = f" of {gib(share)} that an engine may fill on {name}" if share else ""
+    limits = [(budget, largest, f"{gib(budget)} to fill")] if budget else []
+    legend = tuple(_legend(terms))
+    height, shapes = drawn(_stacks(terms, sums, largest, bool(size)), limits)
+    found = [
+        Picture(
+            "memory",
+            "Memory of one device",
+            f"{label}{against}",
+            WIDTH,
+            height,
+            shapes,
+            legend,
+            heads,
+            tuple(rows),
+        )
+    ]
+    if sums["high"] < SMALL * largest:
+        height, shapes = drawn(_stacks(terms, sums, sums["high"], False))
+        found.append(
+            Picture(
+                "memory-parts",
+                "The parts, enlarged",
+                label,
+                WIDTH,
+                height,
+                shapes,
+                legend,
+                heads,
+                tuple(rows),
+            )
+        )
+    return found
+
+
+def _row(part: str, values: Mapping[str, Any], why: str) -> tuple[str, ...]:
+    return (part, *(gib(number(values.get(end))) for end in ENDS), why)
+
+
+def _kind(term: Mapping[str, Any]) -> str:
+    return KINDS.get(str(term.get("part")), OTHER)
+
+
+def _legend(terms: Sequence[Mapping[str, Any]]) -> list[Legend]:
+    return [Legend(_kind(term), str(term.get("part"))) for term in terms]
+
+
+def _stacks(
+    terms: Sequence[Mapping[str, Any]], sums: Mapping[str, float], largest: float, ground: bool
+) -> list[Bar]:
+    bars = []
+    for end in ENDS:
+        pieces = tuple((_kind(term), number(term.get(end))) for term in terms)
+        bars.append(Bar(end, pieces, gib(sums[end]), largest, ground))
+    return bars
+
+
+def measured(runs: Sequence[Run]) -> list[Picture]:
+    """Return predicted beside measured for each figure of each run; each pair has its own scale."""
+    bars, rows = [], []
+    for run in runs:
+        for figure, values in run.fit.items():
+            both = mapping(values)
+            if not {"predicted", "reported"} <= both.keys():
+                continue
+            name, sides = figure.replace("_", " "), (number(both["predicted"]), number(both["reported"]))
+            texts = [_amount(figure, side) for side in sides]
+            largest = max(sides)
+            bars += [
+                Bar(f"{name}, {run.label}", (("predicted", sides[0]),), texts[0], largest),
+                Bar("", (("reported", sides[1]),), texts[1], largest),
+            ]
+            off = f"{(sides[0] / sides[1] - 1):+.0%}" if sides[1] else ""
+            rows.append((name, run.label, *texts, off))
+    if not bars:
+        return []
+    height, shapes = drawn(bars)
+    label = "; ".join(f"{name} on {engine}: {a} predicted, {b} measured" for name, engine, a, b, _ in rows)
+    legend = (Legend("predicted", "predicted"), Legend("reported", "measured"))
+    heads = ("figure", "engine", "predicted", "measured", "difference")
+    return [
+        Picture(
+            "measured", "Predicted and measured", label, WIDTH, height, shapes, legend, heads, tuple(rows)
+        )
+    ]
+
+
+def _amount(figure: str, size: float) -> str:
+    return f"{size:,.0f} tokens" if figure.endswith("tokens") else gib(size)
+
+
+def plans(fit: Mapping[str, Any]) -> list[Picture]:
+    """Return the estimated rate of the chosen plan and of the next-best ones."""
+    found = mappings(fit.get("plans"))[:SHOWN]
+    if not found:
+        return []
+    largest = max(number(plan.get("tokens_per_second")) for plan in found)
+    bars, rows = [], []
+    for place, plan in enumerate(found):
+        rate, name = number(plan.get("tokens_per_second")), _parallel(plan)
+        bars.append(
+            Bar(name, (("chosen" if place == 0 else "plan", rate),), f"{rate:,.0f} tokens/s", largest)
+        )
+        rows.append((
+            name, "chosen" if place == 0 else "", _count(plan, "devices"), _count(plan, "replicas"),
+            _count(plan, "max_model_len"), _count(plan, "sequences"), f"{rate:,.0f}",
+            "yes" if plan.get("meets") is True else "no", "; ".join(map(str, _list(plan.get("why")))),
+        ))  # fmt: skip
+    height, shapes = drawn(bars)
+    label = f"Chosen: {rows[0][0]}, {bars[0].text} estimated; {len(rows) - 1} other plans"
+    heads = ("plan", "", "devices", "replicas", "context", "sequences", "tokens/s", "meets the aim", "why")
+    legend = (Legend("chosen", "chosen"), Legend("plan", "other plans"))
+    return [Picture("plans", "Plans", label, WIDTH, height, shapes, legend, heads, tuple(rows))]
+
+
+def _parallel(plan: Mapping[str, Any]) -> str:
+    short = (("tensor_parallel", "TP"), ("pipeline_parallel", "PP"), ("data_parallel", "DP"))
+    parts = [f"{word} {number(plan.get(key)):.0f}" for key, word in short if number(plan.get(key)) > 1]
+    return ", ".join([f"{_count(plan, 'devices')} × {plan.get('device') or 'device'}", *parts])
+
+
+def _count(plan: Mapping[str, Any], key: str) -> str:
+    return f"{number(plan.get(key)):,.0f}"
+
+
+def _list(data: object) -> Sequence[object]:
+    return data if isinstance(data, list | tuple) else ()

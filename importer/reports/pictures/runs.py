@@ -1,0 +1,90 @@
+"""Runs side by side: outcomes of the probes, where the time went, and the speed of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, number
+from importer.reports.report_model import OUTCOMES, Run, duration, moment
+
+PARTS = ("start", "probes", "stop")
+NAMES = {"not-applicable": "not applicable"}
+LEGEND = tuple(Legend(name, NAMES.get(name, name)) for name in OUTCOMES)
+
+
+def outcomes(runs: Sequence[Run]) -> list[Picture]:
+    """Return the outcomes of each run as one bar, all of the length of the longest run."""
+    runs = [run for run in runs if run.outcomes]
+    if not runs:
+        return []
+    largest = max(len(run.outcomes) for run in runs)
+    bars = [
+        Bar(run.label, tuple((name, run.counts[name]) for name in OUTCOMES), _passed(run), largest)
+        for run in runs
+    ]  # fmt: skip
+    rows = tuple(
+        (run.label, run.state, moment(run.started), *(str(run.counts[name]) for name in OUTCOMES))
+        for run in runs
+    )
+    label = "; ".join(f"{run.label} ({run.state}): {_passed(run)}" for run in runs)
+    height, shapes = drawn(bars)
+    heads = ("engine", "state", "when", *(NAMES.get(name, name) for name in OUTCOMES))
+    return [Picture("outcomes", "Outcomes", label, WIDTH, height, shapes, LEGEND, heads, rows)]
+
+
+def _passed(run: Run) -> str:
+    return f"{run.counts['pass']} of {len(run.outcomes)} passed"
+
+
+def times(runs: Sequence[Run]) -> list[Picture]:
+    """Return the seconds of start, probes and stop of each run."""
+    timed = [run for run in runs if sum(map(number, run.seconds.values())) > 0]
+    if not timed:
+        return []
+    totals = {id(run): sum(map(number, run.seconds.values())) for run in timed}
+    largest = max(totals.values())
+    bars = [Bar(run.label, _parts(run), duration(totals[id(run)]), largest) for run in timed]
+    rows = tuple(
+        (run.label, *(duration(number(run.seconds.get(part))) for part in PARTS), duration(totals[id(run)]))
+        for run in timed
+    )
+    label = "; ".join(f"{run.label}: {duration(totals[id(run)])}" for run in timed)
+    height, shapes = drawn(bars)
+    legend = tuple(Legend(part, part) for part in PARTS)
+    heads = ("engine", *PARTS, "in all")
+    return [Picture("times", "Time", label, WIDTH, height, shapes, legend, heads, rows)]
+
+
+def _parts(run: Run) -> tuple[tuple[str, float], ...]:
+    return tuple((part if part in PARTS else "ground", number(spent)) for part, spent in run.seconds.items())
+
+
+def speed(runs: Sequence[Run]) -> list[Picture]:
+    """Return tokens per second and the time to the first token of each run that has them."""
+    known = [run for run in runs if _rate(run) or _first(run)]
+    if not known:
+        return []
+    fastest, longest = max(map(_rate, known)), max(map(_first, known))
+    bars, rows = [], []
+    for run in known:
+        rate, first = f"{_rate(run):.1f} tokens/s", f"{_first(run):.2f} s to first"
+        bars += [
+            Bar(run.label, (("rate", _rate(run)),), rate, fastest),
+            Bar("", (("first", _first(run)),), first, longest),
+        ]
+        rows.append((run.label, moment(run.started), f"{_rate(run):.1f}", f"{_first(run):.2f} s"))
+    label = "; ".join(f"{name}: {rate} tokens/s, first token {first}" for name, _, rate, first in rows)
+    height, shapes = drawn(bars)
+    legend = (Legend("rate", "tokens per second"), Legend("first", "time to the first token"))
+    heads = ("engine", "when", "tokens/s", "first token")
+    return [
+        Picture("speed", "Speed of the answers", label, WIDTH, height, shapes, legend, heads, tuple(rows))
+    ]
+
+
+def _rate(run: Run) -> float:
+    return number(run.speed.get("tokens_per_second"))
+
+
+def _first(run: Run) -> float:
+    return number(run.speed.get("first_token_seconds"))

@@ -1,0 +1,240 @@
+"""Pictures and progress in Debian's chromium: to scale, by keyboard, on a phone, in the dark, on paper.
+
+With ``PAGE_PICTURES=docs`` in the environment it takes the docs' pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from importer.engines.install import Installed
+from importer.storage.audit import AuditContext
+from tests.browsing import HARM, chrome, folder
+from tests.hubserver import Fault
+from tests.pages import PHONE, Seen, picture
+from tests.publishing import gallery_of
+from tests.reporting import EXCHANGE
+from tests.serving import Service, fresh, service
+
+__all__ = ["chrome", "folder", "service"]
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+PROBES = 54
+FAILED = ("tool-call", "history")
+CONTRAST = """() => [...document.querySelectorAll('.chart rect')].filter((e) => {
+    const rgb = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    const light = (c) => c.map((v) => v / 255).map(
+        (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+    const ground = getComputedStyle(document.body).backgroundColor;
+    const [a, b] = [getComputedStyle(e).fill, ground].map(rgb).map(light);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    return !e.classList.contains('ground') && ratio < 3;
+}).map((e) => e.getAttribute('class'))"""
+MANY = """(n) => { const rows = document.querySelectorAll('table.matrix tbody tr');
+    const boxes = [...document.querySelectorAll('table.matrix')].map((e) => e.getBoundingClientRect());
+    const [top, bottom] = [Math.min(...boxes.map((b) => b.top)), Math.max(...boxes.map((b) => b.bottom))];
+    return rows.length === n ? bottom - top : Infinity; }"""
+
+
+@pytest.fixture
+def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
+    one = Seen(chrome, service.url)
+    yield one
+    one.close()
+
+
+def slow() -> Fault:
+    """Let the next question to the Hub wait for a while."""
+    return Fault("acme/chat", 429, {"Retry-After": "3"})
+
+
+def run(engine: str, version: str, rate: float) -> dict[str, Any]:
+    """A validation of all probes, two of which failed."""
+    names = [*FAILED, *(f"probe-{n}" for n in range(PROBES - len(FAILED)))]
+    outcomes = [
+        {"probe": name, "outcome": "fail" if name in FAILED else "pass", "reason": f"{name} was seen",
+         "remedy_message": f"mend {name}" if name in FAILED else "", "attribution": "parser", "seconds": 0.2,
+         "exchanges": [EXCHANGE | {"body": "raw"}]}
+        for name in names
+    ]  # fmt: skip
+    return {
+        "engine": {"name": engine, "version": version}, "started": "2026-11-01T00:00:00+00:00",
+        "passed": False, "outcomes": outcomes, "seconds": {"start": 30.0, "probes": 12.5, "stop": 0.5},
+        "speed": {"first_token_seconds": 0.3, "tokens_per_second": rate},
+        "fit": {"weights": {"predicted": 190_208, "reported": 180_000, "error": 0.06}},
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def measured(service: Service) -> str:
+    """A document with two runs of different engines."""
+    name = fresh(service, "measured", device="h100-80g")
+    with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
+        digest = change.checkout.load(name).digest
+        for one in (run("sglang", "0.5.6", 35.0), run("vllm", "0.33.0", 41.0)):
+            change.checkout.amend(name, lambda receipt, one=one: receipt.with_validation(one, digest))  # type: ignore[misc]
+    return name
+
+
+def test_memory_is_a_bar_against_the_device(
+    seen: Seen, service: Service, measured: str, folder: Path
+) -> None:
+    page = seen.go(f"documents/{measured}/memory")
+    told = service.client.get(f"/v1/configs/{measured}/memory").json()
+    shown = page.get_by_role("img")
+    assert [one.get_attribute("aria-label") for one in shown.all()] == [p["label"] for p in told["pictures"]]
+    report = service.client.get(f"/v1/configs/{measured}/report/html").text
+    for one in told["pictures"]:  # the page and the report have the same shapes
+        drawn = shown.nth(told["pictures"].index(one)).locator("rect")
+        assert drawn.count() == sum(shape["shape"] == "rect" for shape in one["shapes"])
+        for shape in one["shapes"]:
+            assert f'class="{shape["kind"]}" x="{shape["x"]}"' in report or shape["x"] == int(shape["x"])
+    seen.press("Figures: Memory of one device")
+    figures = page.get_by_role("region", name="Figures: Memory of one device")
+    expect(figures.get_by_role("row", name="weights")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.evaluate("document.querySelector('.tab').scrollIntoView()")
+    picture(seen, folder, "memory")
+    seen.check()
+
+
+def test_a_matrix_fits_one_screen_and_leads_to_each_failure(seen: Seen, measured: str, folder: Path) -> None:
+    page = seen.go(f"documents/{measured}/probes")
+    expect(page.locator("table.matrix").first).to_be_visible()
+    assert page.evaluate(MANY, PROBES) < 900  # pixels, the screen's height
+    first = page.locator("table.matrix tbody tr").first
+    expect(first.locator(".mark.fail")).to_have_count(2)  # an engine beside the other
+    expect(first).to_contain_text("fail")
+    trouble = page.locator("article.trouble").filter(has_text="tool-call").first
+    expect(trouble).to_contain_text("mend tool-call")
+    trouble.get_by_text("1 raw exchange").click()
+    expect(trouble.get_by_text("raw", exact=True)).to_be_visible()
+    seen.press("probe-3")
+    expect(page.locator("#probe-probe-3")).to_have_attribute("open", "")
+    page.get_by_role("heading", name="Matrix").scroll_into_view_if_needed()
+    page.evaluate("document.querySelector('.matrices').scrollIntoView({block: 'center'})")
+    picture(seen, folder, "matrix")
+    seen.check()
+
+
+def test_pictures_are_read_in_the_dark_on_a_phone_and_on_paper(
+    chrome: Browser, service: Service, measured: str
+) -> None:
+    for dark in (False, True):
+        for size in ({"width": 1200, "height": 900}, PHONE):
+            seen = Seen(chrome, service.url, viewport=size, color_scheme="dark" if dark else "light")
+            for tab in ("memory", "probes"):
+                page = seen.go(f"documents/{measured}/{tab}")
+                expect(page.get_by_role("img").first).to_be_visible()
+                assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+                assert page.evaluate(CONTRAST) == []
+            if size == PHONE:  # a picture is wider: keys scroll it
+                region = page.get_by_role("region", name="Outcomes", exact=True)
+                region.focus()
+                page.keyboard.press("ArrowRight")
+                page.wait_for_function("document.activeElement.scrollLeft > 0")
+            page.emulate_media(media="print")
+            assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+            assert page.evaluate(CONTRAST) == []
+            seen.check()
+            seen.close()
+
+
+def test_names_of_strangers_are_text_in_pictures(seen: Seen, service: Service) -> None:
+    name = fresh(service, "strange")
+    with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
+        digest = change.checkout.load(name).digest
+        odd = run(HARM, f"\u202e{HARM}", 1.0) | {"fit": {HARM: {"predicted": 1, "reported": 2}}}
+        odd["outcomes"][0]["outcome"] = HARM
+        change.checkout.amend(name, lambda receipt: receipt.with_validation(odd, digest))
+    for tab in ("memory", "probes"):
+        page = seen.go(f"documents/{name}/{tab}")
+        expect(page.get_by_role("img").first).to_be_visible()
+        assert "\u202e" not in str(page.locator("main").text_content())
+        seen.check()
+
+
+def test_a_job_tells_what_runs_what_is_next_and_how_long_it_took_before(
+    seen: Seen, service: Service, folder: Path
+) -> None:
+    fresh(service, "former")
+    page = seen.go("documents")
+    service.hub.faults.append(slow())
+    asked = {"reference": "acme/chat", "backend": "vllm", "name": "watched"}
+    job = service.client.post("/v1/imports", json=asked).json()["id"]
+    expect(page.locator(".working")).to_contain_text("1 ")
+    seen.go(f"jobs/{job}")
+    expect(page.locator(".steps li.running")).to_contain_text("median")
+    expect(page.locator(".ahead")).to_contain_text("so far")
+    expect(page.locator(".ahead")).to_contain_text("step ")
+    picture(seen, folder, "progress")
+    expect(page.get_by_role("link", name="Review watched")).to_be_visible()
+    expect(page.locator(".steps li.done")).to_have_count(4)
+    expect(page.get_by_text("in all")).to_be_visible()
+    expect(page.locator(".working")).to_have_count(0)
+    seen.check()
+
+
+def test_a_stream_that_was_cut_goes_on_where_it_is_by_then(seen: Seen, service: Service) -> None:
+    service.hub.faults.append(slow())
+    asked = {"reference": "acme/chat", "backend": "vllm", "name": "cut"}
+    job = service.client.post("/v1/imports", json=asked).json()["id"]
+    page = seen.go(f"jobs/{job}")
+    seen.context.set_offline(True)
+    service.ended(job)
+    seen.context.set_offline(False)
+    expect(page.get_by_role("link", name="Review cut")).to_be_visible()
+    seen.check("ERR_INTERNET_DISCONNECTED", "ERR_NETWORK")
+
+
+def test_a_failure_is_counted_on_every_page_and_leads_on(seen: Seen, service: Service) -> None:
+    job = service.imported("acme/absent")
+    assert job["state"] == "failed"
+    page = seen.go("gallery")
+    expect(page.locator(".working")).to_contain_text("failed")
+    seen.press(str(page.locator(".working").get_attribute("aria-label")))
+    seen.heading("Jobs")
+    page.get_by_role("link", name="import").first.click()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    seen.check()
+
+
+def test_the_docs_have_these_pictures() -> None:
+    told = (ROOT / "docs" / "service-page.md").read_text()
+    for name in ("memory", "matrix", "progress", "validation"):
+        assert f"page-{name}.png" in told
+        assert 10_000 < (ROOT / "docs" / f"page-{name}.png").stat().st_size < 150_000
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("service-mlx")
+def test_a_validation_shows_its_probes_as_they_are_asked(
+    chrome: Browser, tmp_path: Path, folder: Path, mlx_engine: Installed
+) -> None:
+    from tests.browsing import DEMO
+    from tests.hubserver import Repo
+    from tests.serving import running
+
+    del mlx_engine
+    with running(tmp_path, engines=True, **{"acme/demo": Repo(DEMO)}) as real:
+        assert real.imported("acme/demo", backend="mlx", name="demo")["state"] == "succeeded"
+        job = real.client.post("/v1/configs/demo/validate", json={}).json()["id"]
+        seen = Seen(chrome, real.url)
+        page = seen.go(f"jobs/{job}")
+        bar = page.get_by_role("progressbar")
+        expect(bar).to_be_visible()
+        expect(page.locator(".figures")).to_contain_text(" passed")
+        picture(seen, folder, "validation")
+        expect(page.get_by_text("probes passed.")).to_be_visible()
+        seen.press("See what the probes found")
+        expect(page.get_by_role("img", name="1 validations; the last one on mlx")).to_be_visible()
+        past = real.client.get("/v1/configs/demo/validations").json()
+        assert past["past"][0]["rows"][0][3] == str(sum(past["history"][0]["counts"].values()))
+        seen.check()
+        seen.close()
