@@ -258,7 +258,10 @@ RECHECK: dict[str, dict[str, Text]] = {
 
 
 GALLERY: dict[str, dict[str, Text]] = {
-    "DatabaseReason": {"form": "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"},
+    "DatabaseReason": {
+        "form": "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME",
+        "own-copy": "PostgreSQL is copied by its own program: pg_dump with the custom format",
+    },
     "PublicationReason": {
         "no-receipt": "it has no receipt",
         "rejected": "rejected by {by}, {at}: {note}",

@@ -8,21 +8,21 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from importer.errors import DocumentError, ServiceError
-from importer.storage.database import PATIENCE, parsed
-
-DUMP = "PostgreSQL is copied by its own program: pg_dump --format=custom --file=FILE URL"
+from importer.errors import DocumentError, ServiceError, Setting, UsageError
+from importer.reasons import Reason
+from importer.storage.database import PATIENCE, DatabaseReason, parsed
 
 
 def backup(url: str, target: Path) -> int:
     """Copy the database at ``url`` to a new file, checked and on the disk; return its bytes.
 
-    The copy is one consistent state with every change that was committed before. Raises ServiceError:
-    "bad-setting" for PostgreSQL, "no-gallery"; DocumentError("cannot-write"), also where the file exists.
+    The copy is one consistent state with every change that was committed before. Raises
+    UsageError("bad-value") for PostgreSQL, ServiceError("no-gallery"), and DocumentError("cannot-write"),
+    also where the file exists.
     """
     place = parsed(url)
     if place.get_backend_name() != "sqlite":
-        raise ServiceError("bad-setting", place="--database", problem=DUMP)
+        raise UsageError("bad-value", setting=Setting.DATABASE, problem=Reason(DatabaseReason.OWN_COPY))
     source = Path(str(place.database))
     try:
         if not source.is_file():

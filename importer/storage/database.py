@@ -29,6 +29,7 @@ class DatabaseReason(StrEnum):
     """Why a database cannot be used."""
 
     FORM = "form"
+    OWN_COPY = "own-copy"
 
 
 class Database:

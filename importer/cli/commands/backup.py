@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Copy an SQLite gallery; raises ServiceError and DocumentError("cannot-write")."""
+    """Copy an SQLite gallery; raises UsageError, ServiceError and DocumentError("cannot-write")."""
     from pathlib import Path
 
     from importer.cli import show
