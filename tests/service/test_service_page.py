@@ -8,6 +8,7 @@ import re
 import subprocess
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
@@ -15,6 +16,7 @@ from importer.errors import ServiceError
 from importer.reports import FORMATS
 from importer.service.api import pages
 from importer.service.api.problems import status_of
+from importer.service.api.query import AttentionKind, Size
 from importer.service.messages import hint
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
@@ -105,12 +107,25 @@ console.log(JSON.stringify({
 """
 
 
-def test_what_may_stand_in_the_page_is_checked_in_one_place() -> None:
+def said_by(script: str) -> Any:
+    """Return the JSON that a module of the page prints."""
     found = system_node() or package_node()
     assert found is not None
-    asked = [str(found / "node"), "--input-type=module", "-e", CHECKED]
-    ran = subprocess.run(asked, cwd=WEB, capture_output=True, text=True, check=True)
-    assert json.loads(ran.stdout) == {
+    asked = [str(found / "node"), "--input-type=module", "-e", script]
+    return json.loads(subprocess.run(asked, cwd=WEB, capture_output=True, text=True, check=True).stdout)
+
+
+def test_every_value_of_a_facet_has_a_label() -> None:
+    labels = said_by(
+        'import { OVERVIEW } from "./src/text/overview.js";'
+        "const { attentions, sizes } = OVERVIEW;"
+        "console.log(JSON.stringify([attentions, sizes].map(Object.keys)));"
+    )
+    assert [{*found} for found in labels] == [{*get_args(AttentionKind)}, {*get_args(Size)} - {"none"}]
+
+
+def test_what_may_stand_in_the_page_is_checked_in_one_place() -> None:
+    assert said_by(CHECKED) == {
         "links": ["#/jobs", "blob:x", "https://hub.test/a/b"],
         "bare": False,
         "refused": [True] * 8 + [False],

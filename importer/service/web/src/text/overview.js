@@ -36,10 +36,10 @@ export const OVERVIEW = {
   none: "none",
   any: "any",
   attentions: {
-    "will-not-start": "will not start", "does-not-fit": "does not fit", "validation-failed": "validation failed",
-    "validation-stale": "validation stale", "review-stale": "review stale", finding: "finding of a recheck", "needs-code": "needs code",
-    "foreign-code": "code of others", prompts: "prompts", parser: "parser", "limited-tools": "limited tools", "no-tools": "no tools",
-    "way-in": "way in", conflict: "conflict", "other-device": "other device", other: "other",
+    "will-not-start": "will not start", "does-not-fit": "does not fit", "no-receipt": "no receipt", failed: "validation failed",
+    outdated: "validation outdated", edited: "edited since its approval", "no-entry": "no entry possible", finding: "finding of a recheck",
+    "needs-code": "needs code", "foreign-code": "code of others", prompts: "prompts", parser: "parser", "limited-tools": "limited tools",
+    "no-tools": "no tools", "way-in": "way in", conflict: "conflict", "other-device": "other device", other: "other",
   },
   sizes: {
     "under-1b": "under 1 B", "1b-4b": "1 B to 4 B", "4b-10b": "4 B to 10 B", "10b-35b": "10 B to 35 B", "35b-100b": "35 B to 100 B",
