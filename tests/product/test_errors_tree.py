@@ -29,7 +29,7 @@ FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
 OVER_HTTP_ALONE = ("importer.service.", "importer.storage.", "importer.hub.local")
 AT_THE_COMMAND_LINE = (
     "importer.cli.", "importer.service.settings", "importer.service.server", "importer.service.traces",
-    "importer.storage.migrations.",
+    "importer.storage.backup", "importer.storage.migrations.",
 )  # fmt: skip
 
 
