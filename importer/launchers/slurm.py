@@ -84,9 +84,16 @@ echo $status > exit.part && mv exit.part exit
 exit $status
 """
 # The queue forgets a job that has ended, then the controller does; the accounts keep it, where there are any.
+# A cancelled job may still write how its program ended.
 STATE = """\
+ended() {
+  [ -f "$d/exit" ] || return 0
+  status=$(cat "$d/exit")
+  if [ "$status" != 0 ] && [ -f "$d/cancelled" ]; then echo cancelled; else echo "exit $status"; fi
+  exit 0
+}
 if [ ! -d "$d" ]; then echo absent; exit 0; fi
-if [ -f "$d/exit" ]; then echo "exit $(cat "$d/exit")"; exit 0; fi
+ended
 job=$(cat "$d/owner" 2>/dev/null || head -n 1 "$d/jobs" 2>/dev/null)
 if [ -z "$job" ]; then if [ -f "$d/cancelled" ]; then echo cancelled; else echo absent; fi; exit 0; fi
 squeue --noheader --states=all --jobs="$job" --format='%T|%r|%N' > "$d/queue.$$" 2>"$d/says.$$"
@@ -96,7 +103,7 @@ found=$?; line=$(head -n 1 "$d/queue.$$")
 [ -n "$line" ] || line=$(sacct --noheader --parsable2 --allocations --jobs="$job" \\
   --format=State,ExitCode,NodeList 2>/dev/null | head -n 1)
 rm -f "$d"/*.$$
-[ ! -f "$d/exit" ] || { echo "exit $(cat "$d/exit")"; exit 0; }
+ended
 [ -n "$line" ] || [ ! -f "$d/cancelled" ] || { echo cancelled; exit 0; }
 echo "job ${line:-none}"
 """
