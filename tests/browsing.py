@@ -17,7 +17,7 @@ from tests.hubserver import Repo
 from tests.pages import Seen, browser
 from tests.publishing import gallery_of
 from tests.reports.test_reports_browser import BREAKING_OUT
-from tests.serving import PATIENCE, Service, running
+from tests.serving import Service, running
 
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "importer" / "demo" / "model"
@@ -26,8 +26,8 @@ HARM = (
     "<svg onload=\"window.harmed = 'svg'\"><a href=\"javascript:window.harmed = 'a'\">x</a>"
     "<link rel=stylesheet href=//evil.test/css><iframe src=//evil.test></iframe>{{7*7}}${7*7}"
 )
+HIGH = 6000  # pixels
 HOSTILE = "".join(out + HARM for out in BREAKING_OUT) + "\u202etxt.exe\u202c\u0007\u001b[31m"
-expect.set_options(timeout=PATIENCE * 1000)
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +91,12 @@ def imported(service: Service, name: str = "demo") -> str:
     return name
 
 
-def copied(service: Service, *names: str) -> None:
-    """Documents as the demonstration's, without receipts."""
-    text = service.client.get(f"/v1/configs/{imported(service)}").json()["text"]
+def copied(service: Service, first: str, *names: str) -> None:
+    """Documents as the ``first`` one, without receipts."""
+    text = service.client.get(f"/v1/configs/{first}").json()["text"]
     with gallery_of(service) as gallery, gallery.change(AuditContext("many", "import")) as change:
         for name in names:
-            change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
+            change.checkout.path(name).write_text(text.replace(f"name: {first}", f"name: {name}"))
             change.save(name)
 
 
@@ -106,9 +106,17 @@ def editor(page: Page) -> Locator:
 
 
 def written(page: Page) -> str:
-    """The text of the editor; a short document is drawn whole."""
+    """The text of the editor, which draws every line only on paper, and where there is room."""
     editor(page).wait_for()
-    return "\n".join(page.locator(".cm-line").all_text_contents())
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({**size, "height": HIGH})
+    page.emulate_media(media="print")
+    expect(page.locator(".cm-gap")).to_have_count(0)
+    text = "\n".join(page.locator(".cm-line").all_text_contents())
+    page.emulate_media(media="screen")
+    page.set_viewport_size(size)
+    return text
 
 
 def write(page: Page, text: str) -> None:

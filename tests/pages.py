@@ -8,13 +8,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests.browser import chromium
-from tests.serving import PATIENCE
+from tests.waiting import PATIENCE, crowd
 
 WIDE = {"width": 1200, "height": 900}
 PHONE = {"width": 390, "height": 844}
+SOON = 1000 * min(40, 20 * crowd())  # milliseconds until a page has done what no engine is asked for
+LATER = 1000 * PATIENCE  # milliseconds until an engine, or a server that starts, has answered
+expect.set_options(timeout=SOON)
 WATCH = (
     "window.stopped = []; addEventListener('securitypolicyviolation', "
     "(e) => window.stopped.push(`${e.violatedDirective} ${e.blockedURI}`));"
@@ -56,7 +59,7 @@ class Seen:
     def __init__(self, one: Browser, url: str, **options: Any) -> None:
         self.url = url
         self.context = one.new_context(**{"viewport": WIDE, "reduced_motion": "reduce", **options})
-        self.context.set_default_timeout(PATIENCE * 1000)
+        self.context.set_default_timeout(SOON)
         self.context.add_init_script(WATCH)
         self.page = self.context.new_page()
         self.asked: list[str] = []
@@ -92,7 +95,8 @@ class Seen:
     def grave(self) -> list[Any]:
         """What axe finds serious or critical; the browser's own channel brings it in, past the policy."""
         assert AXE.is_file(), "axe-core is missing: run make page"
-        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found: list[Any] = self.page.evaluate(JUDGED)
         return [one for one in found if one[0] in GRAVE]
 
@@ -125,5 +129,8 @@ class Seen:
 
 
 def picture(seen: Seen, folder: Path, name: str) -> bytes:
-    """A screenshot of what is seen without scrolling."""
-    return seen.page.screenshot(path=folder / f"page-{name}.png", animations="allow", caret="initial")
+    """A screenshot of what is seen without scrolling, which axe has nothing grave against."""
+    png = seen.page.screenshot(path=folder / f"page-{name}.png", animations="allow", caret="initial")
+    grave = seen.grave()
+    assert grave == [], (name, grave)
+    return png

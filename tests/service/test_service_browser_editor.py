@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browsing import HARM, HOSTILE, chrome, editor, folder, write, written
+from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen, write, written
 from tests.pages import PHONE, Seen, picture
 from tests.serving import Service, fresh, running, service
 
-__all__ = ["chrome", "folder", "service"]
+__all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = pytest.mark.slow
 EDITOR = "**/page/codemirror-*.js"
-
-
-@pytest.fixture
-def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
-    one = Seen(chrome, service.url)
-    yield one
-    one.close()
 
 
 def stored(service: Service, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The page's lists, and its question for a key, in Debian's chromium."""
+"""The page's lists, the findings of upkeep, and its question for a key, in Debian's chromium."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browsing import DEMO, chrome, copied, seen, service
+from tests.browsing import chrome, copied, seen
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo
 from tests.pages import Seen
-from tests.serving import Service
+from tests.rechecking import WARM
+from tests.serving import Service, fresh, service
 
 __all__ = ["chrome", "seen", "service"]
-pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
+pytestmark = pytest.mark.slow
 
 
 def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, service: Service) -> None:
     page = seen.go("import")
-    page.get_by_label("Models").fill("acme/second\nacme/nowhere\nno owner\n")
-    page.get_by_label("Backend").select_option("mlx")
+    page.get_by_label("Models").fill("acme/chat\nacme/nowhere\nno owner\n")
+    page.get_by_label("Backend").select_option("vllm")
     page.get_by_role("button", name="Import", exact=True).click()
     seen.heading("Import of a list")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_be_visible()
     expect(page.locator(".job")).to_contain_text("1 failed")
     expect(page.get_by_role("row", name="no owner")).to_contain_text("3")
-    service.hub.repos["acme/nowhere"] = Repo(DEMO)
+    service.hub.repos["acme/nowhere"] = Repo(BASE)
     seen.press("Try again what has not succeeded")
     expect(page.locator(".job")).to_contain_text("2 succeeded")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(2)
-    seen.go("documents?state=draft&q=second")
+    seen.go("documents?state=draft&q=chat")
     expect(page.locator("#count")).to_have_text("1 document")
     page.get_by_role("searchbox").fill("nothing like it")
     expect(page.locator("#count")).to_have_text("0 documents")
@@ -42,14 +43,14 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     page.go_back()
     expect(page.locator("#count")).to_have_text("1 document")
     page.get_by_role("link", name="Clear filters").click()
-    expect(page.get_by_role("link", name="second", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="chat", exact=True)).to_be_visible()
     seen.go("jobs?state=failed")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
     seen.check()
 
 
 def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
-    copied(service, *(f"many-{number:02}" for number in range(60)))
+    copied(service, fresh(service, "one"), *(f"many-{number:02}" for number in range(60)))
     page = seen.go("documents?q=many&sort=name")
     expect(page.locator("#count")).to_have_text("60 documents")
     expect(page.locator(".item")).to_have_count(50)
@@ -66,6 +67,34 @@ def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
     page = seen.go("documents/many-00")
     expect(page.get_by_text("It has no receipt, so there is nothing to review.")).to_be_visible()
     seen.check("409")
+
+
+def test_findings_are_looked_at_accepted_and_rejected(seen: Seen, service: Service) -> None:
+    names = ["kept-up", "left-alone"]
+    for name in names:
+        repo = service.hub.repos[f"acme/{name}"] = Repo(BASE)
+        assert service.imported(f"acme/{name}", name=name)["state"] == "succeeded"
+        repo.commit(WARM)
+    job = service.client.post("/v1/recheck", json={"names": names}).json()
+    assert service.ended(job["id"])["result"]["outcomes"] == {"found": 2}
+    page = seen.go("upkeep")
+    expect(page.get_by_role("heading", name="kept-up: commit")).to_be_visible()
+    expect(page.get_by_text("generation_config.json").first).to_be_visible()
+    page.get_by_role("link", name="Before and after: kept-up").click()
+    expect(page.get_by_role("heading", name="Finding: kept-up")).to_be_visible()
+    expect(page.get_by_text("temperature: 0.7").first).to_be_visible()
+    page.get_by_role("button", name="Accept: kept-up").click()
+    expect(page.get_by_role("heading", name="left-alone: commit")).to_be_visible()
+    expect(page.get_by_role("heading", name="kept-up: commit")).to_have_count(0)
+    page.get_by_role("button", name="Reject: left-alone").click()
+    expect(page.get_by_text("0 findings")).to_be_visible()
+    found = [service.client.get(f"/v1/configs/{name}").json()["data"] for name in names]
+    assert [data["parameters"]["temperature"] for data in found] == [0.7, 0.6]
+    page.get_by_role("button", name="Recheck all documents").click()
+    expect(page.get_by_role("heading", name="Recheck of")).to_be_visible()
+    page.get_by_role("link", name="See what was found").click()
+    expect(page.get_by_text("0 findings")).to_be_visible()
+    seen.check()
 
 
 @contextmanager

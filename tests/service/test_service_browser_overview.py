@@ -1,11 +1,7 @@
-"""The overview, its actions and the page of operations in Debian's chromium, with 10,000 documents.
-
-``python -m tests.service.test_service_browser_overview`` leaves its pictures in the docs.
-"""
+"""The overview, its actions and the page of operations in Debian's chromium, with 10,000 documents."""
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -20,18 +16,16 @@ from sqlalchemy import insert
 from benchmarks.overview import ENTRIES, document
 from importer.storage import marks, tables
 from importer.storage.audit import AuditContext, record
-from tests.browsing import HARM, HOSTILE, ROOT, chrome, folder
+from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo
-from tests.pages import PHONE, Seen, picture
+from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import gallery_of, published
-from tests.reports.test_reports_browser import LARGEST
 from tests.serving import Service, fresh, running
 
-__all__ = ["chrome", "folder"]
+__all__ = ["chrome", "folder", "seen"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser-overview")]
 REAL = ("real-one", "real-two", "real-three")
-PICTURES = ("overview", "overview-cards", "overview-dark", "overview-phone", "operations")
 # Milliseconds from the beginning of the navigation until the first row is painted, and nodes of the page.
 FIRST_ROW = """() => new Promise((done) => {
     const look = () => document.querySelector('.item')
@@ -78,13 +72,6 @@ def seeded(service: Service) -> None:
         connection.execute(insert(tables.configs), [{**columns, **row} for row in rows])
         marks.changed(connection)
         record(connection, AuditContext(HARM, HARM, HOSTILE), HARM, {HARM: HOSTILE})
-
-
-@pytest.fixture
-def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
-    one = Seen(chrome, service.url)
-    yield one
-    one.close()
 
 
 def test_ten_thousand_are_searched_filtered_and_sorted_with_the_address(seen: Seen, service: Service) -> None:
@@ -323,54 +310,52 @@ def test_a_service_that_is_away_and_a_key_that_ends_are_told(
             own.close()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+VIEWS = (
+    "documents", "documents?q=real", "documents?q=evil", "deleted", "import", "jobs", "upkeep", "gallery",
+    "operations", "key", "nowhere",
+)  # fmt: skip
+TABS = ("review", "decisions", "text", "probes", "memory", "history", "releases")
+PICTURED = {
+    ("documents", False, False): "overview",
+    ("documents", False, True): "overview-dark",
+    ("documents", True, False): "overview-phone",
+    ("operations", False, False): "operations",
+}  # place, on a phone, in the dark
+
+
+@pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
 def test_axe_finds_nothing_grave_in_any_view(
-    chrome: Browser, service: Service, folder: Path, dark: bool
+    chrome: Browser, service: Service, folder: Path, phone: bool
 ) -> None:
+    """Each view is judged in the light and in the dark."""
     job = service.client.get("/v1/jobs").json()["items"][0]["id"]
-    tabs = [f"documents/{REAL[0]}/{tab}" for tab in ("decisions", "text", "probes", "history", "releases")]
-    for size in ({"width": 1200, "height": 900}, PHONE):
-        seen = Seen(chrome, service.url, viewport=size, color_scheme="dark" if dark else "light")
-        found = {}
-        for place in ("documents", "documents?q=real", *tabs, "deleted", "import", "jobs", f"jobs/{job}",
-                      "upkeep", "gallery", "operations", "key", "nowhere"):  # fmt: skip
-            page = seen.go(place)
-            page.locator("main[aria-busy=false]").wait_for()
-            if place == "documents":
-                expect(page.locator("[name=state]").first).to_be_attached()
-                picture(seen, folder, "overview" + ("-phone" if size == PHONE else "-dark" if dark else ""))
-            if place == "operations" and size != PHONE and not dark:
-                picture(seen, folder, "operations")
-            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], place
-            if grave := seen.grave():
-                found[place] = grave
-        assert found == {}, found
-        seen.go("documents?q=real")
-        page.get_by_role("button", name="Cards").click()
-        page.get_by_label("Choose all on this page").check()
-        if not dark and size != PHONE:
-            page.get_by_role("link", name="Clear filters").click()
-            page.locator("#count").get_by_text("10,000").or_(page.locator("#count")).first.wait_for()
-            picture(seen, folder, "overview-cards")
-        grave = seen.grave()
-        assert grave == [], grave
-        page.emulate_media(media="print")
-        expect(page.get_by_role("search")).to_have_count(0)
-        seen.check()
-        seen.close()
-
-
-def test_the_docs_have_pictures_of_it() -> None:
-    told = (ROOT / "docs" / "service-page.md").read_text()
-    for name in PICTURES:
-        assert f"page-{name}.png" in told
-        assert 10_000 < (ROOT / "docs" / f"page-{name}.png").stat().st_size < LARGEST, name
-
-
-if __name__ == "__main__":
-    where = {**os.environ, "PAGE_PICTURES": str(ROOT / "docs")}
-    sys.exit(
-        subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", __file__], env=where, check=False, cwd=ROOT
-        ).returncode
-    )
+    size = PHONE if phone else WIDE
+    seen = Seen(chrome, service.url, viewport=size)
+    found = {}
+    for place in (*VIEWS, *(f"documents/{REAL[0]}/{tab}" for tab in TABS), f"jobs/{job}"):
+        page = seen.go(place)
+        page.locator("main[aria-busy=false]").wait_for()
+        if place.startswith("documents") and "/" not in place:
+            expect(page.locator("[name=state]").first).to_be_attached()
+        if place.endswith("/text"):
+            expect(editor(page)).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], place
+        for dark in (True, False):
+            page.emulate_media(color_scheme="dark" if dark else "light")
+            if name := PICTURED.get((place, phone, dark)):
+                picture(seen, folder, name)
+            elif grave := seen.grave():
+                found[place, dark] = grave
+    assert found == {}, found
+    page = seen.go("documents?q=real")
+    page.get_by_role("button", name="Cards").click()
+    page.get_by_label("Choose all on this page").check()
+    assert seen.grave() == []
+    page.get_by_role("link", name="Clear filters").click()
+    expect(page.locator(".items.cards .item")).to_have_count(50)
+    if not phone:
+        picture(seen, folder, "overview-cards")
+    page.emulate_media(media="print")
+    expect(page.get_by_role("search")).to_have_count(0)
+    seen.check()
+    seen.close()

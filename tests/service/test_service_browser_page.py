@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.browsing import chrome
+from tests.browsing import chrome, seen
 from tests.pages import Seen
 from tests.serving import Service, fresh, service
 
-__all__ = ["chrome", "service"]
+__all__ = ["chrome", "seen", "service"]
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
-    one = Seen(chrome, service.url)
-    yield one
-    one.close()
 
 
 def test_each_view_is_shown_by_its_place(seen: Seen, service: Service) -> None:

@@ -1,16 +1,15 @@
-"""A review in Debian's chromium: the steps to a release, what is shown side by side, cases and conflicts."""
+"""A review in Debian's chromium: the steps to a release, settings side by side, conflicts, releases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from importer.config_file.receipt import ReviewEntry
 from importer.storage.audit import AuditContext
-from tests.browsing import HARM, HOSTILE, chrome, folder, state
+from tests.browsing import HARM, HOSTILE, chrome, folder, seen, state
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.pages import PHONE, Seen, picture
@@ -18,19 +17,12 @@ from tests.publishing import gallery_of, published, validated
 from tests.rechecking import WARM
 from tests.serving import Service, fresh, service
 
-__all__ = ["chrome", "folder", "service"]
+__all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = pytest.mark.slow
 SPILLING = (
     "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
     ".map((e) => e.getAttribute('aria-label'))"
 )
-
-
-@pytest.fixture
-def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
-    one = Seen(chrome, service.url)
-    yield one
-    one.close()
 
 
 def edit(service: Service, name: str, **values: object) -> None:
@@ -252,3 +244,40 @@ def test_strangers_text_is_text_in_a_review(seen: Seen, service: Service) -> Non
         assert "\\u202etxt.exe" in shown
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
         seen.check()
+
+
+def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Service) -> None:
+    name = fresh(service, "released")
+    published(service, name)
+    patch = {"parameters": {"temperature": 0.31}}
+    service.client.patch(f"/v1/configs/{name}", json=patch, headers={"If-Match": "*"}).raise_for_status()
+    validated(service, name)
+    page = seen.go(f"documents/{name}/decisions")
+    state(page, "stale")
+    expect(page.get_by_text("Release 1 is published; the working copy is not")).to_be_visible()
+    row = page.get_by_role("row", name="parameters.temperature")
+    expect(row.get_by_text("0.31", exact=True)).to_be_visible()
+    expect(row.get_by_text("edited", exact=True)).to_be_visible()
+    expect(row.get_by_text("imported: ")).to_be_visible()
+    expect(row.get_by_text("served: ")).to_be_visible()
+    expect(row.get_by_text("by local")).to_be_visible()
+    page.get_by_role("link", name="Review", exact=True).click()
+    expect(page.get_by_role("region", name="What LocalAI's entry lacks")).to_contain_text(
+        "The commit is not pinned"
+    )
+    service.approve(name, publish=False).raise_for_status()
+    page.reload()
+    state(page, "ready")
+    page.get_by_label("Note").fill("a day in staging")
+    page.get_by_role("button", name="Release", exact=True).click()
+    state(page, "published")
+    page.get_by_role("link", name="Releases").click()
+    table = page.get_by_role("region", name="Releases").last
+    expect(table.get_by_text("a day in staging")).to_be_visible()
+    expect(table.get_by_text("0.31")).to_be_visible()
+    page.get_by_role("button", name="Roll back to it: release 1").click()
+    expect(page.get_by_text("The gallery serves release 1.")).to_be_visible()
+    page.get_by_role("button", name="Withdraw: release 1").click()
+    expect(page.get_by_text("The gallery serves no release of this document.")).to_be_visible()
+    assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
+    seen.check()

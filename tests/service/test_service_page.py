@@ -18,11 +18,13 @@ from importer.service.api import pages
 from importer.service.api.problems import status_of
 from importer.service.api.query import AttentionKind, Size
 from importer.service.messages import hint
+from tests.reports.test_reports_browser import LARGEST
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow
+DOCS = Path(__file__).parents[2] / "docs"
 WEB = Path(str(files("importer.service"))) / "web"
 SOURCES = {
     path.relative_to(WEB / "src").as_posix(): path.read_text(encoding="utf-8")
@@ -171,6 +173,13 @@ def test_the_page_and_its_parts_are_served_with_a_strict_policy(service: Service
     assert "@codemirror/view 6" in licences
     for odd in ("nothing.js", "__init__.py", "..%2fapp.py", "%2e%2e/app.py", "package.json"):
         assert service.client.get(f"/page/{odd}").status_code == 404
+
+
+def test_the_docs_show_every_picture_of_the_page_and_it_is_small() -> None:
+    told = {*re.findall(r"\((page-[\w-]+\.png)\)", (DOCS / "service-page.md").read_text(encoding="utf-8"))}
+    sizes = {path.name: path.stat().st_size for path in DOCS.glob("page-*.png")}
+    assert told == {*sizes}
+    assert {name: size for name, size in sizes.items() if not 10_000 < size < LARGEST} == {}
 
 
 def test_a_checkout_without_a_built_page_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:

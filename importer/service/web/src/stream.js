@@ -27,12 +27,29 @@ export async function* streamed(parts, signal, last = 0) {
       yield { type: "closed" };
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof Problem && error.status < 500 && error.status !== 429) throw error;
+      if (!passing(error)) throw error;
     }
-    await new Promise((done) => setTimeout(done, pause));
-    pause = Math.min(2 * pause, LONGEST);
+    await slept(pause);
+    pause = longer(pause);
   }
 }
+
+// The answer of ``ask()``, which is asked again for as long as the server cannot be reached.
+export async function lasting(ask, signal) {
+  for (let pause = SHORTEST; ; pause = longer(pause)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (signal.aborted || !passing(error)) throw error;
+    }
+    await slept(pause);
+  }
+}
+
+const slept = (pause) => new Promise((done) => setTimeout(done, pause));
+const longer = (pause) => Math.min(2 * pause, LONGEST);
+// Whether it may be over at the next attempt; 0 is the status of a server that was not reached.
+const passing = (error) => !(error instanceof Problem) || error.status === 0 || error.status === 429 || error.status >= 500;
 
 async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();

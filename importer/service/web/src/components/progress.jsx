@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post } from "../api.js";
-import { watch } from "../stream.js";
+import { lasting, watch } from "../stream.js";
 import { TEXTS } from "../text.js";
 import { Action, Failure, useAction } from "./action.jsx";
 import { ChooseSides } from "./conflicts.jsx";
@@ -61,7 +61,7 @@ async function pursue(state, { signal, last, set, ended }) {
   const { job: { id } } = state;
   let looked = 0, now = state;
   const tell = (more) => { now = { ...now, ...more }; set(now); };
-  const look = async () => tell({ job: await get(["jobs", id], { signal }), looked: Date.now() });
+  const look = async () => tell({ job: await lasting(() => get(["jobs", id], { signal }), signal), looked: Date.now() });
   if (!state.job.progress) await look(); // out of a list
   for await (const event of watch(id, signal, last.current)) {
     last.current = event.number ?? last.current;

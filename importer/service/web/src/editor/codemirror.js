@@ -32,7 +32,7 @@ export function mount(node, { text, label, told, locked, data, written, save }) 
     ]),
     EditorState.readOnly.of(locked),
     EditorView.contentAttributes.of((one) => ({
-      "aria-label": label, "aria-description": told, ...(locked ? { "aria-readonly": "true" } : {}),
+      tabindex: "0", "aria-label": label, "aria-description": told, ...(locked ? { "aria-readonly": "true" } : {}),
       ...(diagnosticCount(one.state) ? { "aria-invalid": "true" } : {}),
     })),
     EditorView.updateListener.of((update) => {
