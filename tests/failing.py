@@ -261,7 +261,21 @@ def against(key: str | None) -> Callable[[Desk], Words]:
     return words
 
 
+def elsewhere(target: str) -> Callable[[Desk], Words]:
+    """A document of a model at the Hub, to be validated on a cluster; no program of one is to be found."""
+
+    def words(desk: Desk) -> Words:
+        assert desk("acme/base", "--backend", "mlx", "--no-validate").code == 0
+        desk.monkeypatch.setenv("PATH", str(desk.folder))
+        return ("validate", "base", "--on", target)
+
+    return words
+
+
 CASES: dict[str, Callable[[Desk], Words]] = {
+    "bad-target": elsewhere("moon:dark"),
+    "launcher-missing": elsewhere("sky:aws"),
+    "no-documents": typed("recheck", "--engine", "vllm@0.33.0", "--all"),
     "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"),
     "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
@@ -333,4 +347,8 @@ APART = {
     *ServiceError.kinds,  # tests/service/test_service_problems.py
     "never-validated",  # tests/reports/test_reports_cli.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
+    # Need a cluster, another machine or a document made by hand: tests/launchers.
+    "cluster-unreachable", "cluster-refused", "queued-too-long", "node-lost", "remote-failed",
+    "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle", "followed-elsewhere",
+    "folder-beside", "detached",
 }  # fmt: skip

@@ -164,7 +164,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(desk: Desk) -> None:
 
 
 def journal(*references: str, **said: Any) -> Any:
-    return Journal.opened(references, argparse.Namespace(output="models", **said))
+    return Journal.opened(references, argparse.Namespace(output="models", source="list.txt", **said))
 
 
 def test_a_line_that_was_cut_off_is_answered_again(desk: Desk) -> None:
