@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from importer.app.beside_weights import rendering
 from importer.chat_template.conventions import PYTHONIC
@@ -167,6 +170,17 @@ def test_a_validation_reckons_with_the_template_that_is_served(tmp_path: Path) -
         assert render.digest == Template("ours {{ messages[0].content }}", "").digest
 
 
+def texts(value: object) -> Iterator[str]:
+    """Yield every text in parsed YAML, those within a text of JSON included."""
+    if isinstance(value, str):
+        yield value
+        if value.startswith("{"):
+            yield from texts(json.loads(value))
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from texts(one)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> None:
     on = next((engine for engine in ("mlx-vlm", "mlx", "sglang") if engine in name), "vllm")
@@ -176,7 +190,7 @@ def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> Non
     before = digest(document)
     made = FORMATS[name].export(document, None, Options(template=TEMPLATE))
     assert digest(document) == before
-    if name in ("kserve", "mlx-vlm-command", "vllm-recipe"):
+    if name in ("kserve", "llm-d", "ray-serve", "gpustack", "mlx-vlm-command", "vllm-recipe"):
         assert isinstance(made, ExportRefused)
         assert "template" in render(made.reason)
         return
@@ -190,6 +204,9 @@ def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> Non
     elif on == "sglang":
         assert made.files["m.sglang/chat_template.jinja"] == TEMPLATE.text
         assert "chat-template" in first
+    elif name in ("kubernetes", "kubernetes-job", "kaito"):  # in a ConfigMap
+        assert any(TEMPLATE.text.strip() in text for text in texts(list(yaml.safe_load_all(first))))
+        assert PYTHONIC in first
     else:
         assert made.files["m.vllm/chat_template.jinja"] == TEMPLATE.text
         assert f"m.vllm/{PYTHONIC}/{PYTHONIC}.py" in made.files
