@@ -10,8 +10,9 @@ from typing import Any
 from importer.app.overview import needs_attention
 from importer.app.publication_state import PublicationState, publication_state
 from importer.config_file.entry_facts import EntryFacts, entry_facts
-from importer.config_file.receipt import parse
+from importer.config_file.receipt import Receipt, parse
 from importer.config_file.store import StoredDocument
+from importer.errors import DocumentError
 from importer.hub.snapshot import mapping, text
 from importer.storage import cards, releases
 from importer.storage.cards import OTHER
@@ -38,11 +39,19 @@ def fill(database: Database) -> None:
     with database.writing() as connection:
         database.alone(connection)
         for row in cards.unfilled(connection):
-            receipt = None if row.receipt is None else parse(json.loads(row.receipt), row.name)
+            receipt = None if row.receipt is None else _readable(row.receipt, row.name)
             path, served = Path(f"{row.name}.yaml"), releases.served(connection, row.name)
             stored = StoredDocument(path, "", json.loads(row.data), row.digest, receipt)
             state = publication_state(stored, None if served is None else served.digest)
             cards.put(connection, row.name, columns(stored, state))
+
+
+def _readable(text: str, name: str) -> Receipt | None:
+    """Return a receipt; ``None`` for one that this version cannot read, which each request for it tells."""
+    try:
+        return parse(json.loads(text), name)
+    except DocumentError:
+        return None
 
 
 def _about(facts: EntryFacts) -> dict[str, Any]:

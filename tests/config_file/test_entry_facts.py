@@ -109,10 +109,19 @@ def test_a_size_is_named_as_models_are(parameters: int, name: str) -> None:
     assert size_class(parameters) == name
 
 
+def readable(value: object) -> bool:
+    """Whether YAML can have it: half of a surrogate pair is refused by its reader."""
+    try:
+        return bool(json.dumps(value, ensure_ascii=False).encode())
+    except UnicodeEncodeError:
+        return False
+
+
 @given(st.data())
 def test_whatever_a_receipt_holds_there_are_facts(data: st.DataObject) -> None:
     fit = data.draw(altered(FIT))
-    document = data.draw(altered({k: PLAIN[k] for k in ("description", "max_model_len", "importer")}))
+    changed = altered({k: PLAIN[k] for k in ("description", "max_model_len", "importer")})
+    document = data.draw(changed.filter(readable))
     whole = PLAIN | (document if isinstance(document, dict) else {})
     facts = entry_facts(whole, replace(RECEIPT, fit=fit if isinstance(fit, dict) else None))
     assert facts.description
