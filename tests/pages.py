@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.waiting import PATIENCE, crowd
@@ -128,9 +128,13 @@ class Seen:
         self.page.keyboard.insert_text(text)
 
 
-def picture(seen: Seen, folder: Path, name: str) -> bytes:
-    """A screenshot of what is seen without scrolling, which axe has nothing grave against."""
-    png = seen.page.screenshot(path=folder / f"page-{name}.png", animations="allow", caret="initial")
+def picture(seen: Seen, folder: Path, name: str, height: int | None = None) -> bytes:
+    """A screenshot of what is seen without scrolling, or of its top; axe has nothing grave against it."""
+    size = seen.page.viewport_size
+    assert size is not None
+    clip: FloatRect = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"]}
+    path = folder / f"page-{name}.png"
+    png = seen.page.screenshot(path=path, clip=clip, animations="allow", caret="initial")
     grave = seen.grave()
     assert grave == [], (name, grave)
     return png

@@ -95,6 +95,7 @@ def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Pa
     seen.heading("Gallery")
     published = page.get_by_role("region", name="Published", exact=True)
     expect(published.get_by_role("link", name="demo")).to_be_visible()
+    expect(published).not_to_contain_text("of –")  # its memory is of no device
     picture(seen, folder, "gallery")
     seen.check("422", "409")  # the preview that could be of several
 
@@ -261,7 +262,7 @@ def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Se
     job = service.client.post(f"/v1/configs/{name}/validate", json={}).json()["id"]
     page = seen.go(f"jobs/{job}")
     expect(page.get_by_role("progressbar")).to_be_visible(timeout=LATER)
-    expect(page.locator(".figures")).to_contain_text(" passed", timeout=LATER)
+    expect(page.locator(".far")).to_contain_text(" passed", timeout=LATER)
     picture(seen, folder, "validation")
     expect(page.get_by_text("probes passed.")).to_be_visible(timeout=LATER)
     seen.press("See what the probes found")

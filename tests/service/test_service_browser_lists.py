@@ -23,8 +23,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, service: Service) -> None:
+    service.hub.repos["acme/second"] = Repo(BASE)
     page = seen.go("import")
-    page.get_by_label("Models").fill("acme/chat\nacme/nowhere\nno owner\n")
+    page.get_by_label("Models").fill("acme/second\nacme/nowhere\nno owner\n")
     page.get_by_label("Backend").select_option("vllm")
     page.get_by_role("button", name="Import", exact=True).click()
     seen.heading("Import of a list")
@@ -35,7 +36,7 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     seen.press("Try again what has not succeeded")
     expect(page.locator(".job")).to_contain_text("2 succeeded")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(2)
-    seen.go("documents?state=draft&q=chat")
+    seen.go("documents?state=draft&q=second")
     expect(page.locator("#count")).to_have_text("1 document")
     page.get_by_role("searchbox").fill("nothing like it")
     expect(page.locator("#count")).to_have_text("0 documents")
@@ -43,7 +44,7 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     page.go_back()
     expect(page.locator("#count")).to_have_text("1 document")
     page.get_by_role("link", name="Clear filters").click()
-    expect(page.get_by_role("link", name="chat", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="second", exact=True)).to_be_visible()
     seen.go("jobs?state=failed")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
     seen.check()

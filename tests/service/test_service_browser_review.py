@@ -263,7 +263,7 @@ def test_releases_are_shown_rolled_back_to_and_withdrawn(seen: Seen, service: Se
     expect(row.get_by_text("by local")).to_be_visible()
     page.get_by_role("link", name="Review", exact=True).click()
     expect(page.get_by_role("region", name="What LocalAI's entry lacks")).to_contain_text(
-        "The commit is not pinned"
+        "max_tokens is the whole context"
     )
     service.approve(name, publish=False).raise_for_status()
     page.reload()

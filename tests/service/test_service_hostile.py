@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -126,6 +127,11 @@ def asked(service: Service, reference: str) -> str:
     return str(answer.json()["id"])
 
 
+def stored(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The job with its own times alone: the medians of former jobs are those of now."""
+    return {**job, "progress": [(one["step"], one["seconds"]) for one in job["progress"]["steps"]]}
+
+
 def ended_in(service: Service) -> float:
     """Seconds from SIGTERM to the end, with every process of it."""
     family = server(service).children(recursive=True)
@@ -151,7 +157,7 @@ def test_hostile_repositories_end_as_jobs_and_other_routes_answer(tmp_path: Path
         service.start()
         service.imported("acme/base", name="later")
         after = {reference: service.client.get(f"/v1/jobs/{job}").json() for reference, job in jobs.items()}
-        assert after == told
+        assert {r: stored(job) for r, job in after.items()} == {r: stored(job) for r, job in told.items()}
         assert "Traceback" not in service.log()
 
 

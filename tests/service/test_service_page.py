@@ -18,12 +18,12 @@ from importer.service.api import pages
 from importer.service.api.problems import status_of
 from importer.service.api.query import AttentionKind, Size
 from importer.service.messages import hint
-from tests.reports.test_reports_browser import LARGEST
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow
+LARGEST = 200_000  # bytes of a picture in the docs
 DOCS = Path(__file__).parents[2] / "docs"
 WEB = Path(str(files("importer.service"))) / "web"
 SOURCES = {

@@ -38,7 +38,7 @@ export function Figures({ state: { job, figures } }) {
   const far = unit === "bytes" ? T.amount(bytes(done), bytes(total)) : T.amount(done, total);
   const results = [passed == null ? null : T.passed(passed), failed ? T.failed(failed) : null].filter(Boolean);
   return (
-    <div class="figures">
+    <div class="far">
       <Bar label={far} value={done} max={total} />
       <p class="small">{[far, ...results].join(", ")}{running?.length ? <Soft>{T.at(running.join(", "))}</Soft> : null}</p>
     </div>

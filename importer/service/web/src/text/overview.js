@@ -51,7 +51,7 @@ export const OVERVIEW = {
   },
   tokens: (n) => `${n.toLocaleString("en")} tokens`,
   parameters: (n) => (n >= 1e9 ? `${(n / 1e9).toFixed(n < 1e10 ? 1 : 0)} B` : `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} M`),
-  memory: (size, device) => `${size} of ${device}`,
+  memory: (size, device) => (device ? `${size} of ${device}` : size),
   validated: (run) => `${run.engine} ${run.version}: ${run.passed} of ${run.total} passed${run.failed ? `, ${run.failed} failed` : ""}`,
   ago: { never: "never" },
   findings: (n) => number(n, "finding", "findings"),

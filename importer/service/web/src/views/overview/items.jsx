@@ -68,7 +68,7 @@ function told(one, fits) {
 }
 
 function memory(facts, fits) {
-  const size = T.memory(bytes(facts.memory), facts.device ?? TEXTS.common.none);
+  const size = T.memory(bytes(facts.memory), facts.device);
   if (!fits) return size;
   const enough = facts.memory * (facts.devices ?? 1) <= fits.budget;
   return [size, " ", <span class={enough ? "fit" : "unfit"} title={fits.device}>{enough ? "✓" : "✗"}</span>];
