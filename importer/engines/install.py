@@ -263,6 +263,23 @@ def _write_stamp(root: Path, stamp: Mapping[str, str]) -> None:
 
 
 def _version(python: Path, distributions: Sequence[str]) -> str | None:
+    """Return the version of the first distribution that is installed; by its folder, else by its Python."""
+    return _beside(python, distributions) or _answered(python, distributions)
+
+
+def _beside(python: Path, distributions: Sequence[str]) -> str | None:
+    """Return the version out of the folder of a virtual environment; it may have packages elsewhere, too."""
+    from importlib import metadata
+
+    root = python.parent.parent
+    if not (root / "pyvenv.cfg").is_file() or not os.access(python, os.X_OK):
+        return None
+    folders = [str(folder) for folder in root.glob("lib/python3*/site-packages")]
+    found = (one for name in distributions for one in metadata.distributions(name=name, path=folders))
+    return next((one.version for one in found), None)
+
+
+def _answered(python: Path, distributions: Sequence[str]) -> str | None:
     answers = (_ask(python, ASK_VERSION, distribution) for distribution in distributions)
     return next((answer.strip() for answer in answers if answer is not None), None)
 

@@ -278,6 +278,28 @@ def test_a_variable_that_names_the_wrong_python(
     assert caught.value.kind == "engine-python"
 
 
+def test_the_version_stands_in_the_folder_of_an_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each import asks for it, and a Python that ends at once is as good as none."""
+    python, packages = tmp_path / "bin" / "python", tmp_path / "lib" / "python3.11" / "site-packages"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    (packages / "mlx_lm-9.8.7.dist-info").mkdir(parents=True)
+    (packages / "mlx_lm-9.8.7.dist-info" / "METADATA").write_text("Name: mlx-lm\nVersion: 9.8.7\n")
+    monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(python))
+    with pytest.raises(EngineError):
+        install.find(get("mlx"))  # no environment
+    (tmp_path / "pyvenv.cfg").touch()
+    found = install.find(get("mlx"))
+    assert found is not None
+    assert (found.version, found.python) == ("9.8.7", python)
+    python.chmod(0o644)
+    with pytest.raises(EngineError):
+        install.find(get("mlx"))
+
+
 def test_the_plan_decides_the_digest_not_the_place_of_its_files(tmp_path: Path) -> None:
     def engine(folder: str, text: str) -> Tiny:
         path = tmp_path / folder / "pins.txt"
