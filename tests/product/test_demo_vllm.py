@@ -58,6 +58,7 @@ def test_the_demo_model_passes_on_vllm(
     assert abs(cache["error"]) < 0.02, "the server got the space it was promised, and filled it as predicted"
 
 
+@pytest.mark.nightly
 def test_a_context_that_was_shortened_is_one_that_starts(
     vllm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

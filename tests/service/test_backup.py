@@ -136,6 +136,7 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
             restored.close()
 
 
+@pytest.mark.nightly
 def test_a_database_of_the_version_before_is_taken_over(
     empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

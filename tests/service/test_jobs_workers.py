@@ -103,6 +103,7 @@ def test_a_list_is_done_in_order_by_all_and_once_though_one_dies(service: Servic
     assert all(early <= late for early, late in zip(begun, begun[at_once:], strict=False))
 
 
+@pytest.mark.nightly
 def test_a_version_of_the_importer_that_nobody_runs_any_more_strands_no_job(service: Service) -> None:
     before = service.processes[-1]
     old = worker(service, "a", "--imports", "0")

@@ -22,7 +22,7 @@ SIZE = 8
 WORDS = ("--no-validate", "--imports", "2")
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def test_each_line_is_imported_once(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
     server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
     repos: dict[str, Any] = {f"acme/m{number}": Repo(BASE) for number in range(SIZE)}

@@ -90,6 +90,7 @@ def test_the_same_request_with_a_key_is_one_job(service: Service) -> None:
     [
         ({"filter": {"colour": "red"}}, "bad-value"),
         ({"filter": {"downloads": "many"}}, "bad-value"),
+        ({"filter": {"downloads": 100, "colour": 1}}, "bad-value"),
         ({"organisation": "a/b"}, "bad-value"),
         ({"limit": 0}, "bad-request"),
         ({"reference": "acme/base"}, "bad-request"),

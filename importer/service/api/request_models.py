@@ -162,7 +162,7 @@ class Import(Body):
     organisation: Text | None = Field(
         default=None, description="all models of an organisation or a user of the Hub, as one job"
     )
-    filter: dict[Text, Annotated[str | int, Field(max_length=200)]] = Field(
+    filter: dict[Text, Annotated[str, Field(max_length=200)] | int] = Field(
         default={}, max_length=20, description="of an organisation: which of its models; see the table"
     )
     limit: int | None = Field(
