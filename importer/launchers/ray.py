@@ -37,6 +37,7 @@ from importer.launchers.target import Target
 PORT = 8265
 TOKEN = "RAY_AUTH_TOKEN"  # Ray's own variable for clusters that ask for one  # noqa: S105 - a name
 STARTING, AGAIN = 60.0, 2.0  # seconds: a head that has just begun answers 500 until its agent is there
+DELETIONS, RECORDED = 3, 1.5  # times, and seconds until a deleted job may be there again
 TASK = "task.json"
 STARTED = (1980, 1, 1, 0, 0, 0)  # of every file in a package: equal tasks are equal packages
 # Ray's types of errors, https://docs.ray.io/en/latest/cluster/running-applications/job-submission/
@@ -122,10 +123,17 @@ class RayJobs:
         return {name: str(value) for name, value in (("node", node), ("ray", ray)) if value}
 
     def remove(self, run: RemoteRun) -> None:
-        """Delete the job; Ray drops its package by itself."""
-        answer = self._cluster.ask("DELETE", f"/api/jobs/{run.id}", allow=(400, 404, 500))
-        if answer.status in (400, 500) and self._job(run) is not None:  # it has not ended
-            raise self._cluster.refused(answer)
+        """Delete the job; Ray drops its package by itself.
+
+        Ray looks after its jobs once a second, and records one that was deleted between two looks as lost.
+        """
+        for _ in range(DELETIONS):
+            answer = self._cluster.ask("DELETE", f"/api/jobs/{run.id}", allow=(400, 404, 500))
+            if answer.status in (400, 500) and self._job(run) is not None:  # it has not ended
+                raise self._cluster.refused(answer)
+            time.sleep(RECORDED)
+            if self._job(run) is None:
+                return
 
     def _job(self, run: RemoteRun) -> dict[str, Any] | None:
         answer = self._cluster.ask("GET", f"/api/jobs/{run.id}", allow=(404,))
