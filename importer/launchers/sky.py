@@ -42,7 +42,7 @@ INPUT, TASK = "/tmp/importer-input", "task.json.gz"  # noqa: S108 - on the machi
 TAIL = "50"  # lines
 LONGEST = 300  # characters of what SkyPilot says
 # What SkyPilot writes before each line of a job: colours, the name of the task, its process.
-BEFORE = re.compile(r"^(?:\x1b\[[0-9;]*m)*\([^()\n]*pid=\d+[^()\n]*\)(?:\x1b\[[0-9;]*m)* ?", re.MULTILINE)
+BEFORE = re.compile(r"^(?:\x1b\[[0-9;]*m)*\((?=[^()\n]*pid=\d)[^()\n]*\)(?:\x1b\[[0-9;]*m)* ?", re.MULTILINE)
 ENTRIES = re.compile(r"^\[\s*(?:\{|\])", re.MULTILINE)  # the list of a queue begins a line
 FAILURES: Mapping[str, FailureKind] = {
     "FAILED": FailureKind.COMMAND,

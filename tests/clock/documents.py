@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from importer import yaml_reader
@@ -10,10 +11,13 @@ from importer.config_file import check, diff, field_paths, merge, name_allocator
 from importer.config_file.schema import problems
 from importer.config_file.yaml_edit import edit, source_map
 from importer.config_file.yaml_edit.cst import Layout
+from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, recipe_hardware
+from importer.hub import organisation, organisation_filters, pacing, quota
+from importer.launchers import kubernetes, result, sky, target
 from importer.service import telemetry
-from importer.service.api import etags, request_models
+from importer.service.api import document_text, etags, request_models
 from importer.service.localai import imports
 from importer.service.security import middleware
 from importer.storage import receipts
@@ -109,6 +113,17 @@ def patched(text: str) -> None:
     imports.merge(data, data)
 
 
+def targeted(text: str) -> None:
+    """A place of runs, and a filter of a list."""
+    for read in (
+        target.parse,
+        lambda t: target.parse(f"ray://{t}"),
+        lambda t: organisation_filters.parse([f"name={t}"]),
+    ):
+        with contextlib.suppress(UsageError):
+            read(text)
+
+
 READERS = (
     ("YAML", yaml_reader.read, "yaml_reader", 1_500, as_is),
     ("YAML's nodes", yaml_reader.compose, "yaml_reader", 1_500, as_is),
@@ -133,5 +148,11 @@ READERS = (
     ("a patch", patched, "service.api.request_models service.localai.imports", 6_000, as_is),
     ("a request's headers", tags, "service.api.etags service.security.middleware", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
+    ("what the Hub leaves", lambda t: (quota.told({"ratelimit": t}), pacing.QUOTA.findall(t)), "hub.quota hub.pacing", 20_000, as_is),
+    ("the next page of a list", organisation.NEXT.search, "hub.organisation", 20_000, as_is),
+    ("a place of runs", targeted, "launchers.target hub.organisation_filters service.pool_setting", 20_000, as_is),
+    ("the output of a run", lambda t: (result.LINE.findall(t), sky.BEFORE.sub("", t), sky.ENTRIES.search(t)), "launchers.result launchers.sky", 20_000, as_is),
+    ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),
+    ("a mistake's words", document_text.WORD.findall, "service.api.document_text", 20_000, as_is),
     ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 8_000, as_is),
 )  # fmt: skip

@@ -56,13 +56,14 @@ READERS = tuple(
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
-        engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
+        engines.jsonl_worker engines.registries exports.compose exports.entry_icon exports.kubernetes exports.vllm analysis config_file.receipt app.remote
+        launchers.run_record launchers.ssh launchers.slurm service.cards service.traces service.api.pages storage.progress storage.remains memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
         storage.releases storage.migrations.m0005_releases service.api.releases
         service.releases service.reviewed service.api.webhooks storage.findings storage.retention
         proof.cache proof.conversations reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
         service.api.openapi service.api.localai_configs validation.alterations validation.diagnosis validation.rendering
-        cli.commands.show cli.journal cli.reporting cli.show""",
+        cli.commands.show cli.journal cli.organisation cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
         cli.asking cli.reviewing config_file.template_file engines.base engines.vllm
         app.preferences service.settings validation.headers""",
@@ -71,7 +72,8 @@ _REASONS = {
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
         engines.start_check engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx config_file.model_conflicts service.api.response_models engines.renderers.rust hub.client service.api.gallery service.variants chat_template.render_worker validation.client hub.outgoing
+        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.reviewing service.api.summary_models launchers.bundle launchers.http
+        launchers.ray service.variants chat_template.render_worker validation.client hub.outgoing
         engines.token_merges engines.token_numbers memory.embedding validation.make validation.responses_reply validation.rungs.trace validation.prompt_causes
         validation.score.figures validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
