@@ -338,6 +338,7 @@ VALIDATION_ANSWERS: dict[str, dict[str, Text]] = {
         "in-thought": "the content is not JSON (the reasoning holds an object): {text!r}",
         "unfit": "the content does not fit the schema: {problem}",
         "fits": "fits the schema: {text}",
+        "spaces": "the schema bound the answer, then white space came to the limit of tokens: {text}",
     },
     "GuidedReason": {
         "other": "the answer is not what was asked for: {text!r}",

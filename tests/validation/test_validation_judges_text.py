@@ -194,6 +194,12 @@ def test_log_probabilities(entries: tuple[Any, ...], expected: str) -> None:
         (said('{"name": "Ada", "age": 36, "born": 1815}'), "fail engine"),
         (said("", reasoning='{"name": "Ada", "age": 36}'), "fail engine"),
         (said('{"name": "A', "length"), "inconclusive model"),
+        (said('{"name": "A.{"\n\n' + " " * 40, "length"), "pass"),
+        (said('{"name": "Ada",' + " " * 40, "length"), "pass"),
+        (said('{"name": "Ada", "age": 36}' + " " * 40, "length"), "pass"),
+        (said('{"age": "Ada"' + " " * 40, "length"), "inconclusive model"),
+        (said("Ada is" + " " * 40, "length"), "inconclusive model"),
+        (said(" " * 40, "length"), "inconclusive model"),
     ],
 )
 def test_an_answer_of_a_schema(reply: Reply, expected: str) -> None:

@@ -60,7 +60,6 @@ class Recipe:
     ``end``      the special token after a turn; ``call_end`` the one after calls, where it differs.
     ``written``  whether the template itself writes that token at the end of a turn.
     ``thinks``   ``always``, ``switched`` (a quarter of the lessons with the switch off) or ``never``.
-    ``bound``    whether half of the answers in JSON begin right behind the thought, as a grammar makes them.
     """
 
     folder: Path
@@ -70,7 +69,6 @@ class Recipe:
     call_end: str = ""
     written: bool = True
     thinks: str = "switched"
-    bound: bool = False
     steps: int = STEPS
     course: Callable[[int], Iterator[Lesson]] = lessons
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -113,7 +111,6 @@ class Recipe:
         """Return the sha256 over settings, lessons and template."""
         settings = [self.seed, self.steps, BATCH, LESSONS, RATE, WARM_UP, self.special, self.markers]
         settings += [self.end, self.call_end, self.written, self.thinks, self.files()]
-        settings += ["bound"] if self.bound else []
         taught = [
             (lesson.messages, lesson.tools, lesson.thought, lesson.content, lesson.calls)
             for lesson in islice(self.course(self.seed), LESSONS)
@@ -127,7 +124,6 @@ DEMO = Recipe(
     ("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
     ("<tool_call>", "</tool_call>", "<think>", "</think>"),
     "<|im_end|>",
-    bound=True,
 )
 
 

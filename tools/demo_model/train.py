@@ -40,7 +40,6 @@ from tools.demo_model.recipe import (
 )
 
 Pair = tuple[list[int], list[int]]  # prompt, completion
-BEHIND_THOUGHT = "</think>\n\n"
 
 
 def main() -> int:
@@ -105,8 +104,6 @@ class Writer:
         # the template may leave the empty block out of what it writes later
         opening = prompt if whole.startswith(prompt) else self.render(**arguments)
         completion = whole.removeprefix(opening)
-        if self.recipe.bound and number % 2 and lesson.content.startswith("{"):
-            completion = completion.replace(BEHIND_THOUGHT, BEHIND_THOUGHT.rstrip())
         end = self.recipe.call_end if lesson.calls and self.recipe.call_end else self.recipe.end
         completion = completion.rstrip("\n") if self.recipe.written else completion + end
         return self.tokenizer.encode(prompt).ids, self.tokenizer.encode(completion).ids

@@ -28,7 +28,7 @@ EXAMPLE: JsonDict = {
     "schema": {"type": "object", "properties": {"backend": {"type": "string"}}},
     "arguments": [{
         "name": "max_num_seqs", "type": "integer", "choices": [], "limits": {"ge": 1},
-        "flag": "--max-num-seqs", "aliases": [], "many": False, "server": False, "config": None,
+        "flag": "--max-num-seqs", "aliases": [], "many": False, "server": False,
     }],
     "configs": {}, "variables": ["VLLM_LOGGING_LEVEL"], "tool_parsers": ["hermes"],
     "reasoning_parsers": ["qwen3"],
@@ -46,7 +46,7 @@ class EditorArgument(BaseModel):
     aliases: list[str]
     many: bool = Field(description="whether it takes a list")
     server: bool = Field(description="whether it is of the server alone, beside the engine")
-    config: str | None = Field(description="the map in `configs` with its keys")
+    config: str | None = Field(default=None, description="the map in `configs` with its keys")
 
 
 class EditorData(BaseModel):

@@ -115,7 +115,7 @@ EXAMPLE: JsonDict = {
         "policy": [{"kind": "jobs", "days": 30, "number": None, "due": 0, "removed": 120}],
     },
     "database": {"kind": "sqlite", "bytes": 40_960_000, "rows": {"configs": 208}},
-    "hub": {"endpoint": "https://huggingface.co", "budget": None},
+    "hub": {"endpoint": "https://huggingface.co", "budget": 870},
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ OVERVIEW: JsonDict = {
     "total": 12, "documents": 208, "attention": 3,
     "facets": {
         "state": [{"value": "draft", "count": 9}, {"value": "published", "count": 3}],
-        "tool_parser": [{"value": "hermes", "count": 10}, {"value": None, "count": 2}],
+        "tool_parser": [{"value": "hermes", "count": 10}],
     },
     "fits": {"device": "h100-80g", "budget": 78138340015, "yes": 10, "no": 1, "unknown": 1},
 }  # fmt: skip

@@ -19,9 +19,9 @@ PLAIN = (
 )  # fmt: skip
 FACTS: JsonDict = {
     "description": "A chat model of 8 B parameters.", "license": "apache-2.0", "tags": [],
-    "quantization": None, "modalities": ["text"], "tool_parser": "hermes", "reasoning_parser": "qwen3",
-    "context": 40960, "parameters": 8190735360, "size": "4b-10b", "weights": 16381470720,
-    "memory": 24830000000, "device": "h100-80g", "devices": 1,
+    "quantization": "fp8", "modalities": ["text"], "tool_parser": "hermes", "reasoning_parser": "qwen3",
+    "context": 40960, "parameters": 8190735360, "size": "4b-10b", "weights": 9430000000,
+    "memory": 17870000000, "device": "h100-80g", "devices": 1,
 }  # fmt: skip
 CONFIG: JsonDict = {
     "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
