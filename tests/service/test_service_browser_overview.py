@@ -358,5 +358,6 @@ def test_axe_finds_nothing_grave_in_any_view(
         picture(seen, folder, "overview-cards", height=CUT)
     page.emulate_media(media="print")
     expect(page.get_by_role("search")).to_have_count(0)
+    expect(page.locator("header nav a:visible")).to_have_count(0)
     seen.check()
     seen.close()
