@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from importer.proof.result import Proof
     from importer.validation.probes import Probe
 
+SHOWN_IN_GB = 1e8  # bytes: with two digits less than that has hardly a figure
+
 
 class RunOptions(TypedDict, total=False):
     """How a document is run.
@@ -74,10 +76,14 @@ def weights_of(
         raise EngineError("weights-not-local", repo=snapshot.model_id, size=amount)
     return fetch_weights(
         snapshot,
-        lambda done, total: progress(
-            Step(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB", done, total, "bytes")
-        ),
+        lambda done, total: progress(Step(fetched(done, total), done, total, "bytes")),
     )
+
+
+def fetched(done: float, total: float) -> str:
+    """Return how much of the weights is here, in GB, or in MB where GB would say nothing; both in bytes."""
+    unit, name = (1e9, "GB") if total >= SHOWN_IN_GB else (1e6, "MB")
+    return f"fetched {done / unit:.2f} of {total / unit:.2f} {name}"
 
 
 def inspect(

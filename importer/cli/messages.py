@@ -131,7 +131,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "unknown-device": "'importer devices' lists all; several are 8xh100-80g. Or give --memory.",
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "gated": "Ask for access on {url}, then set HF_TOKEN to a token of that account.",
-    "private": "Set HF_TOKEN to a token that may read it.",
+    "private": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "forbidden": "Set HF_TOKEN to a token that may read it, and check what lies between here and the Hub.",
     "network": "Check the network and HF_ENDPOINT, or use --offline with what is cached.",
     "not-cached": "Run once without --offline (and without HF_HUB_OFFLINE).",

@@ -30,7 +30,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "unknown-device": "GET /v1/devices lists all; several are 8xh100-80g. Or send 'memory'.",
     "not-found": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it.",
     "gated": "Ask for access on {url}, then give the server a HF_TOKEN of that account, and start it again.",
-    "private": "Give the server a HF_TOKEN that may read it, and start it again.",
+    "private": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it, and start the server again.",
     "forbidden": "Give the server a HF_TOKEN that may read it, and check what lies between it and the Hub.",
     "network": "Check the server's network and its HF_ENDPOINT, then try it again.",
     "not-cached": "Start the server once without HF_HUB_OFFLINE.",

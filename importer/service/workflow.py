@@ -78,7 +78,7 @@ SCOPES: dict[Action, str] = {
     "approve": "approve", "reject": "approve", "validate": "import", "release": "publish",
     "withdraw": "publish", "reimport": "import", "delete": "approve",
 }  # fmt: skip
-PRIMARY: tuple[Action, ...] = ("release", "validate", "approve")
+PRIMARY: tuple[Action, ...] = ("release", "approve", "validate")  # as the steps name what is next
 
 
 def actions(at: Situation) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from importer.reasons import Reason
 from importer.validation.client import Client
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
-from importer.validation.outcome import Inconclusive, ProbeRow, counts_as_passed
+from importer.validation.outcome import Inconclusive, Outcome, Pass, ProbeRow, counts_as_passed
 from importer.validation.remedy import Remedy
 
 
@@ -76,7 +76,7 @@ class ProbeProgress:
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress, self._total, self._begun = progress, total, time.monotonic()
-        self._lock, self._running, self._results = Lock(), dict[str, None](), list[bool]()
+        self._lock, self._running, self._results = Lock(), dict[str, None](), list[Outcome]()
 
     @contextmanager
     def during(self, probe: str) -> Iterator[None]:
@@ -91,20 +91,20 @@ class ProbeProgress:
     def done(self, row: ProbeRow) -> None:
         """Count a result."""
         with self._lock:
-            self._results.append(counts_as_passed(row.outcome))
+            self._results.append(row.outcome)
 
     def _report(self, started: str) -> None:
         with self._lock:
             self._running[started] = None
-            running, done, passed = tuple(self._running), len(self._results), sum(self._results)
+            running, results = tuple(self._running), tuple(self._results)
         more = f" and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
         self._progress(
             Step(
                 f"{', '.join(running[-SHOWN:])}{more}",
-                done,
+                len(results),
                 self._total,
-                passed=passed,
-                failed=done - passed,
+                passed=sum(isinstance(one, Pass) for one in results),  # not what does not apply
+                failed=sum(not counts_as_passed(one) for one in results),
                 running=running,
                 seconds=time.monotonic() - self._begun,
             )

@@ -69,6 +69,7 @@ def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Pa
     seen.press("Review demo")
     seen.heading("demo")
     state(page, "draft")
+    expect(page.locator("button.main")).to_have_text("Approve")  # a review is what the steps name as next
     seen.press("Validate")
     expect(page.locator("#running .steps li.running")).to_contain_text("run", timeout=LATER)
     expect(page.locator(".facts").get_by_text("passed")).to_be_visible(timeout=LATER)

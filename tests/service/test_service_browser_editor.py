@@ -164,6 +164,35 @@ def test_nothing_of_another_person_is_overwritten_unseen(seen: Seen, service: Se
     seen.check("412")
 
 
+def test_a_refusal_goes_with_the_text_it_was_said_of(seen: Seen, service: Service) -> None:
+    name = fresh(service, "refused")
+    page = seen.go(f"documents/{name}/text")
+    write(page, stored(service, name).replace("temperature: 0.6", "temperature: hot"))
+    expect(page.locator(".mistakes li")).to_have_count(1)
+    page.keyboard.press("Control+s")
+    refusal = page.get_by_text("is not a valid document")
+    expect(refusal).to_be_visible()
+    write(page, stored(service, name).replace("temperature: 0.6", "temperature: 0.3"))
+    expect(page.get_by_text("The schema allows it.")).to_be_visible()
+    expect(refusal).to_have_count(0)
+    seen.check("422")
+
+
+def test_a_review_leaves_no_conflict_with_a_text_that_is_written(seen: Seen, service: Service) -> None:
+    """It makes a version, and the text of that is the same."""
+    name = fresh(service, "reviewed")
+    page = seen.go(f"documents/{name}/text")
+    write(page, stored(service, name).replace("temperature: 0.6", "temperature: 0.3"))
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".title .mark")).to_contain_text("approved")
+    expect(page.locator(".cm-line").filter(has_text="temperature: 0.3")).to_be_visible()
+    expect(page.get_by_text("Somebody changed it")).to_have_count(0)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
+    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.3
+    seen.check()
+
+
 def test_a_plain_field_does_where_the_editor_cannot_be_loaded(chrome: Browser, service: Service) -> None:
     name = fresh(service, "plain")
     seen = Seen(chrome, service.url, viewport=PHONE)

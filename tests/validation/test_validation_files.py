@@ -12,7 +12,7 @@ import pytest
 
 from importer.app.beside_weights import rendering
 from importer.app.references import digests_of, files_of
-from importer.app.validate import record
+from importer.app.validate import fetched, record
 from importer.config_file.store import Store
 from importer.config_file.validation_status import HoldingReason, validation
 from importer.demo import MODEL
@@ -201,3 +201,8 @@ def test_a_validation_of_other_weights_is_none_of_these(
     assert run([str(model), "--name", "kept", *words]) == 0
     assert state() == ("stale", HoldingReason.OTHER_WEIGHTS)  # of weights that were run, not of these
     assert run(["recheck", "--dir", folder]) == 0
+
+
+def test_weights_of_a_small_model_are_not_nothing() -> None:
+    assert fetched(190_000, 380_000) == "fetched 0.19 of 0.38 MB"
+    assert fetched(1_500_000_000, 16_380_000_000) == "fetched 1.50 of 16.38 GB"

@@ -18,7 +18,7 @@ from importer.validation.client import TOTAL_LIMIT, Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, Overloaded
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Inconclusive, Pass, ProbeRow
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, ProbeRow
 from importer.validation.pacing import SilenceReason, speed
 from importer.validation.probes import PROBES, first_answer, health, model_listed, plain_chat
 from importer.validation.probes.first_answer import FirstAnswerReason
@@ -225,6 +225,10 @@ def test_steps_count_and_name_what_runs_and_the_speed_is_that_of_the_server() ->
     last = steps[-1].figures
     assert last["total"] == len(PROBES)
     assert isinstance(last["seconds"], float)
+    outcomes = [row.outcome for row in rows.values()]
+    assert sum(isinstance(one, NotApplicable) for one in outcomes) > 1  # they count as neither
+    assert last["passed"] <= sum(isinstance(one, Pass) for one in outcomes)
+    assert last["failed"] <= sum(isinstance(one, Fail | Inconclusive) for one in outcomes)
     assert max(len(step.running or ()) for step in steps) > 1
     measured = speed([*rows.values()])
     assert 20 < measured["tokens_per_second"] < 50.5

@@ -13,8 +13,9 @@ export function moment(text) {
   return found ? `${found[1]} ${found[2]} UTC` : text ?? "";
 }
 
-// Seconds as text: 0.4 s, 12 s, 3 min 5 s.
+// Seconds as text: under 0.1 s, 0.4 s, 12 s, 3 min 5 s.
 export function span(seconds) {
+  if (seconds < 0.05) return "under 0.1 s";
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }

@@ -20,7 +20,8 @@ export function useAction() {
       running.current = false;
     }
   };
-  return { ...state, run };
+  const clear = () => { if (!running.current) set({ busy: null, error: null }); };
+  return { ...state, run, clear };
 }
 
 // aria-disabled while it runs, so that the focus stays on it; disabled where it may not be pressed at all.

@@ -34,14 +34,16 @@ async function completed({ backend, data }, signal) {
 export function View({ found, data: { module, data } }) {
   const { me, again } = useView(), { name } = found;
   const draft = drafts.get(name);
-  const [text, setText] = useState(draft?.text ?? found.text), [base, setBase] = useState(draft?.base ?? found);
-  const [theirs, setTheirs] = useState(draft && draft.base.etag !== found.etag ? found : null);
+  const other = draft && draft.base.text !== found.text; // a review alone leaves the text, and nothing to choose
+  const [text, setText] = useState(draft?.text ?? found.text), [base, setBase] = useState(other ? draft.base : found);
+  const [theirs, setTheirs] = useState(other ? found : null);
   const [judged, judge] = useChecked(name, text, base);
   const field = useRef(null), why = useRef(null), act = useAction();
   const dirty = text !== base.text, allowed = may(me, "import");
   const write = (value, from = base) => {
     if (value !== from.text) drafts.set(name, { text: value, base: from });
     else drafts.delete(name);
+    if (act.error && act.error.status !== 401) act.clear(); // it was said of another text
     setText(value);
   };
   const discard = () => { drafts.delete(name); return again(); };
