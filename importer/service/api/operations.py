@@ -112,7 +112,7 @@ EXAMPLE: JsonDict = {
     }],
     "keys": [], "retention": {
         "last_at": "2026-11-23T08:00:00+00:00", "next_at": "2026-11-23T09:00:00+00:00",
-        "policy": [{"kind": "jobs", "days": 30, "number": None, "due": 0, "removed": 120}],
+        "policy": [{"kind": "jobs", "days": 30, "number": 100_000, "due": 0, "removed": 120}],
     },
     "database": {"kind": "sqlite", "bytes": 40_960_000, "rows": {"configs": 208}},
     "hub": {"endpoint": "https://huggingface.co", "budget": 870},
