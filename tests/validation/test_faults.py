@@ -39,13 +39,13 @@ def cases(engine: str) -> list[Fault]:
 
 
 def kind_of(fault: Fault, engine: str) -> tuple[str, ...]:
-    """What faults have in common of which one is enough: the part, on mlx-lm also how it is planted.
+    """What faults have in common of which one is enough: the part; a twin is of its model on mlx-lm.
 
-    A twin is of its model. mlx-lm starts in 2 s, the others in 10 to 60.
+    mlx-lm starts in 2 s, the others in 10 to 60.
     """
     if not fault.steps:
-        return "twin", fault.base
-    return (fault.part, type(fault.steps[0]).__name__) if engine == "mlx" else (fault.part,)
+        return ("twin", fault.base) if engine == "mlx" else ("twin",)
+    return (fault.part,)
 
 
 def representative(engine: str) -> set[str]:
