@@ -152,7 +152,6 @@ def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
     assert made.ran == []
     told = [" ".join(words) for words, _ in children.values()]
     for part in (
-        "importlib.metadata",
         "parser_worker/__main__.py",
         "supervisor.py",
         "mlx_lm server",
