@@ -213,6 +213,7 @@ def test_served_on_mlx(backend: str, request: pytest.FixtureRequest, tmp_path: P
 
 
 @pytest.mark.xdist_group("vllm")
+@pytest.mark.nightly
 def test_served_on_vllm_with_our_parser(vllm_engine: Installed, tmp_path: Path) -> None:
     written = r'Let me see\. \[get_weather\(city="New \\"York\\""\), get_weather\("Rome"\)\]'
     silent = {

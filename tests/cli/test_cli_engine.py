@@ -50,6 +50,7 @@ def failed(report: Any) -> list[Any]:
     return [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
 
 
+@pytest.mark.nightly
 def test_from_a_directory_to_a_document_that_was_run(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

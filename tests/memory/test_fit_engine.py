@@ -133,11 +133,11 @@ def test_mlx_takes_what_was_predicted(mlx_engine: Installed, tmp_path: Path, nam
     assert [(c.kind, c.reported) for c in found] == [(c.kind, c.predicted) for c in found]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.xdist_group("vllm")
 @pytest.mark.parametrize(
     "name",
-    ["window: five of six, no list", pytest.param("mamba2 and attention", marks=pytest.mark.nightly)],
+    ["window: five of six, no list", "mamba2 and attention"],
 )
 def test_a_started_server_logs_the_size_that_was_predicted(
     vllm_engine: Installed, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -44,8 +44,15 @@ def test_a_reader_takes_time_by_the_length_of_its_text(reader: Reader) -> None:
     assert not slow(reader, few=True)
 
 
+# Each of these takes 20 to 50 s in all shapes.
+LONG = {"prompts of engines", "the way in", "the way in, often"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("reader", READERS, ids=[r.name for r in READERS])
+@pytest.mark.parametrize(
+    "reader",
+    [pytest.param(r, id=r.name, marks=pytest.mark.nightly if r.name in LONG else ()) for r in READERS],
+)
 def test_whatever_the_shape_of_its_text(reader: Reader) -> None:
     assert not slow(reader, few=False)
 
