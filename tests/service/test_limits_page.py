@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from importer.hub import client, endpoint, listing, reference
+from importer.hub import client, listing, pacing, reference
 from importer.service.api import bulk, document_text, request_models, upkeep
 from importer.service.jobs import steps
 from importer.service.security import auth, middleware
@@ -37,7 +37,7 @@ FIGURES = {
     "imports at a time": DEFAULT.imports, "validations at a time": 1, "rechecks at a time": 1,
     "begins of one attempt": queue.MAX_CLAIMS, "seconds without a heartbeat": executors.LEASE,
     "tries of a request": client.PATIENCE.tries, "seconds of one request": client.PATIENCE.whole,
-    "seconds of a pause": endpoint.LONGEST_PAUSE, "files of a repository": listing.MOST_FILES,
+    "seconds of a pause": pacing.LONGEST_PAUSE, "files of a repository": listing.MOST_FILES,
 }  # fmt: skip
 NAMES = ["m"] * (upkeep.MOST_NAMES + 1)
 BEYOND: dict[str, tuple[str, dict[str, Any]]] = {
