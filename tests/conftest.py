@@ -51,7 +51,11 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what shares a server of its module in one process: a server for each costs more than it brings."""
+    """Run what shares a server of its module in one process: a server for each costs more than it brings.
+
+    Engines come first: at the end, one process would wait for the other's.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("engine") is None)
     for item in items:
         if item.get_closest_marker("xdist_group") is None and shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

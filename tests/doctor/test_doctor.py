@@ -111,6 +111,7 @@ def test_looking_starts_nothing_and_imports_no_engine(desk: Desk, monkeypatch: p
 # Real engines
 
 
+@pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.parametrize(
     ("name", "module"), [("mlx_vlm", "mlx_vlm.models.qwen3"), ("vllm_mlx", "mlx_lm.models.qwen3")]

@@ -40,6 +40,7 @@ def validated(tmp_path: Path, capfd: pytest.CaptureFixture[str], *words: str) ->
     return code, {o["probe"]: o for o in receipt["validation"]["outcomes"]}
 
 
+@pytest.mark.nightly
 def test_the_demo_model_is_told_which_parser_reads_a_cut_thought(
     vllm_mlx_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -312,7 +312,10 @@ def test_everything_that_may_be_offered_is_tried() -> None:
 @pytest.mark.parametrize(
     "server",
     [
-        pytest.param(name, marks=pytest.mark.xdist_group(group))
+        pytest.param(
+            name,
+            marks=[pytest.mark.xdist_group(group), *([] if name == "mlx" else [pytest.mark.nightly])],
+        )
         for name, group in GROUPS.items()
     ],
     indirect=True,

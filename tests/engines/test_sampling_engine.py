@@ -60,6 +60,7 @@ def answer(url: str, model: str, **more: Any) -> dict[str, Any]:
     return choice
 
 
+@pytest.mark.nightly
 @pytest.mark.xdist_group("vllm")
 def test_vllm_has_the_documents_sampling_and_ends_with_the_template(
     vllm_engine: Installed, endless: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -54,6 +54,7 @@ def sleeping(machine: FarMachine) -> None:
     machine.python.write_text(SLEEPS.format(begun=machine.root / "begun", python=sys.executable))
 
 
+@pytest.mark.nightly
 def test_a_task_that_cannot_be_read_is_a_failure_with_its_sentence(machine: FarMachine) -> None:
     machine.prepare({})
     launcher = get(parse(machine.target))

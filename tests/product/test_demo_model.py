@@ -157,6 +157,7 @@ def test_the_network_is_a_qwen3_and_its_gradients_are_right(mlx_engine: Installe
     assert found["logits"] < 1e-3
 
 
+@pytest.mark.nightly
 @pytest.mark.engine
 def test_training_learns(mlx_engine: Installed, tmp_path: Path) -> None:
     in_engine(mlx_engine.python, "tools.demo_model.train", str(tmp_path / "model"), "--steps", "200")

@@ -56,6 +56,7 @@ def ask(served: EngineServer, **more: Any) -> tuple[int, str]:
         return answer.status, answer.read().decode()
 
 
+@pytest.mark.nightly
 def test_its_calls_arrive_from_vllm(vllm_engine: Installed, model: Path, tmp_path: Path) -> None:
     stored = imported(model, tmp_path)
     data = stored.data

@@ -106,6 +106,7 @@ def test_a_sandbox_lost_for_good_writes_nothing(desk: Desk, do: Callable[[int], 
     assert desk.files() == before
 
 
+@pytest.mark.nightly
 @linux
 @pytest.mark.slow
 def test_a_sandbox_stopped_for_16_seconds_decides_the_same(desk: Desk) -> None:

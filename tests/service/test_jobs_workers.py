@@ -59,6 +59,7 @@ def on(service: Service, device: str) -> list[str]:
     return [j["id"] for j in open_ones["items"] if str(j["device"]).endswith(f"/{device}")]
 
 
+@pytest.mark.nightly
 def test_validations_survive_workers_that_die_and_workers_that_were_only_slow(service: Service) -> None:
     slow = worker(service, "a", "--imports", "0")
     worker(service, "b", "--imports", "0")

@@ -273,6 +273,7 @@ def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Se
     seen.check()
 
 
+@pytest.mark.nightly
 def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service, folder: Path) -> None:
     copied(service, imported(service), "w" * 128)  # a name may be as long
     places = ("", "/decisions", "/text", "/history")

@@ -324,7 +324,10 @@ PICTURED = {
 }  # place, on a phone, in the dark
 
 
-@pytest.mark.parametrize("phone", [False, True], ids=["wide", "phone"])
+@pytest.mark.parametrize(
+    "phone",
+    [pytest.param(False, id="wide"), pytest.param(True, id="phone", marks=pytest.mark.nightly)],
+)
 def test_axe_finds_nothing_grave_in_any_view(
     chrome: Browser, service: Service, folder: Path, phone: bool
 ) -> None:

@@ -111,6 +111,7 @@ def test_a_matrix_fits_one_screen_and_leads_to_each_failure(seen: Seen, measured
     seen.check()
 
 
+@pytest.mark.nightly
 def test_pictures_are_read_in_the_dark_on_a_phone_and_on_paper(
     chrome: Browser, service: Service, measured: str
 ) -> None:

@@ -251,9 +251,10 @@ def keyed(tmp_path: Path, desk: Desk) -> Iterator[tuple[Service, dict[str, str]]
         yield service, made
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "names",
-    [("merges", "lists", "int", "keys"), pytest.param((*BOMBS,), id="all", marks=pytest.mark.nightly)],
+    [("merges", "lists", "int", "keys"), pytest.param((*BOMBS,), id="all")],
 )
 def test_yaml_bombs_from_many_at_once_are_answered_and_stop_nobody(
     keyed: tuple[Service, dict[str, str]], names: Sequence[str]

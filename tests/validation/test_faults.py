@@ -84,8 +84,6 @@ def test_each_engine_and_each_part_at_fault_is_in_the_test_command() -> None:
     chosen = {engine: representative(engine) for engine in ENGINES}
     assert all(chosen.values())
     assert {ALL[name].part for name in chosen["mlx"]} == {fault.part for fault in FAULTS}
-    ways = {type(f.steps[0]).__name__ for f in cases("mlx") if f.steps and f.part != "model"}
-    assert ways == {type(ALL[n].steps[0]).__name__ for n in chosen["mlx"] if ALL[n].steps} & ways
 
 
 def test_no_judge_imports_the_suite_or_knows_a_fault() -> None:

@@ -199,6 +199,7 @@ TWINS: list[tuple[Callable[[Path], None], Found]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("harm", "expected"), TWINS, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_harmed_twin_is_found_out(
     python: Path, tmp_path: Path, harm: Callable[[Path], None], expected: Found

@@ -64,10 +64,7 @@ def test_an_untouched_import_passes(engine: str, base: str) -> None:
 @pytest.mark.parametrize(
     "engine",
     [
-        pytest.param(
-            name,
-            marks=[pytest.mark.xdist_group(group), *([] if name == "vllm-mlx" else [pytest.mark.nightly])],
-        )
+        pytest.param(name, marks=[pytest.mark.xdist_group(group), pytest.mark.nightly])
         for name, group in GROUPS.items()
     ],
 )

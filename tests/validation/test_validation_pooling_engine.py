@@ -25,9 +25,8 @@ MODELS: dict[str, Callable[[Path], Path]] = {
 PROBES = {"embedding": "embedding", "encoder": "embedding", "classifier": "classes", "reranker": "rerank"}
 
 
-@pytest.mark.parametrize(
-    "kind", ["embedding", *(pytest.param(k, marks=pytest.mark.nightly) for k in list(MODELS)[1:])]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", MODELS)
 def test_a_model_that_pools_is_validated(vllm_engine: Installed, tmp_path: Path, kind: str) -> None:
     """The server lists the model, has the document's context, and answers the probe of the kind."""
     model = MODELS[kind](tmp_path / "model")

@@ -204,6 +204,7 @@ def odd(*options: str, **more: Any) -> dict[str, Any]:
     return {**document("vllm-cpu", *chosen), "engine_args": {"enable_prefix_caching": False}, **more}
 
 
+@pytest.mark.nightly
 @pytest.mark.xdist_group("vllm")
 def test_vllm_with_other_settings_than_the_documents_and_the_wrong_parser(vllm_engine: Installed) -> None:
     """Two tests on one server: a start costs 20 s of processor. A validation ends it, and comes last."""

@@ -75,6 +75,7 @@ def test_the_engines_own_parsers_read_a_text_without_the_engine(offline: Offline
     assert replay.different == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.xdist_group("mlx")
 def test_a_text_that_no_proved_parser_reads_is_the_models() -> None:
