@@ -53,10 +53,10 @@ TEMPLATES = (
         ),
     ),
     Fault(
-        "turns-without-a-break",
-        "The template writes no line break between turns.",
+        "turns-never-ended",
+        "The template ends no turn of the history: the token that separates turns is missing.",
         BY,
-        (Shipped(), Text("{{- '<|im_end|>\\n' -}}", "{{- '<|im_end|>' -}}")),
+        (Shipped(), Text("{{- '<|im_end|>\\n' -}}\n{%- endfor -%}", "{{- '\\n' -}}\n{%- endfor -%}")),
     ),
     Fault(
         "template-of-instructions",

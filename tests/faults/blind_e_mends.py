@@ -7,7 +7,7 @@ GATEWAY = "Mend or replace the gateway before the engine"
 
 MENDS: dict[str, str] = {
     "role-words-of-another-family": f"{TEMPLATE}: the assistant's turns are called assistant.",
-    "turns-without-a-break": f"{TEMPLATE}: a line break follows each turn.",
+    "turns-never-ended": f"{TEMPLATE}: each turn of the history ends with <|im_end|>.",
     "template-of-instructions": f"{TEMPLATE}: turns between markers, no headings in words.",
     "template-escapes": "Take the filter that escapes for web pages out of the chat template.",
     "template-cuts-results": "Let the chat template show all of what a tool says.",

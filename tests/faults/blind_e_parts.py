@@ -138,7 +138,7 @@ ENVIRONMENTS = (
         "processor-time-limited",
         "The machine ends processes that have used a few seconds of the processor.",
         "environment",
-        (Limited("RLIMIT_CPU", 9),),
+        (Limited("RLIMIT_CPU", 5),),
     ),
     Fault(
         "page-repeated",
