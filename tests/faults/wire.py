@@ -22,6 +22,7 @@ from tests.faults import (
     blind_b_relaying,
     blind_c_wire,
     blind_d_wire,
+    blind_f_wire,
     interposing,
     operations,
     relaying,
@@ -36,6 +37,7 @@ BEFORE = (
     | blind_b_relaying.BEFORE
     | blind_c_wire.BEFORE
     | blind_d_wire.BEFORE
+    | blind_f_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -45,9 +47,10 @@ AFTER = (
     | blind_b_relaying.AFTER
     | blind_c_wire.AFTER
     | blind_d_wire.AFTER
+    | blind_f_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
-STREAMS = interposing.STREAMS | blind_c_wire.STREAMS | blind_d_wire.STREAMS
+STREAMS = interposing.STREAMS | blind_c_wire.STREAMS | blind_d_wire.STREAMS | blind_f_wire.STREAMS
 CHATS = "/v1/chat/completions"
 
 
