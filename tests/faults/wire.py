@@ -23,6 +23,7 @@ from tests.faults import (
     blind_c_wire,
     blind_d_wire,
     blind_e_wire,
+    blind_f_wire,
     interposing,
     operations,
     relaying,
@@ -38,6 +39,7 @@ BEFORE = (
     | blind_c_wire.BEFORE
     | blind_d_wire.BEFORE
     | blind_e_wire.BEFORE
+    | blind_f_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -48,9 +50,10 @@ AFTER = (
     | blind_c_wire.AFTER
     | blind_d_wire.AFTER
     | blind_e_wire.AFTER
+    | blind_f_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
-STREAMS = interposing.STREAMS | blind_c_wire.STREAMS | blind_d_wire.STREAMS
+STREAMS = interposing.STREAMS | blind_c_wire.STREAMS | blind_d_wire.STREAMS | blind_f_wire.STREAMS
 CHATS = "/v1/chat/completions"
 
 
