@@ -19,7 +19,9 @@ TOOL_USE = "tool_use"
 SIDECAR = "chat_template.jinja"
 FOLDER = "additional_chat_templates"
 REPOSITORY = "repository:"  # before the name of a template of the repository's own set
-FILES = ("tokenizer_config.json", "chat_template.json", "processor_config.json")
+CONFIG = "tokenizer_config.json"
+IN_CODE = "chat_template_type"
+FILES = (CONFIG, "chat_template.json", "processor_config.json")
 
 
 class TemplateFault(StrEnum):
@@ -82,13 +84,17 @@ def find(snapshot: Snapshot) -> Template | None:
 
 
 def others(snapshot: Snapshot, template: Template) -> tuple[str, ...]:
-    """Return the files with another text under the names of ``template``; an engine may read them instead."""
+    """Return the files with another text under the names of ``template``; an engine may read them instead.
+
+    mlx-lm 0.32 has templates in code, too, and takes the one that ``chat_template_type`` names.
+    """
     served = {t.strip() for t in (template.text, template.plain or template.text)}
-    return tuple(
+    texts = [
         source
         for name, text, source in _places(snapshot)
         if name in (template.name, DEFAULT) and text.strip() not in served
-    )
+    ]
+    return (*texts, *([CONFIG] if snapshot.json(CONFIG).get(IN_CODE) and CONFIG not in texts else ()))
 
 
 def fault(snapshot: Snapshot) -> Reason | None:

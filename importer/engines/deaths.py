@@ -44,6 +44,7 @@ class Died(StrEnum):
     CONFIG_LACKS = "config-lacks"
     CONTEXT_TOO_LARGE = "context-too-large"
     CONTEXT_TOO_LONG = "context-too-long"
+    CONTENTS_REFUSED = "contents-refused"
     ELSEWHERE = "elsewhere"
     FILE_BROKEN = "file-broken"
     JSON_BROKEN = "json-broken"
@@ -82,6 +83,10 @@ OF_PARSERS = frozenset({
     Died.PARSER_NOT_THERE, Died.PARSER_UNFIT, Died.PARSER_UNKNOWN, Died.REASONING_PARSER_UNFIT,
     Died.TOKENIZERS_PARSER, Died.TOOL_PARSER_UNFIT,
 })  # fmt: skip
+
+
+# Deaths of a file that is away, cut, or whole with contents that no library reads.
+OF_FILES = frozenset({Died.CONFIG_BROKEN, Died.FILE_BROKEN, Died.JSON_BROKEN, Died.TOKENIZER_BROKEN})
 
 
 @dataclass(frozen=True, slots=True)

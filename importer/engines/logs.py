@@ -71,7 +71,10 @@ ENVIRONMENT_ERRORS = tuple(
         (HIDDEN, Lacking.HIDDEN_MODULE),
         (IN_THE_WAY, Lacking.MODULE_IN_THE_WAY),
         (
-            r"(?P<words>cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+)",
+            (
+                r"(?P<words>cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+"
+                r"|requires [\w.-]{1,60} ?[<>=!~]{1,2} ?[\d.]{1,20} to be installed)"
+            ),
             Lacking.FIT,
         ),
         (LACKING_MEMORY, Lacking.MEMORY),

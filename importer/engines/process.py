@@ -14,9 +14,9 @@ from pathlib import Path
 from importer import config, demo, launcher, tracing
 from importer.config_file import derived_parser, environment
 from importer.config_file.template_file import ChatTemplate
-from importer.engines import logs, process_group, start_trials
+from importer.engines import logs, process_group, start_trials, whole_files
 from importer.engines.base import Document, Engine, Launch, dressed, with_response_template
-from importer.engines.deaths import CONFIGURATION, ENGINE, DeathCause, Died
+from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, DeathCause, Died
 from importer.engines.ready import LOOPBACK, Exit, NeverError, answers, free_port, is_free
 from importer.engines.start_trials import Setup
 from importer.engines.start_watch import StartWatch
@@ -274,6 +274,10 @@ class _Start:
 
     def cause(self, cause: DeathCause, log: Path) -> DeathCause:
         """Return the cause of its end; where no pattern has it, the setting or the files that trials name."""
+        if cause.reason.kind in OF_FILES:
+            return whole_files.judged(cause, self.model_dir)
+        if cause.reason.kind is Died.TOKENIZERS_PARSER:
+            return start_trials.half_installed(cause, self.engine.name)
         if cause.reason.kind not in start_trials.UNTOLD:
             return cause
         launch = self.launch(free_port())

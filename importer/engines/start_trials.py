@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.config_file import argument_check, environment
+from importer.engines import registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
 from importer.engines.logs import Lacking
 from importer.launcher import SECRET
@@ -93,6 +94,14 @@ def without(document: Mapping[str, Any], left_out: Collection[Setup]) -> dict[st
 def of_engine(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the document without what belongs to its model."""
     return {key: document[key] for key in OF_ENGINE if key in document}
+
+
+def half_installed(cause: DeathCause, engine: str) -> DeathCause:
+    """Return the cause of an end without a parser; the environment where the engine's release has it."""
+    parser = str(cause.reason.fields["parser"])
+    if not registries.load(engine).has("tool", parser):
+        return cause
+    return DeathCause(Reason(Died.NO_MODULE, module=parser), ENVIRONMENT)
 
 
 def with_another_model(cause: DeathCause, starts: Callable[[], bool], report: Progress) -> DeathCause:

@@ -51,6 +51,7 @@ class Tokenized:
     ``steady``   each text has the same tokens each time.
     ``split``    added tokens that stand in a text, and are not one token there.
     ``drawn``    each list of drawn tokens beside the tokens of its text.
+    ``behind``   what the tokenizer adds behind each text.
     """
 
     back: tuple[str, ...]
@@ -62,6 +63,7 @@ class Tokenized:
     steady: bool = True
     split: tuple[str, ...] = ()
     drawn: tuple[Redrawn, ...] = ()
+    behind: tuple[str, ...] = ()
 
 
 Texts = tuple[str, ...]
@@ -100,6 +102,7 @@ def _ask(python: Path, path: Path, texts: Texts, drawn: Drawn) -> Tokenized | No
         back, sampled, reached = tuple(answer["back"]), answer["sampled"], answer["reached"]
         steady, split = answer["steady"], tuple(answer["split"])
         redrawn = tuple(Redrawn(**each) for each in answer["drawn"])
-        return Tokenized(back, sampled, reached, answer["exact"], ids, words, steady, split, redrawn)
+        behind = tuple(answer["behind"])
+        return Tokenized(back, sampled, reached, answer["exact"], ids, words, steady, split, redrawn, behind)
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -28,6 +28,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "config-lacks": "config.json lacks {keys}",
         "context-too-large": "the context does not fit into memory: {words}",
         "context-too-long": "{words}",
+        "contents-refused": "its files are whole, and what stands in one of them is refused ({problem}): "
+        "compare them with the vendor's",
         "elsewhere": _elsewhere,
         "file-broken": "a weights file, or another file of JSON, is broken: {words}",
         "json-broken": "config.json, or another file of JSON, is missing or broken",

@@ -103,12 +103,14 @@ TEXTS: dict[str, dict[str, Text]] = {
         "take-thoughts-off": "Use a chat template that takes thoughts off answers alone.",
         "system-once": "Use a chat template that writes the system's turn once.",
         "end-turns": "Use a chat template that ends every turn of the assistant as the model does.",
+        "write-turns": "Use the chat template of these weights: they know turns of {form}, such as {turns!r}.",
         "begin-turns-alike": "Use a chat template that begins every turn of the assistant alike.",
         "render-everything": (
             "Use a chat template that renders every turn, call and result whole and in order."
         ),
         "render-unaltered": "Use a chat template that writes every field of a request as it was sent.",
         "own-tokenizer": "Use the tokenizer that belongs to the weights.",
+        "tell-as-written": "Use a chat template that renders calls as the model writes them: {own!r}.",
         "own-template": (
             "{parser} reads what the template writes, and the model writes otherwise: use its own template."
         ),
@@ -145,6 +147,7 @@ TEXTS: dict[str, dict[str, Text]] = {
             "Start the engine with {key} {value:g}, in vLLM's override of the generation config."
         ),
         "take-out-stopword": "Take {word!r} out of stopwords.",
+        "take-out-end": "Take {token} out of eos_token_id in generation_config.json and config.json.",
         "end-them": "End them before the next start.",
         "lower-temperature": "Lower the temperature in parameters.",
         "take-out-frequency-penalty": "Take frequency_penalty out of parameters, or set it near 0.",

@@ -84,6 +84,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "left-out": "the model's template renders it, and the engine leaves it out",
         "other-numbers": "{key} {value} has the model reckon with other numbers than its own",
         "thought-unended": "here the model itself does not end its thought",
+        "retold": "the model writes {own!r}, and its template tells that as {told!r} later",
         "no-whole-call": "in its template's own format the model writes no whole call",
     },
     "SpoiltReason": {
@@ -269,6 +270,7 @@ VALIDATION_ANSWERS: dict[str, dict[str, Text]] = {
         "unbroken": "the template begins an answer without the {rest!r} that stands before earlier ones",
         "wrong": "{missed} of {asked} simple questions are answered wrong",
         "unknown-marker": "the template's {marker} is no token of the tokenizer's",
+        "other-form": "in turns of {form} all of them are right",
         "gap": "counting to ten, the model leaves out {gap!r} and goes on",
     },
     "HistoryReason": {

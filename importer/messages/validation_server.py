@@ -78,6 +78,8 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "empty-differs": "a call without arguments is no JSON in the prompt, and one with arguments is",
         "begin-alike": "answers begin alike",
         "begin-differs": "earlier answers begin with {earlier!r}, a new one with {new!r}",
+        "ended-between": "{token} ends answers, and the template writes it between two calls of one turn",
+        "ends-behind": "what ends a turn stands between no two calls",
         "no-clock": "the same an hour later",
         "dated": "prompts have the date of this machine's clock: {date}",
         "clock": "the template writes the time of day: no prompt begins like another, and no cache helps",
@@ -111,6 +113,7 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "split": "the marker {marker} is no token of its own within a prompt",
         "others-drawn": "the model draws {tokens} tokens, and the tokenizer makes {other} of them otherwise in the same text, such as {example!r}",
         "as-drawn": "{same} of {tokens} tokens that the model drew are those of their text",
+        "added-behind": "the tokenizer adds {token} behind each text by itself",
         "crossed": "the model closes a thought with {marker}: added tokens have each other's number",
     },
     "LikelihoodReason": {

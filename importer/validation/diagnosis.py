@@ -60,6 +60,7 @@ class BlameReason(StrEnum):
     OTHER_NUMBERS = "other-numbers"
     THOUGHT_UNENDED = "thought-unended"
     NO_WHOLE_CALL = "no-whole-call"
+    RETOLD = "retold"
 
 
 # The case of the proof that a parser fails, though it reads all others.
@@ -187,7 +188,7 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if templated is not None:
         return templated
     broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
-    lacking = logs.lacking(error.words) if broke else None
+    lacking = logs.lacking(error.words) if broke or isinstance(error, RequestRefused) else None
     if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
         lacking = journal.lacking()
     if lacking is not None:
@@ -247,9 +248,7 @@ def streamed_last(ctx: Context) -> bool:
 def named_setting(message: str, ctx: Context) -> Reason | None:
     """Return the change to a setting of the document that a refusal names."""
     promise = ctx.promise
-    variable = next(
-        (v for v in promise.variables if re.search(rf"""['"`]{re.escape(v)}['"`]""", message)), None
-    )
+    variable = next((v for v in promise.variables if _names(message, v)), None)
     if variable is not None:
         return Reason(Remedy.TAKE_OUT_VARIABLE, variable=variable)
     for name in {**promise.sampling, **promise.client_sampling}:
@@ -258,6 +257,12 @@ def named_setting(message: str, ctx: Context) -> Reason | None:
         ):
             return Reason(Remedy.CORRECT_SETTING, key=DOCUMENT_NAMES.get(name, name))
     return None
+
+
+def _names(message: str, variable: str) -> bool:
+    """Return whether a message names a variable: in quotes, or a name that is no word of a language."""
+    name = re.escape(variable)
+    return re.search(rf"""['"`]{name}['"`]""" + (rf"|\b{name}\b" if "_" in name else ""), message) is not None
 
 
 def without_template(ctx: Context) -> bool:
@@ -338,9 +343,20 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
         note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
     elif (seen := tokenized.altered(ctx)) is not None:
         note, remedy = seen, OWN
+    elif _of_tools(ctx) and (told := proof_check.retold(ctx)) is not None:
+        note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
+        remedy = Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
     else:
         return outcome
     return replace(outcome, notes=(*outcome.notes, note), attribution="configuration", remedy=remedy)
+
+
+def _of_tools(ctx: Context) -> bool:
+    """Return whether the last prompt offers tools, or has calls in its history."""
+    prompt = last_prompt(ctx)
+    return prompt is not None and (
+        bool(prompt.tools) or any(message.get("tool_calls") for message in prompt.messages)
+    )
 
 
 def _end_remedy(ctx: Context) -> Reason:

@@ -24,6 +24,7 @@ from importer.validation.probes import (
     prompt_rendered,
     reasoning_apart,
     request_options,
+    sampling_arrives,
     settings_read_back,
     simple_answers,
     stop_words,
@@ -137,7 +138,10 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     lacking = next((name for name, failure in failed.items() if _lacking(failure)), None)
     if lacking is not None:
         traced_rows = [
-            _following(row, lacking, failed[lacking]) if _broken(row) else row for row in traced_rows
+            _following(row, lacking, failed[lacking])
+            if _broken(row) or _refused_alike(row, failed[lacking])
+            else row
+            for row in traced_rows
         ]
     return traced_rows
 
@@ -172,6 +176,15 @@ def _failed(rows: Sequence[ProbeRow]) -> dict[str, Fail]:
 def _lacking(failure: Fail) -> bool:
     """Return whether the log shows a missing part of the environment."""
     return failure.attribution == "environment" and failure.gives(AnswerFailure.LOG_LACKS)
+
+
+def _refused_alike(row: ProbeRow, failure: Fail) -> bool:
+    """Return whether a request of another probe was refused with the same words."""
+    return isinstance(row.outcome, Fail) and not _refusals(row.outcome).isdisjoint(_refusals(failure))
+
+
+def _refusals(outcome: Outcome) -> set[str]:
+    return {str(r.fields.get("says")) for r in outcome.reasons if r.kind is AnswerFailure.REFUSED}
 
 
 def _came(failure: Fail) -> bool:
@@ -235,6 +248,11 @@ def _of_temperature(failure: Fail) -> bool:
     return failure.gives(kinds.COLD_DIFFERS, kinds.ALL_ALIKE)
 
 
+def _by_chance(failure: Fail) -> bool:
+    """Return whether the tokenizer makes other tokens of a text each time: no two requests are alike."""
+    return failure.gives(tokenizer_whole.TokenizerReason.BY_CHANCE)
+
+
 def _set_up(row: ProbeRow) -> bool:
     """Return whether an answer, or a prompt that depends on settings, is attributed to an engine."""
     return _answered(row) or (_of_engine(row) and row.probe == prompt_rendered.NAME)
@@ -293,6 +311,8 @@ SENDS_NOTHING = OFFLINE | {prompt_rendered.NAME}  # the last one with IMPORT_AGA
 UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
 # Causes of wrong simple answers of an intact model.
 NOISE = (
+    RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE,), _rests_on_answers),
+    RootCause(sampling_arrives.NAME, (Remedy.SEND_SAMPLING,), _rests_on_answers),
     RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(files_as_imported.NAME, (), _rests_on_answers),
@@ -300,6 +320,7 @@ NOISE = (
 )
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
+    RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
     RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
     RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
@@ -311,6 +332,7 @@ CAUSES = (
     RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), _broken),
     RootCause(model_listed.NAME, (), _refused),
+    RootCause(files_as_imported.NAME, (), _declined),
     RootCause(settings_read_back.NAME, PARSERS, _set_up),
     RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
     RootCause(
@@ -326,7 +348,7 @@ CAUSES = (
     RootCause(None, PENALTIES, _answered),
     RootCause(THOUGHTS, (), _thinks),
     RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
-    RootCause(None, (Remedy.ONE_TEMPLATE,), _answered),
+    RootCause(None, (Remedy.ONE_TEMPLATE,), _rests),
     RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
     RootCause(None, (Remedy.OWN_TOKENIZER,), _rests),
 )
@@ -334,7 +356,7 @@ CAUSES = (
 # between two later rungs, follows from the first that fails.
 OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
     (Rung.FILES, files_as_imported.NAME, ()),
-    (Rung.TEMPLATE, prompt_rendered.NAME, (Remedy.IMPORT_AGAIN,)),
+    (Rung.TEMPLATE, prompt_rendered.NAME, (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT)),
     (Rung.TEMPLATE, template_whole.NAME, ()),
     (Rung.TEMPLATE, turns_rendered.NAME, ()),
     (Rung.TEMPLATE, tools_in_prompt.NAME, ()),

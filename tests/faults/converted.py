@@ -6,6 +6,13 @@ from tests.faults.fault import Fault
 from tests.faults.steps import Json, NotNumbers, Recorded, Says, Shifted, TensorsSwapped, TokensSwapped
 
 ROOM = (Says({"max_model_len": 600}),)
+TEXT, END = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<|im_end|>", "type_id": 0}}
+ENDED = {
+    "type": "TemplateProcessing",
+    "single": [TEXT, END],
+    "pair": [TEXT, END, {"Sequence": {"id": "B", "type_id": 1}}, END],
+    "special_tokens": {"<|im_end|>": {"id": "<|im_end|>", "ids": [2], "tokens": ["<|im_end|>"]}},
+}
 SPACED = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 FAULTS = (
@@ -86,5 +93,20 @@ FAULTS = (
         given=ROOM,
         mend="weights",
         bitten="embeddings resized from the wrong end",
+    ),
+    Fault(
+        "end-added-to-each-text",
+        "The tokenizer still ends each text as in its training: a text to be completed is over at once.",
+        "configuration",
+        (Json("tokenizer.json", {"post_processor": ENDED}),),
+        mend="tokenizer",
+        bitten="add_eos_token left at true",
+    ),
+    Fault(
+        "suffix-of-another-kind",
+        "The tokenizer was saved again with a suffix that no word of the vocabulary has.",
+        "configuration",
+        (Json("tokenizer.json", {"model.end_of_word_suffix": "</w>"}),),
+        mend="vendor",
     ),
 )

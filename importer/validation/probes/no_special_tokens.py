@@ -34,6 +34,7 @@ NAME = "no-special-tokens"
 LESSON = (
     "End-of-turn tokens leaked in one of two streaming paths and not in the other; nobody looked at both."
 )
+CLEAN = Pass(Reason(SpecialTokensReason.NONE))
 needs = no_chat
 
 
@@ -49,8 +50,8 @@ def run(ctx: Context) -> Outcome:
                 return failure
             return streaming_fault(ctx, prompt, failure)
         if leaks[0]:
-            return leaks[0]
-    return Pass(Reason(SpecialTokensReason.NONE), trials=len(prompts) * 2)
+            return ctx.noted(prompt, lambda reply: leak(reply, signs(ctx.promise)) or CLEAN, leaks[0])
+    return replace(CLEAN, trials=len(prompts) * 2)
 
 
 def signs(promise: Expectations) -> tuple[str, ...]:

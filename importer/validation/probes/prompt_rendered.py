@@ -12,7 +12,14 @@ from importer.validation import proof_check
 from importer.validation.context import Context, together
 from importer.validation.expectations import CommonReason, no_chat, no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.prompts import GREETED, GREETING, ROUNDS, WEATHER, WEATHER_TWO_TOOLS
+from importer.validation.prompts import (
+    GREETED,
+    GREETING,
+    ROUNDS,
+    WEATHER,
+    WEATHER_ANSWERED,
+    WEATHER_TWO_TOOLS,
+)
 from importer.validation.remedy import Remedy
 
 
@@ -47,6 +54,7 @@ FORM = 6  # tokens: white space may differ
 # Variables that an engine sets for each request.
 TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
 ANSWER = str(GREETED.messages[-1]["content"])
+RESULT_TOLD = replace(WEATHER_ANSWERED, messages=(*WEATHER_ANSWERED.messages, GREETED.messages[-1]))
 HEED_TURN = Reason(Remedy.HEED_GENERATION_PROMPT)
 NO = ("false", "no", "off")
 needs = no_chat
@@ -67,6 +75,8 @@ def run(ctx: Context) -> Outcome:
     greeted, unasked = ctx.rendered(GREETED), ctx.rendered(replace(GREETING, begins=False))
     if greeted is not None and unasked is not None:
         outcomes["turn"] = judge_turn(text, unasked, greeted.partition(ANSWER)[0])
+        if not no_tools(ctx.promise):
+            outcomes["turn behind results"] = _behind_results(ctx, text.removeprefix(unasked).strip())
     if ctx.proof is not None:
         outcomes["template"] = judge_template(same=proof_check.same_template(ctx, ctx.proof))
     outcomes["switches"] = judge_switches(
@@ -84,6 +94,22 @@ def run(ctx: Context) -> Outcome:
     if ctx.promise.variables and not ctx.promise.lacks("switches"):
         outcomes["start"] = _at_start(ctx)
     return together(outcomes)
+
+
+def _behind_results(ctx: Context, begun: str) -> Outcome:
+    """Judge the beginning of a turn behind a tool's result; some formats go on in the turn of the call.
+
+    ``begun``  what begins a turn behind a user's.
+    """
+    answered = replace(RESULT_TOLD, name="result-answered", begins=False)
+    asked = replace(RESULT_TOLD, name="result-told", messages=RESULT_TOLD.messages[:-1])
+    told, prompt, unasked = map(ctx.rendered, (answered, asked, replace(asked, begins=False)))
+    if told is None or prompt is None or unasked is None:
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+    history = told.partition(ANSWER)[0]
+    header = history.removeprefix(prompt).strip()
+    alike = bool(begun and header) and (header.startswith(begun) or begun.startswith(header))
+    return judge_turn(prompt, unasked, history) if alike else Pass(Reason(PromptReason.TURN_BEGUN))
 
 
 def _at_start(ctx: Context) -> Outcome:

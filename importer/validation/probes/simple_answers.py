@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
+from importer.validation import known_forms
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, without_template
 from importer.validation.errors import ExchangeError
@@ -28,6 +29,7 @@ class SimpleAnswersReason(StrEnum):
     WRONG = "wrong"
     UNKNOWN_MARKER = "unknown-marker"
     GAP = "gap"
+    OTHER_FORM = "other-form"
 
 
 NAME = "simple-answers"
@@ -49,13 +51,26 @@ def run(ctx: Context) -> Outcome:
             Reason(SimpleAnswersReason.RIGHT, right=len(QUESTIONS) - len(missed), asked=len(QUESTIONS)),
             trials=len(QUESTIONS),
         )
-    if any(control_token(reply.written or reply.content) for reply in answers.values()):
+    if any(_right_before_token(answers[prompt.name], prompt) for prompt in QUESTIONS):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
         if isinstance(cut_failure, Fail):
             return cut_failure
     failure = judge_missed(unknown_marker(ctx), len(missed), len(QUESTIONS), gap)
-    return template_fault(failure, ctx) or tokenizer_fault(failure, ctx) or failure
+    noise = len(missed) == len(QUESTIONS)
+    return (
+        template_fault(failure, ctx)
+        or form_fault(failure, ctx, noise=noise)
+        or tokenizer_fault(failure, ctx)
+        or failure
+    )
+
+
+def _right_before_token(reply: Reply, prompt: Prompt) -> bool:
+    """Return whether a right answer is gone on with behind a control token; noise may hold any token."""
+    text = (reply.written or reply.content).casefold()
+    token = control_token(text)
+    return token is not None and any(word in text.partition(token)[0] for word in prompt.expects)
 
 
 def template_fault(failure: Fail, ctx: Context) -> Fail | None:
@@ -70,6 +85,18 @@ def template_fault(failure: Fail, ctx: Context) -> Fail | None:
         note, remedy = broken, turns_rendered.ALIKE
     else:
         return None
+    return failing(failure, "configuration", remedy, note)
+
+
+def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
+    """Return the failure as a fault of the template, where the weights answer to turns of a known form."""
+    several = ctx.render is not None and ctx.render.others  # the engine may read another template
+    form = None if several else known_forms.answering(ctx, QUESTIONS, noise=noise)
+    if form is None:
+        return None
+    turns = known_forms.text_of(form, SUM)
+    remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
+    note = Reason(SimpleAnswersReason.OTHER_FORM, form=form.name)
     return failing(failure, "configuration", remedy, note)
 
 

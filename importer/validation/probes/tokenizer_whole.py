@@ -26,6 +26,7 @@ class TokenizerReason(StrEnum):
     UNUSED = "unused"
     USED = "used"
     IN_PLACE = "in-place"
+    ADDED_BEHIND = "added-behind"
     CROSSED = "crossed"
     BY_CHANCE = "by-chance"
     SPLIT = "split"
@@ -55,6 +56,7 @@ def run(ctx: Context) -> Outcome:
     outcomes = {"text": judge_text(result.back[0]), "vocabulary": judge_vocabulary(result)}
     outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
     if not no_chat(ctx.promise):
+        outcomes["end"] = judge_end(result)
         seen = ctx.look(SUM)
         outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
         other = drawn.compared(ctx)
@@ -84,6 +86,14 @@ def judge_tokens(result: Tokenized) -> Outcome:
     if result.split:
         return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), "configuration", OWN)
     return Pass(Reason(TokenizerReason.IN_PLACE))
+
+
+def judge_end(result: Tokenized) -> Outcome:
+    """Judge what the tokenizer adds behind a text: a text that ends so is not gone on with."""
+    if not result.behind:
+        return Pass(Reason(TokenizerReason.IN_PLACE))
+    reason = Reason(TokenizerReason.ADDED_BEHIND, token=result.behind[0])
+    return Fail(reason, "configuration", OWN)
 
 
 def judge_drawn(other: OtherTokens) -> Outcome:

@@ -16,6 +16,7 @@ from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, no_chat, no_tools
 from importer.validation.markup import without_thinking
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.probes import stop_words
 from importer.validation.prompts import CALLED, CALLED_EMPTY, SYSTEM, TAGGED, TALK, Prompt
 from importer.validation.remedy import Remedy
 
@@ -33,6 +34,8 @@ class TurnsReason(StrEnum):
     BEGIN_DIFFERS = "begin-differs"
     NO_CLOCK = "no-clock"
     CLOCK = "clock"
+    ENDED_BETWEEN = "ended-between"
+    ENDS_BEHIND = "ends-behind"
     DATED = "dated"
 
 
@@ -58,6 +61,7 @@ def run(ctx: Context) -> Outcome:
     }
     if no_tools(ctx.promise) is None:
         outcomes["arguments"] = judge_empty(_rendered(ctx, CALLED), _rendered(ctx, CALLED_EMPTY))
+        outcomes["calls"] = judge_calls(stop_words.between(ctx), ctx.render.stops)
     return together(outcomes)
 
 
@@ -127,6 +131,15 @@ def judge_empty(called: str, empty: str) -> Outcome:
         "configuration",
         Reason(Remedy.WRITE_EMPTY),
     )
+
+
+def judge_calls(between: str, stops: Sequence[str]) -> Outcome:
+    """Judge the text between two calls in one turn: what ends a turn there loses the second."""
+    token = next((stop for stop in stops if stop and stop in between), None)
+    if token is None:
+        return Pass(Reason(TurnsReason.ENDS_BEHIND))
+    remedy = Reason(Remedy.TAKE_OUT_END, token=token)
+    return Fail(Reason(TurnsReason.ENDED_BETWEEN, token=token), "configuration", remedy)
 
 
 def names_in_json(text: str) -> set[str]:

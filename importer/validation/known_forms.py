@@ -1,0 +1,75 @@
+"""Whether weights that answer noise to their template answer right to turns in another form.
+
+A template may render every word of a conversation in a form that the weights never saw. No text shows that;
+the weights are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from importer.chat_template.turn_forms import FORMS, TurnForm, variants
+from importer.validation.context import Context
+from importer.validation.errors import ExchangeError
+from importer.validation.forced import neutral
+from importer.validation.prompts import Prompt
+from importer.validation.tokenized import tokens_of
+
+ANSWER = 64  # tokens
+TRIED = 12  # forms for one question
+
+
+def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnForm | None:
+    """Return the first form in which all questions are answered right, and not that of the template.
+
+    ``noise``  whether all of them are answered wrong to the template; else another gap proves nothing, for
+    damaged weights answer some right to any prompt.
+    ``None`` where there is none, or no completion can be asked for.
+    """
+    if ctx.promise.lacks("completions") or not prompts:
+        return None
+    forms = _candidates(ctx, prompts[0], gaps=noise)
+    return next((form for form in forms if all(_right(ctx, form, prompt) for prompt in prompts)), None)
+
+
+def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnForm]:
+    """Yield forms whose markers are tokens of the model, without that of its template: as published first."""
+    served = ctx.rendered(prompt)
+    known = [form for form in FORMS if _has(ctx, form.markers)]
+    tried = chain(known, (other for form in known for other in list(variants(form))[1:]))
+    others = (form for form in tried if _differs(text_of(form, prompt), served or "", gaps=gaps))
+    yield from (form for _, form in zip(range(TRIED), others, strict=False))
+
+
+def _differs(text: str, served: str, *, gaps: bool) -> bool:
+    """Return whether two prompts differ; in more than white space, where ``gaps`` do not count."""
+    return text != served if gaps else "".join(text.split()) != "".join(served.split())
+
+
+def _has(ctx: Context, markers: tuple[str, ...]) -> bool:
+    """Return whether each marker is one token; forms without any are for all."""
+    numbers = tokens_of(ctx, markers) if markers else ()
+    return numbers is not None and all(len(ids) == 1 for ids in numbers)
+
+
+def text_of(form: TurnForm, prompt: Prompt) -> str:
+    """Return a conversation without tools in a form."""
+    return form.render([(str(m["role"]), str(m["content"])) for m in prompt.messages])
+
+
+def _right(ctx: Context, form: TurnForm, prompt: Prompt) -> bool:
+    body = {
+        "model": ctx.model,
+        "prompt": text_of(form, prompt),
+        "max_tokens": ANSWER,
+        "temperature": 0.0,
+        **neutral(ctx),
+        "skip_special_tokens": False,
+        "add_special_tokens": False,
+    }
+    try:
+        reply = ctx.client.completion(body, ctx.log)
+    except ExchangeError:
+        return False
+    return any(word in (reply.written or reply.content).casefold() for word in prompt.expects)
