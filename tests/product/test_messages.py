@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
+from importer.app.publication_state import PublicationReason
 from importer.errors import KINDS
-from importer.messages import catalogue, joined, render, sentence
+from importer.messages import catalogue, joined, moment, render, sentence
 from importer.reasons import Reason, key_of
 from tests.product.test_structure import MODULES, tree
 
@@ -104,6 +105,12 @@ class _Computer(StrEnum):
 )
 def test_lists_are_joined(items: tuple[str, ...], word: str, text: str) -> None:
     assert joined(items, word) == text
+
+
+def test_times_are_shown_to_the_minute() -> None:
+    edited = Reason(PublicationReason.EDITED, by="ann", at="2026-11-20T16:02:11+00:00")
+    assert render(edited) == "it was edited since it was approved by ann, 2026-11-20 16:02 UTC"
+    assert moment("odd") == "odd"
 
 
 def test_reasons_inside_reasons_become_sentences() -> None:
