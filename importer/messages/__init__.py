@@ -91,11 +91,16 @@ def worded_field(value: object, instead: Mapping[str, Text] | None = None) -> An
 
 
 class _Words(Formatter):
-    """Format strings in which a sequence reads ``a, b``, or ``a and b`` as ``{names:and}``; ``{at:moment}`` a time."""
+    """Format strings in which a sequence reads ``a, b``, or ``a and b`` as ``{names:and}``.
+
+    ``{at:moment}`` is a time, ``{count:probe|probes}`` a number with its word.
+    """
 
     def format_field(self, value: Any, spec: str) -> Any:
         if isinstance(value, tuple):
             return joined(value, spec or ",")
+        if "|" in spec:
+            return counted(value, *spec.split("|"))
         if spec == "moment":
             return moment(str(value))
         return super().format_field(value, spec)

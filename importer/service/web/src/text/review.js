@@ -87,6 +87,7 @@ export const REVIEW = {
   edited: "edited",
   isNew: "new",
   attention: "look at it",
+  from: (source, key) => `${key === "backend" ? "for" : "from"} ${source}`, // a backend is chosen for a machine
   editor: (by, at) => `by ${by}, ${at}`,
   reasons: (n) => number(n, "reason", "reasons"),
   overruled: (source) => `overruled: ${source}`,
