@@ -59,7 +59,12 @@ def row(text: Text) -> str:
     """A text with the names of its fields, as tables show it; a function's is its docstring."""
     if callable(text):
         return str(text.__doc__)
-    return "".join(literal + (f"{{{name}}}" if name else "") for literal, name, _, _ in WORDS.parse(text))
+    return "".join(literal + _placeholder(name, spec) for literal, name, spec, _ in WORDS.parse(text))
+
+
+def _placeholder(name: str | None, spec: str | None) -> str:
+    words = f" {spec.rpartition('|')[2]}" if spec and "|" in spec else ""
+    return f"{{{name}}}{words}" if name else ""
 
 
 def rendered(kept: Mapping[str, Any]) -> str | None:
