@@ -204,6 +204,7 @@ def test_an_action_on_the_saved_text_asks_while_another_is_written(seen: Seen, s
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
     assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.3
+    expect(page.locator("main")).to_have_attribute("aria-busy", "false")
     write(page, stored(service, name).replace("temperature: 0.3", "temperature: 0.2"))
     page.get_by_role("button", name="Approve").click()
     question.get_by_role("button", name="Save the text first").click()
