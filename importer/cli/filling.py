@@ -12,6 +12,7 @@ from importer.app.session import ImportSession
 from importer.cli import show
 from importer.cli.importing import aims, device
 from importer.hub.local import ANYWHERE
+from importer.messages import counted
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -41,7 +42,8 @@ def run(arguments: argparse.Namespace) -> None:
         if not arguments.json:
             _added(filling)
         state = receipt.state(receipt.digest)
-        what = f"Added {len(added)} values to {path}" if added else f"{path} leaves nothing out"
+        values = counted(len(added), "value", "values")
+        what = f"Added {values} to {path}" if added else f"{path} leaves nothing out"
         show.note(f"{what}; review: {'pending' if state == 'draft' else state}.")
     if arguments.json:
         show.json_line(show.json_text(filling.report()))

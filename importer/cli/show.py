@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import streams
 from importer.cli.options import FOLDER
+from importer.messages import counted
 from importer.progress import Step
 from importer.reports import terminal
 from importer.reports.report_model import plain as spelled
@@ -147,8 +148,8 @@ def score(record: Mapping[str, Any]) -> Table:
         **{f"right: {kind}": share for kind, share in record["kinds"].items()},
     }
     cut = "" if record["complete"] else f"; {record['answered']} answers within {record['limit']:g} s"
-    answers = "1 answer" if record["each"] == 1 else f"{record['each']} answers"
-    title = f"score: {record['questions']} questions, {answers} to each{cut}"
+    answers = counted(record["each"], "answer", "answers")
+    title = f"score: {counted(record['questions'], 'question', 'questions')}, {answers} to each{cut}"
     rows = [(name, *_share(share)) for name, share in figures.items()]
     return table(("figure", "share", "95 % interval", "of"), rows, title)
 

@@ -80,6 +80,7 @@ def validate(arguments: argparse.Namespace) -> None:
 
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
+    from importer.messages import counted
     from importer.reasons import key_of
     from importer.validation.expectations import CommonReason
 
@@ -90,7 +91,7 @@ def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     if shown:
         console.print(terminal.outcomes(shown, console.width))
     if unasked:
-        show.line(f"not asked: {len(unasked)} probes; {unasked[0].reason}")
+        show.line(f"not asked: {counted(len(unasked), 'probe', 'probes')}; {unasked[0].reason}")
     if not report.get("partial"):
         show.line(f"probes: {terminal.counted(run)}")
     if "score" in report:

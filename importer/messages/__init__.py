@@ -7,6 +7,7 @@ line and the service add their own words (``cli.messages``, ``service.messages``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -58,7 +59,12 @@ def row(text: Text) -> str:
     """A text with the names of its fields, as tables show it; a function's is its docstring."""
     if callable(text):
         return str(text.__doc__)
-    return "".join(literal + (f"{{{name}}}" if name else "") for literal, name, _, _ in WORDS.parse(text))
+    return "".join(literal + _placeholder(name, spec) for literal, name, spec, _ in WORDS.parse(text))
+
+
+def _placeholder(name: str | None, spec: str | None) -> str:
+    words = f" {spec.rpartition('|')[2]}" if spec and "|" in spec else ""
+    return f"{{{name}}}{words}" if name else ""
 
 
 def rendered(kept: Mapping[str, Any]) -> str | None:
@@ -90,12 +96,30 @@ def worded_field(value: object, instead: Mapping[str, Text] | None = None) -> An
 
 
 class _Words(Formatter):
-    """Format strings in which a sequence reads ``a, b``, or ``a and b`` as ``{names:and}``."""
+    """Format strings in which a sequence reads ``a, b``, or ``a and b`` as ``{names:and}``.
+
+    ``{at:moment}`` is a time, ``{count:probe|probes}`` a number with its word.
+    """
 
     def format_field(self, value: Any, spec: str) -> Any:
         if isinstance(value, tuple):
             return joined(value, spec or ",")
+        if "|" in spec:
+            return counted(value, *spec.split("|"))
+        if spec == "moment":
+            return moment(str(value))
         return super().format_field(value, spec)
+
+
+def moment(text: str) -> str:
+    """Return a UTC time of a receipt as text: ``2026-11-21 12:36 UTC``; another text stays."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
+    return f"{match[1]} {match[2]} UTC" if match else text
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Return ``1 probe`` or ``1,204 probes``."""
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def joined(items: Sequence[object], with_: str = ",") -> str:

@@ -264,9 +264,9 @@ GALLERY: dict[str, dict[str, Text]] = {
     },
     "PublicationReason": {
         "no-receipt": "it has no receipt",
-        "rejected": "rejected by {by}, {at}: {note}",
+        "rejected": "rejected by {by}, {at:moment}: {note}",
         "not-approved": "nobody has approved it as it is now",
-        "edited": "it was edited since it was approved by {by}, {at}",
+        "edited": "it was edited since it was approved by {by}, {at:moment}",
         "outdated": "its validation does not hold: {why}",
         "never-validated": "it was never validated",
         "failed": "{why}",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from importer.messages import counted
+
 if TYPE_CHECKING:
     from importer.messages import Text
 
@@ -71,7 +73,7 @@ def _validated(fields: Mapping[str, Any]) -> str:
         if fields[key]
     ]
     more = f" ({', '.join(others)})" if others else ""
-    return f"{word} {engine}: {fields['pass']} of {fields['probes']} probes passed{more}"
+    return f"{word} {engine}: {fields['pass']} of {counted(fields['probes'], 'probe', 'probes')} passed{more}"
 
 
 TEXTS: dict[str, dict[str, Text]] = {

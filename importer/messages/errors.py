@@ -89,7 +89,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "worker-failed": "The {name} worker failed: {problem}.",
     },
     "ValidationError": {
-        "probes-failed": "{failed} of {total} probes did not pass for {name}.",
+        "probes-failed": "{failed} of {total:probe|probes} did not pass for {name}.",
     },
     "ServiceError": {
         "bad-request": "The request is not valid: {problem}.",

@@ -108,7 +108,7 @@ PLAN: dict[str, dict[str, Text]] = {
         "stages": _stages,
         "copies": _copies,
         "experts": _experts,
-        "servers": "{servers} servers of {cards} cards: start the document once for each, with a balancer "
+        "servers": "{servers:server|servers} of {cards:card|cards}: start the document once for each, with a balancer "
         "before them",
         "share": "{budget} of the {memory} of {device}",
         "larger-share": "{budget} of the {memory} of {device}; with the usual {usual} the context would be "
@@ -116,10 +116,10 @@ PLAN: dict[str, dict[str, Text]] = {
         "cache": "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory",
         "fp8-cache": "keys and values in 8 bits, in which {device} calculates: half the memory for each token",
         "slots": _slots,
-        "few-slots": "{count} sequences at the same time: the logits of more leave no room for the context",
+        "few-slots": "{count:sequence|sequences} at the same time: the logits of more leave no room for the context",
         "batched-less": "{tokens:,} tokens of prompts in one step, so that running answers wait less",
         "batched-more": "{tokens:,} tokens of prompts in one step, so that more prompts are read at once",
-        "sequences": "it holds {count:,} sequences of {tokens:,} tokens at the same time",
+        "sequences": "it holds {count:sequence|sequences} of {tokens:,} tokens at the same time",
         "asked": "{tokens:,} tokens were requested",
         "beyond": "{wanted:,} tokens were requested; the model has {most:,}",
         "fewer": "it holds {held:,} of the {wanted:,} requested sequences of {tokens:,} tokens at the same "
@@ -187,7 +187,7 @@ MEMORY: dict[str, dict[str, Text]] = {
         "projection-twice": "with MLA's projection kept twice",
         "share": "{share:.0%} of them on each of {devices}",
         "state-arrays": "{sequences} x {size:,} bytes, however long the sequence",
-        "state-pages": "{sequences} sequences, {count} pages of {size:,} bytes each",
+        "state-pages": "{sequences:sequence|sequences}, {count:page|pages} of {size:,} bytes each",
         "weights": "{parts:;}",
     },
     "ContextReason": {

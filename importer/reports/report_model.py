@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -184,12 +183,6 @@ def duration(seconds: float) -> str:
     if seconds < 10:
         return f"{seconds:.2f} s"
     return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
-
-
-def moment(text: str) -> str:
-    """Return a UTC time of a receipt as text: ``2026-11-21 12:36 UTC``."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
-    return f"{match[1]} {match[2]} UTC" if match else text
 
 
 def pace(speed: Json) -> str:

@@ -79,9 +79,9 @@ class ProbeProgress:
         self._lock, self._running, self._results = Lock(), dict[str, None](), list[Outcome]()
 
     @contextmanager
-    def during(self, probe: str) -> Iterator[None]:
-        """Report the probe as running until the block ends."""
-        self._report(started=probe)
+    def during(self, probe: str, text: str | None = None) -> Iterator[None]:
+        """Report the probe as running until the block ends, with ``text`` in place of the names."""
+        self._report(probe, text)
         try:
             yield
         finally:
@@ -93,14 +93,14 @@ class ProbeProgress:
         with self._lock:
             self._results.append(row.outcome)
 
-    def _report(self, started: str) -> None:
+    def _report(self, started: str, text: str | None) -> None:
         with self._lock:
             self._running[started] = None
             running, results = tuple(self._running), tuple(self._results)
         more = f" and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
         self._progress(
             Step(
-                f"{', '.join(running[-SHOWN:])}{more}",
+                text or f"{', '.join(running[-SHOWN:])}{more}",
                 len(results),
                 self._total,
                 passed=sum(isinstance(one, Pass) for one in results),  # not what does not apply

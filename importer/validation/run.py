@@ -150,11 +150,12 @@ def validate(
     begun = time.monotonic()
     client = Client(served.base_url, options.time_limit, deadline=begun + options.total_limit)
     bench = Context.of(promise_of(document, offers), served.model, client, known or Background())
-    rows = probe(bench, chosen, report_step)
+    steps = ProbeProgress(report_step, len(chosen) + 1)  # the stop is a probe, too
+    rows = probe(bench, chosen, report_step, steps)
     probed = time.monotonic() - begun
     scored = measure(bench, score, report_step) if score else None
-    report_step("stopping the engine")
-    stop = served.stop()
+    with steps.during(stops_cleanly.NAME, "stopping the engine"):
+        stop = served.stop()
     rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
     partial_of = (
@@ -164,15 +165,18 @@ def validate(
     return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows))
 
 
-def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[ProbeRow]:
+def probe(
+    bench: Context, probes: Sequence[Probe], progress: Progress, steps: ProbeProgress | None = None
+) -> list[ProbeRow]:
     """Run probes against an API; rows keep the order of ``probes``. Health and the first answer come first,
     one at a time; where one does not pass, nothing else is asked.
 
     Each probe gets ``bench`` with a log of its own. Those with ``ALONE`` follow the others, one at a time.
-    An engine that leaves everything unanswered gets no more requests.
+    An engine that leaves everything unanswered gets no more requests. ``steps`` counts further probes of the
+    run, too.
     """
     shared: dict[str, Shared] = {}
-    breaker, steps = CircuitBreaker(bench.client), ProbeProgress(progress, len(probes))
+    breaker, steps = CircuitBreaker(bench.client), steps or ProbeProgress(progress, len(probes))
     made: dict[str, ProbeRow] = {}
     for gate in (health, first_answer):
         if gate is health or gate in probes:

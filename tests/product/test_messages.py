@@ -13,8 +13,11 @@ from typing import NamedTuple
 
 import pytest
 
+from importer.app.publication_state import PublicationReason
+from importer.config_file.entry_facts import EntryReason
 from importer.errors import KINDS
-from importer.messages import catalogue, joined, render, sentence
+from importer.memory.plans import PlanReason
+from importer.messages import catalogue, counted, joined, moment, render, sentence
 from importer.reasons import Reason, key_of
 from tests.product.test_structure import MODULES, tree
 
@@ -104,6 +107,21 @@ class _Computer(StrEnum):
 )
 def test_lists_are_joined(items: tuple[str, ...], word: str, text: str) -> None:
     assert joined(items, word) == text
+
+
+def test_times_are_shown_to_the_minute() -> None:
+    edited = Reason(PublicationReason.EDITED, by="ann", at="2026-11-20T16:02:11+00:00")
+    assert render(edited) == "it was edited since it was approved by ann, 2026-11-20 16:02 UTC"
+    assert moment("odd") == "odd"
+
+
+def test_one_of_a_kind_has_no_plural() -> None:
+    run = {"engine": "mlx-lm 1", "state": "passed", "fail": 0, "inconclusive": 0, "not_applicable": 0}
+    texts = [render(Reason(EntryReason.VALIDATED, **run, **{"pass": 1}, probes=number)) for number in (1, 2)]
+    assert texts == [f"validated on mlx-lm 1: 1 of {of} passed" for of in ("1 probe", "2 probes")]
+    fields = {"count": 1, "tokens": 4096}
+    assert sentence(PlanReason.SEQUENCES, fields) == "it holds 1 sequence of 4,096 tokens at the same time"
+    assert counted(1204, "probe", "probes") == "1,204 probes"
 
 
 def test_reasons_inside_reasons_become_sentences() -> None:

@@ -77,7 +77,7 @@ def test_an_entry_stays_as_it_was_released(service: Service) -> None:
         assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
     why = reasons(service)
     assert why["kept"] is None
-    assert "edited since it was approved" in str(why["edited"])
+    assert why["edited"] == "it was edited since it was approved by ann, 2026-01-01 00:00 UTC"
     assert "too hot" in str(why["rejected"])
     assert why["withdrawn"] == "it is ready to be released"
     assert why["draft"] == "nobody has approved it as it is now"

@@ -267,7 +267,7 @@ def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Se
     picture(seen, folder, "validation")
     expect(page.get_by_text("probes passed.")).to_be_visible(timeout=LATER)
     seen.press("See what the probes found")
-    expect(page.get_by_role("img", name="1 validations; the last one on mlx")).to_be_visible()
+    expect(page.get_by_role("img", name="1 validation; the last one on mlx")).to_be_visible()
     past = service.client.get(f"/v1/configs/{name}/validations").json()
     assert past["past"][0]["rows"][0][3] == str(sum(past["history"][0]["counts"].values()))
     seen.check()

@@ -178,18 +178,41 @@ def test_a_refusal_goes_with_the_text_it_was_said_of(seen: Seen, service: Servic
     seen.check("422")
 
 
-def test_a_review_leaves_no_conflict_with_a_text_that_is_written(seen: Seen, service: Service) -> None:
-    """It makes a version, and the text of that is the same."""
+def test_an_action_on_the_saved_text_asks_while_another_is_written(seen: Seen, service: Service) -> None:
+    """A review makes a version; the text of that is the same, and leaves no conflict."""
     name = fresh(service, "reviewed")
     page = seen.go(f"documents/{name}/text")
     write(page, stored(service, name).replace("temperature: 0.6", "temperature: 0.3"))
-    page.get_by_role("button", name="Approve").click()
+    page.keyboard.press("Escape")
+    question = page.get_by_role("dialog", name="The text in the editor is not saved")
+    page.get_by_role("link", name="Review", exact=True).click()  # the text is kept, and not seen there
+    for action in ("Validate", "Approve"):
+        page.get_by_role("button", name=action, exact=True).press("Enter")
+        expect(question).to_contain_text(f"{action} acts on the saved text, that is version 1.")
+        page.keyboard.press("Escape")
+        expect(question).to_have_count(0)
+        assert seen.focused() == action
+    assert seen.grave() == []
+    assert service.client.get(f"/v1/configs/{name}").json()["review"] == "draft"
+    assert service.client.get("/v1/jobs", params={"config": name, "kind": "validation"}).json()["items"] == []
+    page.get_by_role("link", name="Document", exact=True).click()
+    page.get_by_role("button", name="Approve").press("Enter")
+    seen.press("Approve version 1")
     expect(page.locator(".title .mark")).to_contain_text("approved")
     expect(page.locator(".cm-line").filter(has_text="temperature: 0.3")).to_be_visible()
     expect(page.get_by_text("Somebody changed it")).to_have_count(0)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
     assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.3
+    expect(page.locator("main")).to_have_attribute("aria-busy", "false")
+    write(page, stored(service, name).replace("temperature: 0.3", "temperature: 0.2"))
+    page.get_by_role("button", name="Approve").click()
+    question.get_by_role("button", name="Save the text first").click()
+    expect(page.get_by_role("status").filter(has_text="Approve now acts on this text")).to_be_visible()
+    expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    page.get_by_role("button", name="Approve").click()  # the same text is saved: nothing is asked
+    expect(page.locator(".title .mark")).to_contain_text("approved")
+    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.2
     seen.check()
 
 

@@ -33,6 +33,11 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     expect(page.locator(".job")).to_contain_text("1 failed")
     expect(page.get_by_role("row", name="no owner")).to_contain_text("3")
     service.hub.repos["acme/nowhere"] = Repo(BASE)
+    asked = page.get_by_role("region", name="What was asked for")
+    expect(asked.get_by_role("link", name="acme/second")).to_have_attribute(
+        "href", f"{service.hub.url}/acme/second"
+    )
+    expect(asked.get_by_role("listitem")).to_have_text(["acme/second", "acme/nowhere"])
     seen.press("Try again what has not succeeded")
     expect(page.locator(".job")).to_contain_text("2 succeeded")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(2)
@@ -47,6 +52,37 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     expect(page.get_by_role("link", name="second", exact=True)).to_be_visible()
     seen.go("jobs?state=failed")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
+    seen.check()
+
+
+def test_a_name_that_is_taken_leads_to_the_form_with_another_one(seen: Seen, service: Service) -> None:
+    service.hub.repos["acme/other"] = Repo(BASE)
+    name = fresh(service, "taken")
+    job = service.imported("acme/other", name=name, set={"temperature": 0.4})
+    page = seen.go(f"jobs/{job['id']}")
+    seen.press("Import under another name")
+    seen.heading("Import")
+    expect(page.get_by_label("Models")).to_have_value("acme/other")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("taken-2")
+    expect(page.get_by_label("Values that win")).to_have_value("temperature=0.4")
+    page.get_by_label("Name", exact=True).press("Enter")
+    expect(page.get_by_role("link", name="Review taken-2")).to_be_visible()
+    asks = service.client.post("/v1/imports", json={"reference": "acme/other"}).json()["id"]
+    service.ended(asks)
+    page = seen.go(f"jobs/{asks}")
+    question = page.get_by_role("alert").filter(has_text="Several backends could take acme/other")
+    assert question.evaluate("(e) => getComputedStyle(e).borderLeftColor") == "rgb(10, 88, 176)"  # no failure
+    page = seen.go(f"documents/{name}")
+    expect(page.get_by_role("row", name="backend")).to_contain_text("for this machine")
+    page = seen.go("documents?q=taken-2")
+    expect(page.locator(".figures")).to_contain_text("read at the Hub")  # no run has checked it
+    page = seen.go("jobs")
+    middles = [
+        box["y"] + box["height"] / 2
+        for box in (page.get_by_label(label).bounding_box() for label in ("Kind", "queued"))
+        if box is not None
+    ]
+    assert abs(middles[0] - middles[1]) <= 3
     seen.check()
 
 

@@ -11,12 +11,20 @@ from playwright.sync_api import Browser, expect
 from importer.storage.audit import AuditContext
 from tests.browsing import HARM, chrome, folder, seen
 from tests.hubserver import Fault
-from tests.pages import PHONE, Seen, picture
+from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import gallery_of
 from tests.reporting import EXCHANGE
 from tests.serving import Service, fresh, service
 
 __all__ = ["chrome", "folder", "seen", "service"]
+MOVED = """(() => {
+    const top = () => document.querySelector("h1").getBoundingClientRect().top;
+    const strip = document.querySelector(".working"), around = strip.parentNode, before = top();
+    strip.remove();
+    const after = top();
+    around.append(strip);
+    return [before, after];
+})()"""  # where the title is with the strip of jobs, and without it
 pytestmark = pytest.mark.slow
 PROBES = 54
 FAILED = ("tool-call", "history")
@@ -187,6 +195,11 @@ def test_a_failure_is_counted_on_every_page_and_leads_on(seen: Seen, service: Se
     assert job["state"] == "failed"
     page = seen.go("gallery")
     expect(page.locator(".working")).to_contain_text("failed")
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        with_it, without = page.evaluate(MOVED)
+        assert with_it == without, size  # its place is kept
+    page.set_viewport_size(WIDE)
     seen.press(str(page.locator(".working").get_attribute("aria-label")))
     seen.heading("Jobs")
     page.get_by_role("region", name="Jobs").get_by_role("link", name="import", exact=True).first.click()

@@ -18,6 +18,7 @@ from importer.service.api import pages
 from importer.service.api.problems import status_of
 from importer.service.api.query import AttentionKind, Size
 from importer.service.messages import hint
+from importer.storage.figures import COUNTED
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
 
@@ -124,6 +125,31 @@ def test_every_value_of_a_facet_has_a_label() -> None:
         "console.log(JSON.stringify([attentions, sizes].map(Object.keys)));"
     )
     assert [{*found} for found in labels] == [{*get_args(AttentionKind)}, {*get_args(Size)} - {"none"}]
+
+
+ONES = r"""
+import { TEXTS } from "./src/text.js";
+const { jobs, decisions, probes, operations, actions, overview, upkeep } = TEXTS;
+const job = { request: { documents: 1 } };
+console.log(JSON.stringify([
+  jobs.models(1), jobs.titles.recheck(job), jobs.passed(1, 1),
+  decisions.rendered("a", "b", 1), decisions.parsers(1, "e", "1"),
+  probes.exchanges(1), operations.rows("configs", 1), operations.rows("releases", 1), operations.budget(1),
+  actions.jobs(1), overview.tokens(1), upkeep.together(1), operations.rows("configs", 2), jobs.models(2),
+]));
+"""
+
+
+def test_one_of_a_kind_has_no_plural() -> None:
+    assert said_by(ONES) == [
+        "1 model", "Recheck of 1 document", "1 of 1 probe passed.",
+        "a: what was rendered, and what b read (1 case)", "the parser of e 1", "1 raw exchange",
+        "1 document", "1 release", ", 1 request left", "1 job", "1 token", "Accept this one",
+        "2 documents", "2 models",
+    ]  # fmt: skip
+    rows = said_by('import { OPERATIONS } from "./src/text/operations.js"; console.log(JSON.stringify('
+                   f'{json.dumps(COUNTED)}.map((name) => OPERATIONS.rows(name, 1))));')  # fmt: skip
+    assert not [row for row in rows if row.endswith(("s", *(f"1 {name}" for name in COUNTED)))]
 
 
 def test_what_may_stand_in_the_page_is_checked_in_one_place() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from importer.progress import Step
 from importer.validation import client as client_module
 from importer.validation.background import ProbeOptions
 from importer.validation.client import Client, Exchange, trim
@@ -213,9 +214,16 @@ def test_the_report_keeps_order_evidence_and_time() -> None:
         time.sleep(0.05)
         connection.sendall(http(BODY))
 
+    steps: list[str] = []
     with server(answer) as url:
-        report = validate(DOCUMENT, Running(url), options=ProbeOptions([health, model_listed, plain_chat]))
+        options = ProbeOptions([health, model_listed, plain_chat], progress=steps.append)
+        report = validate(DOCUMENT, Running(url), options=options)
     data = report.to_json()
+    figures = [step.figures for step in steps if isinstance(step, Step)]
+    assert {one["total"] for one in figures} == {
+        len(data["outcomes"])
+    }  # one count, of the run and its report
+    assert (steps[-1], figures[-1]["done"]) == ("stopping the engine", 3)
     assert [o["probe"] for o in data["outcomes"]] == ["health", "model-listed", "plain-chat", "stops-cleanly"]
     assert [o["outcome"] for o in data["outcomes"]] == ["pass", "fail", "pass", "pass"]
     assert data["outcomes"][2]["exchanges"][0]["body"] == BODY.decode()

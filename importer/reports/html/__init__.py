@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from importer.messages import moment
 from importer.reports import pictures, report_model
 from importer.reports.html import drawing
 from importer.reports.report_model import ReportModel
@@ -48,7 +49,7 @@ def environment() -> Environment:
         "anchor": drawing.anchor,
         "duration": report_model.duration,
         "indented": drawing.indented,
-        "moment": report_model.moment,
+        "moment": moment,
         "pace": report_model.pace,
         "split": report_model.split,
         "trials": drawing.trials,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.memory.plan_settings import gib
+from importer.messages import counted
 from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, mapping, mappings, number
 from importer.reports.report_model import Run
 
@@ -141,7 +142,8 @@ def plans(fit: Mapping[str, Any]) -> list[Picture]:
             "yes" if plan.get("meets") is True else "no", "; ".join(map(str, _list(plan.get("why")))),
         ))  # fmt: skip
     height, shapes = drawn(bars)
-    label = f"Chosen: {rows[0][0]}, {bars[0].text} estimated; {len(rows) - 1} other plans"
+    others = counted(len(rows) - 1, "other plan", "other plans")
+    label = f"Chosen: {rows[0][0]}, {bars[0].text} estimated; {others}"
     heads = ("plan", "", "devices", "replicas", "context", "sequences", "tokens/s", "meets the aim", "why")
     legend = (Legend("chosen", "chosen"), Legend("plan", "other plans"))
     return [Picture("plans", "Plans", label, WIDTH, height, shapes, legend, heads, tuple(rows))]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from importer.messages import counted, moment
 from importer.reports.pictures.runs import LEGEND
 from importer.reports.pictures.shapes import Legend, Picture, Shape, number
-from importer.reports.report_model import OUTCOMES, duration, moment
+from importer.reports.report_model import OUTCOMES, duration
 
 WIDTH, LEFT, RIGHT = 660.0, 130.0, 10.0
 PANEL, SPACE = 76.0, 22.0
@@ -53,7 +54,7 @@ def history(past: Sequence[PastValidation]) -> list[Picture]:
         shapes.append(Shape("text", "soft", 0, top + 28, text=f"up to {text(largest)}"))
         top += PANEL + SPACE
     failed = [one for one in past if one.error]
-    label = f"{len(past)} validations; {_last(past[-1])}"
+    label = f"{counted(len(past), 'validation', 'validations')}; {_last(past[-1])}"
     shapes.append(Shape("text", "soft", LEFT, top - 4, text=moment(past[0].at)))
     if len(past) > 4:
         shapes.append(Shape("text", "end", WIDTH - RIGHT, top - 4, text=moment(past[-1].at)))

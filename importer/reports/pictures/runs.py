@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from importer.messages import moment
 from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, number
-from importer.reports.report_model import OUTCOMES, Run, duration, moment
+from importer.reports.report_model import OUTCOMES, Run, duration
 
 PARTS = ("start", "probes", "stop")
 NAMES = {"not-applicable": "not applicable"}

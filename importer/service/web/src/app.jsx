@@ -64,7 +64,7 @@ export function App() {
     <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current.focus(); }}>{T.skip}</a>,
     <header class="top">
       <Pages current={shown.route.parts[0]} keyed={key.get() !== null} me={shown.me} />
-      {shown.me?.name ? <Working key={shown.me.name} /> : null}
+      <div class="strip">{shown.me?.name ? <Working key={shown.me.name} /> : null}</div>
     </header>,
     <main id="main" tabindex={-1} ref={main}>{shown.turn ? <Shown key={shown.found?.ident ?? shown.turn} shown={shown} again={show} /> : null}</main>,
     <Toast />,

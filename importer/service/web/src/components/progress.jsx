@@ -105,14 +105,14 @@ function Cancel({ job }) {
 function Retry({ job, again }) {
   const act = useAction();
   const retry = (label, body) => <Action act={act} name={label} label={label} onAct={async () => again(await post(["jobs", job.id, "retry"], { body }))} />;
-  const { candidates, conflicts } = job.error ?? {};
+  const { candidates, conflicts } = job.error ?? {}, asks = Boolean(candidates || conflicts);
   return (
     <div>
-      {job.error ? <Problem error={{ said: job.error }} next={!(candidates || conflicts)} /> : null}
+      {job.error ? <Problem error={{ said: job.error }} next={!asks} asks={asks} /> : null}
       {candidates ? [<p>{T.which}</p>, <Table label={T.candidates} heads={T.candidateHeads} kind="several" rows={candidates.map((c) => [
         retry(c.backend, { backend: c.backend }), [c.engine, c.message ? <Soft>{T.message(c.message)}</Soft> : null]])} />] : null}
       {conflicts ? <ChooseSides found={conflicts} act={act} settle={async (sides) => again(await post(["jobs", job.id, "retry"], { body: { on_conflict: sides } }))} /> : null}
-      {candidates || conflicts ? null : <p class="buttons">{retry(job.kind === "imports" ? T.retryList : T.retry, {})}</p>}
+      {asks ? null : <p class="buttons">{retry(job.kind === "imports" ? T.retryList : T.retry, {})}</p>}
       <Failure of={act} />
     </div>
   );

@@ -1,13 +1,20 @@
 // Texts of the page for operators.
 
+// The rows of a table of the database, one and many.
+const ROWS = {
+  configs: ["document", "documents"], versions: ["version", "versions"], releases: ["release", "releases"], receipts: ["receipt", "receipts"],
+  jobs: ["job", "jobs"], events: ["event", "events"], audit: ["record of the audit", "records of the audit"],
+  findings: ["finding", "findings"], deliveries: ["delivery", "deliveries"],
+};
+
 export const OPERATIONS = {
   title: "Operations",
   refresh: "Refresh",
   version: "version of the server",
   database: "database",
   hub: "Hub",
-  budget: (n) => `, ${n.toLocaleString("en")} requests left`,
-  rows: (kind, n) => `${n.toLocaleString("en")} ${kind}`,
+  budget: (n) => `, ${n.toLocaleString("en")} ${n === 1 ? "request" : "requests"} left`,
+  rows: (kind, n) => `${n.toLocaleString("en")} ${(ROWS[kind] ?? [kind, kind])[n === 1 ? 0 : 1]}`,
   workers: "Workers",
   workerHeads: ["worker", "state", "device", "engines", "memory", "runs", "last seen"],
   noWorkers: "No process runs jobs: start one with importer worker.",

@@ -47,9 +47,9 @@ export const OVERVIEW = {
   },
   facts: {
     context: "context", parameters: "parameters", weights: "weights", memory: "memory", modalities: "inputs", tool_parser: "tool calls",
-    reasoning_parser: "thinking", quantization: "quantisation", license: "licence", checked: "checked", validation: "validation", model: "model",
+    reasoning_parser: "thinking", quantization: "quantisation", license: "licence", checked: "checked", read: "read at the Hub", validation: "validation", model: "model",
   },
-  tokens: (n) => `${n.toLocaleString("en")} tokens`,
+  tokens: (n) => number(n, "token", "tokens"),
   parameters: (n) => (n >= 1e9 ? `${(n / 1e9).toFixed(n < 1e10 ? 1 : 0)} B` : `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} M`),
   memory: (size, device) => (device ? `${size} of ${device}` : size),
   validated: (run) => `${run.engine} ${run.version}: ${run.passed} of ${run.total} passed${run.failed ? `, ${run.failed} failed` : ""}`,
@@ -82,7 +82,7 @@ export const ACTIONS = {
   counted: (n, word) => `${n} ${word}`,
   heads: ["document", "outcome", "what happened"],
   job: "See its job",
-  jobs: (n) => `${n} jobs`,
+  jobs: (n) => number(n, "job", "jobs"),
   dismiss: "Close the results",
   told: (name, counts) => `${name}: ${counts}.`,
   ask: {

@@ -57,6 +57,13 @@ export const REVIEW = {
   state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
   served: (release, name) => `The gallery serves release ${release} of ${name}.`,
   asked: "The validation is asked for.",
+  unsaved: {
+    title: "The text in the editor is not saved",
+    what: (label, version) => `${label} acts on the saved text, that is version ${version}. The text in the editor is not part of it.`,
+    save: "Save the text first",
+    go: (label, version) => `${label} version ${version}`,
+    saved: (name, label) => `${name} is saved. ${label} now acts on this text.`,
+  },
   by: (person, moment) => ` by ${person}, ${moment}`,
   said: (note) => `: ${note}`,
   of: "of ",
@@ -80,6 +87,7 @@ export const REVIEW = {
   edited: "edited",
   isNew: "new",
   attention: "look at it",
+  from: (source, key) => `${key === "backend" ? "for" : "from"} ${source}`, // a backend is chosen for a machine
   editor: (by, at) => `by ${by}, ${at}`,
   reasons: (n) => number(n, "reason", "reasons"),
   overruled: (source) => `overruled: ${source}`,

@@ -1,6 +1,6 @@
 // Importing: one model or many, at once or only to look what it would be.
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { post } from "../api.js";
 import { Action, Area, Changes, Choice, Conflicts, Failure, Input, Link, Numbered, Problem, Section, Title, useAction } from "../components/index.js";
 import { go } from "../router.js";
@@ -11,7 +11,7 @@ import { Attention, Decided } from "./document/decisions.jsx";
 const T = TEXTS.imports;
 
 export function View() {
-  const form = useRef(null), act = useAction();
+  const { route: { query } } = useView(), form = useRef(null), act = useAction();
   const [preview, setPreview] = useState(null); // {found}, {error} with candidates, or {} while it is read
   const look = (more = {}) => async () => {
     const body = { ...read(form.current), ...more };
@@ -29,6 +29,7 @@ export function View() {
     const job = await post(["imports"], { body: read(form.current) });
     go(["jobs", job.id]);
   };
+  useEffect(() => fill(form.current, query), []);
   const submit = (event) => { event.preventDefault(); act.run("start", start); };
   return [
     <Title>{T.title}</Title>,
@@ -57,6 +58,16 @@ function Fields() {
       <Input id="note" label={T.note} maxlength={4000} />
     </div></details>,
   ];
+}
+
+// Puts values of the address into the form: those of an import that is tried under another name.
+function fill(form, query) {
+  for (const [name, text] of query) {
+    const field = form.elements.namedItem(name);
+    if (field && "value" in field) field.value = text;
+  }
+  const behind = form.querySelector("details");
+  behind.open ||= [...behind.querySelectorAll("[name]")].some((one) => query.get(one.name));
 }
 
 // The request; a field that is empty is not in it. Throws where a line is no key=value.
@@ -93,7 +104,7 @@ function Preview({ preview: { found, error }, act, look }) {
   if (found) return <Found found={found} />;
   if (!error) return <p role="status">{T.reading}</p>;
   return [
-    <Problem error={error} next={false} />,
+    <Problem error={error} next={false} asks />,
     <p class="buttons">{T.previewFor}{error.said.candidates.map((c) => (
       <Action key={c.backend} act={act} name={c.backend} label={c.backend} onAct={look({ backend: c.backend })} />
     ))}</p>,

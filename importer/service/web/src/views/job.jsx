@@ -3,10 +3,12 @@
 import { useState } from "preact/hooks";
 import { get } from "../api.js";
 import { Facts, Follow, Link, Section, Table, Title, open } from "../components/index.js";
-import { moment, shown } from "../format.js";
+import { moment } from "../format.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
+import { asked } from "./jobs/asked.jsx";
 import { Rows, useLooking } from "./jobs/rows.jsx";
+import { renamed } from "./jobs/renamed.js";
 
 const T = TEXTS.jobs;
 
@@ -27,7 +29,7 @@ export function View({ data: { job, parts } }) {
     job.refused ? <Refused lines={job.refused} /> : null,
     parts ? <Children key={turn} job={job} first={parts} /> : null,
     <Section title={T.request}><Facts told={{
-      ...Object.fromEntries(Object.entries(job.request).map(([k, v]) => [k, shown(v)])),
+      ...asked(job.request),
       [T.facts.by]: job.by, [T.facts.at]: moment(job.created_at), [T.facts.device]: job.device,
       [T.facts.list]: job.parent && <Link to={["jobs", job.parent]}>{job.parent}</Link>,
     }} /></Section>,
@@ -42,7 +44,8 @@ const Refused = ({ lines }) => (
 // What leads on: to what the job made, or to the document that it did not change.
 function Outcome({ job }) {
   if (open(job)) return null;
-  const name = job.result?.name ?? job.config;
+  const name = job.result?.name ?? job.config, again = renamed(job);
+  if (again) return <p class="buttons"><Link to={["import"]} query={again} class="button main">{T.renamed}</Link></p>;
   if (job.state !== "succeeded") return name ? <p class="buttons"><Link to={["documents", name]} class="button">{T.open(name)}</Link></p> : null;
   if (job.kind === "recheck") return <Next to={["upkeep"]}>{T.findings}</Next>;
   if (!name) return null;

@@ -1,16 +1,16 @@
 // The document's text: checked by the server as it is written, kept under the version it was read at.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, get, may, post, whole } from "../../api.js";
+import { get, may, post, whole } from "../../api.js";
 import { Action, Difference, Failure, Link, say, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
+import { draftOf, drop, keep, store } from "./editor/drafts.js";
 import { Text } from "./editor/field.jsx";
 import { Judged } from "./editor/mistakes.jsx";
 
 const T = TEXTS.editor;
 const PAUSE = 350; // milliseconds without a key until a text is checked
-const drafts = new Map(); // what was written and not kept, by name: it outlasts a look at another page
 const known = new Map(); // what an editor completes, by engine and version
 
 // The editor with colours is a module of its own; where it cannot be had, a plain field does.
@@ -33,7 +33,7 @@ async function completed({ backend, data }, signal) {
 
 export function View({ found, data: { module, data } }) {
   const { me, again } = useView(), { name } = found;
-  const draft = drafts.get(name);
+  const draft = draftOf(name);
   const other = draft && draft.base.text !== found.text; // a review alone leaves the text, and nothing to choose
   const [text, setText] = useState(draft?.text ?? found.text), [base, setBase] = useState(other ? draft.base : found);
   const [theirs, setTheirs] = useState(other ? found : null);
@@ -41,22 +41,20 @@ export function View({ found, data: { module, data } }) {
   const field = useRef(null), why = useRef(null), act = useAction();
   const dirty = text !== base.text, allowed = may(me, "import");
   const write = (value, from = base) => {
-    if (value !== from.text) drafts.set(name, { text: value, base: from });
-    else drafts.delete(name);
+    keep(name, value, from);
     if (act.error && act.error.status !== 401) act.clear(); // it was said of another text
     setText(value);
   };
-  const discard = () => { drafts.delete(name); return again(); };
+  const discard = () => { drop(name); return again(); };
   const stored = async () => {
     if (!dirty) return;
     try {
-      await ask("PUT", ["configs", name], { text, match: base.etag, query: { why: why.current.value.trim() } });
+      await store(name, { text, base }, why.current.value.trim());
     } catch (error) {
       if (error.status === 412) { setTheirs(await whole(name)); return; }
       if (error.said?.errors?.some((e) => e.line)) judge({ text, errors: error.said.errors, changes: [] });
       throw error;
     }
-    drafts.delete(name);
     say(T.saved(name));
     await again();
   };
@@ -113,5 +111,3 @@ function Conflict({ base, theirs, text, mine, discard }) {
     </div>
   );
 }
-
-addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });

@@ -81,7 +81,7 @@ function Side({ one, side, head }) {
   const offer = ["vendor", "table", "engine_default"].includes(side), value = offer ? one[side].value : one[side];
   const same = "value" in one && shown(value) === shown(one.value);
   return <span class={same ? "soft" : "other"}><span class="head soft">{T.head(head)}</span><Long value={value} />
-    {offer && one[side].source ? <span class="soft small break from">{one[side].source}</span> : null}</span>;
+    {offer && one[side].source ? <span class="soft small break from">{T.from(one[side].source, one.key)}</span> : null}</span>;
 }
 
 function Long({ value }) {

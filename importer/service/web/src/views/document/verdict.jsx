@@ -2,19 +2,21 @@
 
 import { useRef, useState } from "preact/hooks";
 import { post } from "../../api.js";
-import { Action, Failure, Field, say, useAction } from "../../components/index.js";
+import { Action, Dialog, Failure, Field, say, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
 import { useView } from "../../view.js";
+import { draftOf, store } from "./editor/drafts.js";
 
 const T = TEXTS.review, W = TEXTS.workflow;
 const SHOWN = ["approve", "reject", "validate", "release"];
+const OF_SAVED = ["approve", "validate", "release"]; // these act on the saved text, and ask first where another is written
 const WAITS = "no-worker"; // a validation may be asked for before there is a worker
 
 // ``asked`` is called with the job of a validation.
 export function Verdict({ found, sheet, asked }) {
   const { me, again } = useView(), { name } = found;
   const note = useRef(null), act = useAction();
-  const [invalid, setInvalid] = useState(false);
+  const [invalid, setInvalid] = useState(false), [asking, ask] = useState(null);
   const sent = (path) => {
     const text = note.current.value.trim();
     return post(["configs", name, path], { body: { digest: sheet.digest, ...(text ? { note: text } : {}) }, match: found.etag });
@@ -34,6 +36,7 @@ export function Verdict({ found, sheet, asked }) {
     release: async () => { say(T.served((await sent("releases")).release.release, name)); await again(); },
     validate: async () => { asked(await post(["configs", name, "validate"], { body: {} })); say(T.asked); },
   };
+  const begun = (action) => (OF_SAVED.includes(action) && draftOf(name) ? () => ask(action) : acts[action]);
   const possible = sheet.actions.filter((one) => SHOWN.includes(one.action) && (one.action !== "release" || apart(one, "wrong-scope").length === 0));
   const refused = possible.filter((one) => one.blocked.length && !(one.action === "reject" && one.blocked.some(({ kind }) => kind === "already")));
   const entry = sheet.steps.find(({ step }) => step === "entry").state === "done", open = possible.find(({ action }) => action === "approve")?.allowed;
@@ -41,15 +44,35 @@ export function Verdict({ found, sheet, asked }) {
     <section class="review" aria-label={T.label}>
       <Field id="note" label={T.note}><textarea id="note" rows={2} maxlength={4000} ref={note} aria-invalid={invalid ? "true" : undefined} /></Field>
       <p class="buttons">{possible.map((one) => (
-        <Action key={one.action} act={act} name={one.action} label={T[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={acts[one.action]} />
+        <Action key={one.action} act={act} name={one.action} label={T[one.action]} main={one.primary} disabled={apart(one, WAITS).length > 0} onAct={() => begun(one.action)()} />
       ))}</p>
       {open && found.validation === "passed" && entry && me.scopes.some((one) => one === "publish" || one === "admin") ? <p class="soft small">{W.releases}</p> : null}
       {open && !entry ? <p class="soft small">{W.endless}</p> : null}
       {refused.length ? <ul class="plain soft small">{refused.flatMap((one) => one.blocked.map((why) => (
         <li class="break" key={`${one.action} ${why.kind}`}>{W.needs(T[one.action], W.obstacle(why))}</li>
       )))}</ul> : null}
-      <Failure of={act} />
+      {asking ? <Unsaved found={found} label={T[asking]} onGo={acts[asking]} onClose={() => ask(null)} /> : <Failure of={act} />}
     </section>
+  );
+}
+
+// The text of the editor is not saved: save it and look at it, or go on with the saved one.
+function Unsaved({ found: { name, version }, label, onGo, onClose }) {
+  const { again } = useView(), act = useAction(), U = T.unsaved;
+  const save = async () => {
+    await store(name, draftOf(name));
+    say(U.saved(name, label));
+    onClose();
+    await again();
+  };
+  const go = async () => { await onGo(); onClose(); };
+  return (
+    <Dialog title={U.title} onClose={onClose}>
+      <p>{U.what(label, version)}</p>
+      <p class="buttons"><Action act={act} name="save" main label={U.save} onAct={save} />
+        <Action act={act} name="go" label={U.go(label, version)} onAct={go} /></p>
+      <Failure of={act} />
+    </Dialog>
   );
 }
 

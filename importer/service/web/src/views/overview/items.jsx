@@ -62,7 +62,7 @@ function told(one, fits) {
     [F.reasoning_parser, facts.reasoning_parser],
     [F.license, facts.license],
     [F.validation, one.validation === "never" ? null : [<Mark word={one.validation} />, " ", run ? T.validated(run) : ""]],
-    [F.checked, one.checked_at && moment(one.checked_at)],
+    [one.validation === "never" ? F.read : F.checked, one.checked_at && moment(one.checked_at)],
     [T.facets.attention, one.findings ? T.findings(one.findings) : null],
   ];
 }

@@ -1,0 +1,22 @@
+// Texts that were written and not saved, by the name of their document: they outlast a look at another part.
+
+import { ask } from "../../../api.js";
+
+const drafts = new Map(); // {text, base}: the text, and the document that it was written on
+
+export const draftOf = (name) => drafts.get(name);
+export const drop = (name) => drafts.delete(name);
+
+// Keeps the text, or forgets it where it is that of its document.
+export function keep(name, text, base) {
+  if (text === base.text) drop(name);
+  else drafts.set(name, { text, base });
+}
+
+// Saves the text under the version that it was written on. A failure leaves it unsaved.
+export async function store(name, { text, base }, why = "") {
+  await ask("PUT", ["configs", name], { text, match: base.etag, query: { why } });
+  drop(name);
+}
+
+addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });
