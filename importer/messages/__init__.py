@@ -105,7 +105,8 @@ class _Words(Formatter):
         if isinstance(value, tuple):
             return joined(value, spec or ",")
         if "|" in spec:
-            return counted(value, *spec.split("|"))
+            one, many = spec.split("|")
+            return counted(value, one, many) if isinstance(value, int) else f"{value} {many}"
         if spec == "moment":
             return moment(str(value))
         return super().format_field(value, spec)
