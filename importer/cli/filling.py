@@ -12,7 +12,7 @@ from importer.app.session import ImportSession
 from importer.cli import show
 from importer.cli.importing import aims, device
 from importer.hub.local import ANYWHERE
-from importer.messages import counted
+from importer.messages.words import counted
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import streams
 from importer.cli.options import FOLDER
-from importer.messages import counted
+from importer.messages.words import counted
 from importer.progress import Step
 from importer.reports import terminal
 from importer.reports.report_model import plain as spelled

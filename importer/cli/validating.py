@@ -80,7 +80,7 @@ def validate(arguments: argparse.Namespace) -> None:
 
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
-    from importer.messages import counted
+    from importer.messages.words import counted
     from importer.reasons import key_of
     from importer.validation.expectations import CommonReason
 

@@ -7,7 +7,6 @@ line and the service add their own words (``cli.messages``, ``service.messages``
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
@@ -15,6 +14,7 @@ from importlib import import_module
 from string import Formatter
 from typing import Any
 
+from importer.messages.words import counted, moment
 from importer.reasons import Reason, key_of
 
 Text = str | Callable[[Mapping[str, Any]], str]
@@ -110,17 +110,6 @@ class _Words(Formatter):
         if spec == "moment":
             return moment(str(value))
         return super().format_field(value, spec)
-
-
-def moment(text: str) -> str:
-    """Return a UTC time of a receipt as text: ``2026-11-21 12:36 UTC``; another text stays."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
-    return f"{match[1]} {match[2]} UTC" if match else text
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """Return ``1 probe`` or ``1,204 probes``."""
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def joined(items: Sequence[object], with_: str = ",") -> str:

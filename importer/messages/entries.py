@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from importer.messages import counted
+from importer.messages.words import counted
 
 if TYPE_CHECKING:
     from importer.messages import Text

@@ -17,7 +17,8 @@ from importer.app.publication_state import PublicationReason
 from importer.config_file.entry_facts import EntryReason
 from importer.errors import KINDS
 from importer.memory.plans import PlanReason
-from importer.messages import catalogue, counted, joined, moment, render, sentence
+from importer.messages import catalogue, joined, render, sentence
+from importer.messages.words import counted, moment
 from importer.reasons import Reason, key_of
 from tests.product.test_structure import MODULES, tree
 

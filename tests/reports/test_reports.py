@@ -16,7 +16,7 @@ from jinja2 import nodes
 from markupsafe import Markup
 from rich.console import Console
 
-from importer.messages import moment
+from importer.messages.words import moment
 from importer.reports import html, json_report, junit, terminal
 from importer.reports.report_model import duration, sheet
 from tests.commandline import Desk, desk

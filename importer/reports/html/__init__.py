@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from importer.messages import moment
+from importer.messages.words import moment
 from importer.reports import pictures, report_model
 from importer.reports.html import drawing
 from importer.reports.report_model import ReportModel

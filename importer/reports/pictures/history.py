@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from importer.messages import counted, moment
+from importer.messages.words import counted, moment
 from importer.reports.pictures.runs import LEGEND
 from importer.reports.pictures.shapes import Legend, Picture, Shape, number
 from importer.reports.report_model import OUTCOMES, duration

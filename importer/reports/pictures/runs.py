@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from importer.messages import moment
+from importer.messages.words import moment
 from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, number
 from importer.reports.report_model import OUTCOMES, Run, duration
 
