@@ -34,7 +34,7 @@ def servers(port: int) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="counts processes as Linux lists them")
-@pytest.mark.parametrize("hostfile", [False, True])
+@pytest.mark.parametrize("hostfile", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_two_ranks_of_mlx_share_a_model_and_end_together(
     hostfile: bool, mlx_engine: Installed, importer_home: Path, tmp_path: Path
 ) -> None:

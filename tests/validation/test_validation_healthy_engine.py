@@ -23,7 +23,7 @@ SECONDS = 120.0  # for the probes of a real model of 135 million weights
 
 
 # In the test command, where other tests do not validate an untouched import of the demo model anyhow.
-SOON = {("vllm-mlx", "hermes")}
+SOON = {("mlx", "hermes")}
 
 
 def cases() -> list[Any]:
