@@ -188,7 +188,7 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if templated is not None:
         return templated
     broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
-    lacking = logs.lacking(error.words) if broke or isinstance(error, RequestRefused) else None
+    lacking = logs.lacking(error.words) if isinstance(error, ReplyError | RequestRefused) else None
     if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
         lacking = journal.lacking()
     if lacking is not None:

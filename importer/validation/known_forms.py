@@ -7,10 +7,10 @@ the weights are asked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from importer.chat_template.turn_forms import FORMS, TurnForm, variants
-from importer.validation.context import Context
+from importer.validation.context import VERBATIM, Context
 from importer.validation.errors import ExchangeError
 from importer.validation.forced import neutral
 from importer.validation.prompts import Prompt
@@ -27,7 +27,7 @@ def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnFo
     damaged weights answer some right to any prompt.
     ``None`` where there is none, or no completion can be asked for.
     """
-    if ctx.promise.lacks("completions") or not prompts:
+    if ctx.promise.lacks("completions"):
         return None
     forms = _candidates(ctx, prompts[0], gaps=noise)
     return next((form for form in forms if all(_right(ctx, form, prompt) for prompt in prompts)), None)
@@ -37,9 +37,9 @@ def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnFor
     """Yield forms whose markers are tokens of the model, without that of its template: as published first."""
     served = ctx.rendered(prompt)
     known = [form for form in FORMS if _has(ctx, form.markers)]
-    tried = chain(known, (other for form in known for other in list(variants(form))[1:]))
+    tried = chain(known, (other for form in known for other in islice(variants(form), 1, None)))
     others = (form for form in tried if _differs(text_of(form, prompt), served or "", gaps=gaps))
-    yield from (form for _, form in zip(range(TRIED), others, strict=False))
+    yield from islice(others, TRIED)
 
 
 def _differs(text: str, served: str, *, gaps: bool) -> bool:
@@ -65,8 +65,7 @@ def _right(ctx: Context, form: TurnForm, prompt: Prompt) -> bool:
         "max_tokens": ANSWER,
         "temperature": 0.0,
         **neutral(ctx),
-        "skip_special_tokens": False,
-        "add_special_tokens": False,
+        **VERBATIM,
     }
     try:
         reply = ctx.client.completion(body, ctx.log)

@@ -151,7 +151,7 @@ def retold(ctx: Context) -> tuple[str, str] | None:
         return None
     behind = rendered.rpartition(str(WEATHER.messages[-1]["content"]))[2]
     own, told = _whole_call(seen.written), _whole_call(behind)
-    if own is None or told is None or "".join(own.split()) == "".join(told.split()):
+    if own is None or told is None or _compact(own) == _compact(told):
         return None
     return own, told
 

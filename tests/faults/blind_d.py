@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from tests.faults.blind_d_mends import MENDS
 from tests.faults.blind_d_twins import TWINS
+from tests.faults.converted import ENDED
 from tests.faults.fault import Fault
 from tests.faults.numbers import BitsFlipped
 from tests.faults.rebuilt import HeadOf, HeadsPooled, Narrowed, Pruned, ShardLeft, ZeroPointsOff
 from tests.faults.saved_files import Beside, Encoded, Linked, ReadAs
 from tests.faults.starting import Module, Wire
 from tests.faults.steps import Json, Recorded, Says, Shipped, Text
+from tests.faults.templates import BEGINS
 from tests.faults.tokenizers import WordsAdded
 
 __all__ = ["FAULTS", "MENDS", "TWINS"]
 ROLE = "'<|im_start|>' ~ message.role"
-BEGINS = "{%- if add_generation_prompt -%}"
 FUNCTION = "{%- set function = tool.function if tool.function is defined else tool -%}"
 ITEMS = (
     "{%- for spec in ((function.parameters or {}).properties or {}).values()"
@@ -126,14 +127,6 @@ BERT = {
 SPACE = {"type": "Replace", "pattern": {"String": "Ġ"}, "content": " "}
 BREAK = {"type": "Replace", "pattern": {"String": "Ċ"}, "content": "\n"}
 FUSED = {"type": "Fuse"}
-END = {"SpecialToken": {"id": "<|im_end|>", "type_id": 0}}
-TEXT = {"Sequence": {"id": "A", "type_id": 0}}
-ENDED = {
-    "type": "TemplateProcessing",
-    "single": [TEXT, END],
-    "pair": [TEXT, END, {"Sequence": {"id": "B", "type_id": 1}}, END],
-    "special_tokens": {"<|im_end|>": {"id": "<|im_end|>", "ids": [2], "tokens": ["<|im_end|>"]}},
-}
 TOKENIZERS = (
     Fault(
         "abbreviations-cut-words",

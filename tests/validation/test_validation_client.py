@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from importer.chat_template.turn_forms import FORMS, variants
 from importer.progress import Step
 from importer.validation import client as client_module
 from importer.validation.background import ProbeOptions
@@ -19,8 +20,16 @@ from importer.validation.client import Client, Exchange, trim
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused, ServerUnreachable, TimedOut
 from importer.validation.expectations import Expectations
+from importer.validation.known_forms import text_of
 from importer.validation.outcome import Outcome, Pass
-from importer.validation.probes import PROBES, health, model_listed, plain_chat, sampling_arrives
+from importer.validation.probes import (
+    PROBES,
+    health,
+    model_listed,
+    plain_chat,
+    sampling_arrives,
+    simple_answers,
+)
 from importer.validation.run import validate
 from tests.facts import as_reason
 
@@ -311,8 +320,10 @@ def test_probes_send_no_sampling_but_what_is_theirs_to_send() -> None:
     allowed = {"model", "messages", "tools", "stream", "stream_options", "max_tokens", "tool_choice"}
     allowed |= {"logprobs", "top_logprobs"}  # shown, not changed
     allowed |= {"chat_template_kwargs", "stop", "response_format"}
-    forms = [body for body in seen if "prompt" in body]  # other forms of turns, tried greedily
-    seen = [body for body in seen if body not in forms or "temperature" not in body]
+    turns = {text_of(v, p) for form in FORMS for v in variants(form) for p in simple_answers.QUESTIONS}
+    forms = [body for body in seen if body.get("prompt") in turns]  # of noise other forms are asked, greedily
+    assert {body["temperature"] for body in forms} == {0.0}
+    seen = [body for body in seen if body not in forms]
     extra = [set(body) - allowed for body in seen]
     assert set() in extra
     assert {frozenset(e) for e in extra} == {frozenset(), frozenset({"repetition_penalty"})}

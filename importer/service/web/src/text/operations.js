@@ -1,5 +1,7 @@
 // Texts of the page for operators.
 
+import { number } from "./number.js";
+
 // The rows of a table of the database, one and many.
 const ROWS = {
   configs: ["document", "documents"], versions: ["version", "versions"], releases: ["release", "releases"], receipts: ["receipt", "receipts"],
@@ -13,8 +15,8 @@ export const OPERATIONS = {
   version: "version of the server",
   database: "database",
   hub: "Hub",
-  budget: (n) => `, ${n.toLocaleString("en")} ${n === 1 ? "request" : "requests"} left`,
-  rows: (kind, n) => `${n.toLocaleString("en")} ${(ROWS[kind] ?? [kind, kind])[n === 1 ? 0 : 1]}`,
+  budget: (n) => `, ${number(n, "request", "requests")} left`,
+  rows: (kind, n) => number(n, ...(ROWS[kind] ?? [kind, kind])),
   workers: "Workers",
   workerHeads: ["worker", "state", "device", "engines", "memory", "runs", "last seen"],
   noWorkers: "No process runs jobs: start one with importer worker.",

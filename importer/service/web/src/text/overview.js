@@ -1,6 +1,6 @@
 // Texts of the overview, of actions on documents, and of deleted ones.
 
-const number = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+import { number } from "./number.js";
 
 export const OVERVIEW = {
   title: "Documents",
