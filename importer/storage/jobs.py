@@ -245,7 +245,7 @@ def end(
 
 def _end(
     connection: Connection, job: Job, conditions: Sequence[ColumnElement[bool]], state: State,
-    row: Mapping[str, Any], data: Mapping[str, Any], binds: str | None = None,
+    row: Mapping[str, Any], data: Mapping[str, Any], binds: str | None = None, *, whole: bool = False,
 ) -> bool:  # fmt: skip
     ended = {"state": state, "ended_at": now(), "says": None, "executor": None, **row}
     if connection.execute(update(tables.jobs).where(*conditions).values(ended)).rowcount == 0:
@@ -255,24 +255,27 @@ def _end(
     else:
         connection.execute(delete(tables.steps).where(S.job == job.id))
     note(connection, job, state, data)
-    _root_ends(connection, job, binds)
+    _root_ends(connection, job, binds, cancelled=whole)
     return True
 
 
 def cancel(connection: Connection, job: Job) -> list[Job]:
-    """Cancel a job, or all open ones of a list, on any process; return those that were ended."""
+    """Cancel a job, or all open ones of a list, on any process; return those that were ended.
+
+    A list that was cancelled is ``cancelled``, also where some of its jobs had failed before.
+    """
     if job.kind != "imports":
         return [job] if _cancel(connection, job) else []
     ended: list[Job] = []
-    while members := [one for one in inside(connection, job, OPEN) if _cancel(connection, one)]:
+    while members := [one for one in inside(connection, job, OPEN) if _cancel(connection, one, whole=True)]:
         ended += members  # a listing may have added more, before its own end was seen
     return ended
 
 
-def _cancel(connection: Connection, job: Job) -> bool:
-    """End this attempt, also while a process claims it."""
+def _cancel(connection: Connection, job: Job, *, whole: bool = False) -> bool:
+    """End this attempt, also while a process claims it; ``whole`` where the list is cancelled with it."""
     attempt = [J.id == job.id, J.attempt == job.attempt, J.state.in_(OPEN)]
-    return _end(connection, job, attempt, "cancelled", {"result": None, "error": None}, {})
+    return _end(connection, job, attempt, "cancelled", {"result": None, "error": None}, {}, whole=whole)
 
 
 def inside(connection: Connection, root: Job, states: Sequence[str]) -> list[Job]:
@@ -350,7 +353,7 @@ def _root_begins(connection: Connection, job: Job) -> None:
         connection.execute(waiting.values(state="running", started_at=now()))
 
 
-def _root_ends(connection: Connection, job: Job, binds: str | None = None) -> None:
+def _root_ends(connection: Connection, job: Job, binds: str | None, *, cancelled: bool) -> None:
     """End a list with its last job; the event before has locked its row, so one of two sees the other."""
     if job.root == job.id:
         return
@@ -363,9 +366,10 @@ def _root_ends(connection: Connection, job: Job, binds: str | None = None) -> No
     if lists in OPEN or any(states.get(state) for state in OPEN):
         return
     worst: State = next((s for s in ("failed", "cancelled") if states.get(s) or s == lists), "succeeded")
+    state: State = "cancelled" if cancelled else worst
     mine = update(tables.jobs).where(J.id == root.id, J.state.in_(OPEN))
-    connection.execute(mine.values(state=worst, ended_at=now(), result=json.dumps(states)))
-    note(connection, root, worst, {"result": states})
+    connection.execute(mine.values(state=state, ended_at=now(), result=json.dumps(states)))
+    note(connection, root, state, {"result": states})
 
 
 def _list_pace(root: Job, states: Mapping[str, int], binds: str | None) -> dict[str, Any]:
@@ -380,15 +384,10 @@ def _list_progress(states: Mapping[str, int]) -> dict[str, Any]:
     """Return how many jobs of a list have ended, of how many, and how."""
     done, total = sum(states.get(state, 0) for state in ENDED), sum(states.values())
     passed = states.get("succeeded", 0)
-    text = f"{done} of {total}"
     return {
-        "says": text,
-        "done": done,
-        "total": total,
-        "unit": "items",
-        "passed": passed,
-        "failed": done - passed,
-    }
+        "says": f"{done} of {total}", "done": done, "total": total, "unit": "items",
+        "passed": passed, "failed": done - passed,
+    }  # fmt: skip
 
 
 def read(row: Mapping[str, Any] | Any) -> Job:

@@ -339,6 +339,20 @@ def test_a_list_is_cancelled_while_its_jobs_go_on(database: Database) -> None:
         assert jobs.counts(connection, root.id) == {"cancelled": MANY - 1}
 
 
+def test_a_list_with_a_failed_job_ends_as_what_ended_it(database: Database) -> None:
+    for whole, state in ((True, "cancelled"), (False, "failed")):
+        root = asked(database, "imports")
+        broken, left = (asked(database, "import", root=root, place=n) for n in range(2))
+        one = worker(database, "a")
+        held = [claim(database, one, "import") for _ in range(2)]
+        with database.writing() as connection:
+            failed = next(job for job in held if job is not None and job.id == broken.id)
+            assert jobs.end(connection, failed, "failed", error={"kind": "bad-json"})
+            assert [job.id for job in jobs.cancel(connection, root if whole else left)] == [left.id]
+            assert jobs.get(connection, root.id).state == state
+            assert jobs.counts(connection, root.id) == {"failed": 1, "cancelled": 1}
+
+
 def test_another_attempt_is_begun_once(database: Database) -> None:
     job = asked(database, "import")
 

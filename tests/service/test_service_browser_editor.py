@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen, write, written
 from tests.pages import PHONE, Seen, picture
@@ -135,6 +135,50 @@ def test_tab_does_not_hold_who_writes_and_control_s_saves(seen: Seen, service: S
     page.keyboard.press("Control+s")
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
     assert service.client.get(f"/v1/configs/{name}").json()["data"]["system_prompt"] == "one"
+    seen.check()
+
+
+def test_what_is_written_during_a_save_is_the_next_text(seen: Seen, service: Service) -> None:
+    name = fresh(service, "during")
+    page = seen.go(f"documents/{name}/text")
+    held: list[Route] = []
+
+    def hold(one: Route) -> None:
+        held.append(one)
+
+    page.route(f"**/v1/configs/{name}", hold, times=1)
+    write(page, stored(service, name).replace("temperature: 0.6", "temperature: 0.3"))
+    with page.expect_request(f"**/v1/configs/{name}"):
+        page.keyboard.press("Control+s")
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("system_prompt: one\n")
+    held[0].continue_()
+    expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
+    expect(page.locator("main")).to_have_attribute("aria-busy", "false")
+    assert seen.focused() == "YAML"
+    page.keyboard.insert_text("# two\n")
+    assert written(page).endswith("system_prompt: one\n# two\n")
+    expect(page.get_by_text("Somebody changed it")).to_have_count(0)
+    data = service.client.get(f"/v1/configs/{name}").json()["data"]
+    assert (data["parameters"]["temperature"], data.get("system_prompt")) == (0.3, None)
+    page.keyboard.press("Control+s")
+    expect(page.locator(".differences")).to_have_count(0)
+    assert service.client.get(f"/v1/configs/{name}").json()["data"]["system_prompt"] == "one"
+    seen.check()
+
+
+def test_what_is_written_for_a_review_outlasts_a_look_at_another_part(seen: Seen, service: Service) -> None:
+    name = fresh(service, "noted")
+    page = seen.go(f"documents/{name}/review")
+    page.get_by_label("Note").fill("cooler")
+    page.get_by_role("link", name="Probes").click()
+    expect(page.get_by_text("It was never run.")).to_be_visible()
+    expect(page.get_by_label("Note")).to_have_value("cooler")
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".title .mark")).to_contain_text("approved")
+    expect(page.get_by_label("Note")).to_have_value("")
+    history = service.client.get(f"/v1/configs/{name}/history").json()
+    assert history["reviews"][-1]["note"] == "cooler"
     seen.check()
 
 

@@ -70,7 +70,5 @@ export const get = async (parts, options) => (await ask("GET", parts, options)).
 export const post = async (parts, options) => (await ask("POST", parts, options)).json();
 
 // A document with the tag that a change of it has to name.
-export async function whole(name, signal) {
-  const answer = await ask("GET", ["configs", name], { signal });
-  return { ...(await answer.json()), etag: answer.headers.get("ETag") };
-}
+export const tagged = async (answer) => ({ ...(await answer.json()), etag: answer.headers.get("ETag") });
+export const whole = async (name, signal) => tagged(await ask("GET", ["configs", name], { signal }));

@@ -37,11 +37,12 @@ export function App() {
     const now = state.current;
     now.leaving.abort();
     now.leaving = new AbortController();
-    const { signal } = now.leaving;
+    const { signal } = now.leaving, from = document.activeElement;
     main.current.setAttribute("aria-busy", "true"); // no drawing: what is written in a form stays
     const made = await loaded(signal);
     if (signal.aborted) return;
     now.turn += 1;
+    now.moved = document.activeElement !== from;
     await new Promise((done) => {
       now.drawn = done;
       set({ ...made, turn: now.turn });
@@ -56,7 +57,7 @@ export function App() {
     if (!shown.turn) return;
     const path = shown.route.parts.join("/"), before = state.current.path;
     main.current.setAttribute("aria-busy", "false");
-    arrived(main.current, before !== null, before !== null && before !== path);
+    arrived(main.current, before !== null, before !== null && before !== path, state.current.moved);
     state.current.path = path;
     state.current.drawn?.();
   }, [shown.turn]);
@@ -81,11 +82,12 @@ function Shown({ shown: { route, me, data, found, error, turn }, again }) {
   return <Here.Provider value={{ route, me, again, turn }}><View data={data} /></Here.Provider>;
 }
 
-// A reader of another view begins at its top; who only filters stays at what they were using, while that is there.
-function arrived(main, again, elsewhere) {
+// A reader of another view begins at its top; who only filters, or went on before it came, stays at what they were using,
+// while that is there.
+function arrived(main, again, elsewhere, moved) {
   const head = main.querySelector("h1"), tabbed = tookTab();
   document.title = head?.textContent ? plain(T.title(head.textContent)) : PRODUCT;
-  if (!elsewhere) {
+  if (!elsewhere || (moved && document.activeElement !== document.body)) {
     if (again && document.activeElement === document.body) head?.focus();
     return;
   }

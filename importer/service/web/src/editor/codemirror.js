@@ -43,7 +43,9 @@ export function mount(node, { text, label, told, locked, data, written, save }) 
     EditorView.domEventHandlers({ blur: (_, one) => { one.setTabFocusMode(false); }, beforeinput: replaced }),
   ] }) });
   return {
-    put: (whole) => view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: whole } }),
+    put: (whole) => {
+      if (view.state.doc.toString() !== whole) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: whole } });
+    },
     focus: () => view.focus(),
     mark: (errors, words) => view.dispatch(setDiagnostics(view.state, errors.map((error) => ({
       ...range(view.state.doc, error), severity: "error", message: plain(words(error)),

@@ -19,7 +19,8 @@ import { Steps } from "./document/steps.jsx";
 import { Verdict } from "./document/verdict.jsx";
 
 const T = TEXTS.document;
-// A tab is one module, as a view is: ``load({name, route, found, signal})`` and ``View({data, found, sheet})``.
+// A tab is one module, as a view is: ``load({name, route, found, signal})``, ``View({data, found, sheet})``, and ``lasting``
+// where it goes on with data that are loaded anew.
 const TABS = { review, decisions, text: editor, probes, memory, history, releases };
 
 const chosen = ({ params: { tab } }) => (Object.hasOwn(TABS, tab ?? "") ? tab : "review");
@@ -48,7 +49,7 @@ export function View({ data: { found, sheet, running, variants, tab, part } }) {
   const { turn } = useView();
   const [asked, setAsked] = useState(null); // a validation that was asked for here, and is not in the data yet
   useEffect(() => setAsked(null), [turn]);
-  const { View: Part } = TABS[tab];
+  const { View: Part, lasting } = TABS[tab];
   return [
     <div class="title"><h1 tabindex={-1}>{found.name}</h1><Mark word={found.state} /><Actions found={found} /></div>,
     found.reason ? <p class="soft break">{found.release === null ? T.unpublished : T.behind(found.release)}{found.reason}{T.end}</p> : null,
@@ -56,10 +57,10 @@ export function View({ data: { found, sheet, running, variants, tab, part } }) {
     <div class="over">
       <Told found={found} variants={variants} />
       <Running job={asked ?? running} />
-      {sheet ? <Verdict found={found} sheet={sheet} key={turn} asked={setAsked} /> : null}
+      {sheet ? <Verdict found={found} sheet={sheet} key={found.etag} asked={setAsked} /> : null}
     </div>,
     <Tabs label={T.parts} tabs={T.tabs} current={tab} to={(one) => ["documents", found.name, one]} />,
-    <section aria-label={T.tabs[tab]} class="tab"><Part key={`${tab} ${turn}`} data={part} found={found} sheet={sheet} /></section>,
+    <section aria-label={T.tabs[tab]} class="tab"><Part key={lasting ? `${found.name} ${tab}` : `${tab} ${turn}`} data={part} found={found} sheet={sheet} /></section>,
   ];
 }
 

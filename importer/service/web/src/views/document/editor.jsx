@@ -1,6 +1,6 @@
 // The document's text: checked by the server as it is written, kept under the version it was read at.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { get, may, post, whole } from "../../api.js";
 import { Action, Difference, Failure, Link, say, useAction } from "../../components/index.js";
 import { TEXTS } from "../../text.js";
@@ -31,38 +31,44 @@ async function completed({ backend, data }, signal) {
   return known.get(ident);
 }
 
-export function View({ found, data: { module, data } }) {
-  const { me, again } = useView(), { name } = found;
-  const draft = draftOf(name);
-  const other = draft && draft.base.text !== found.text; // a review alone leaves the text, and nothing to choose
-  const [text, setText] = useState(draft?.text ?? found.text), [base, setBase] = useState(other ? draft.base : found);
-  const [theirs, setTheirs] = useState(other ? found : null);
+export const lasting = true; // the field stays, with its caret, while its document is loaded anew
+
+export function View({ found: loaded, data: { module, data } }) {
+  const { me, again, turn } = useView(), { name } = loaded;
+  const [newer, setNewer] = useState(null); // a document that was seen since the page loaded its own
+  const [, draw] = useReducer((times) => times + 1, 0);
+  const found = newer?.turn === turn ? newer.document : loaded, draft = draftOf(name), text = draft?.text ?? found.text;
+  const theirs = draft && draft.base.text !== found.text ? found : null; // a review alone leaves the text, and nothing to choose
+  const base = theirs ? draft.base : found;
   const [judged, judge] = useChecked(name, text, base);
   const field = useRef(null), why = useRef(null), act = useAction();
   const dirty = text !== base.text, allowed = may(me, "import");
   const write = (value, from = base) => {
     keep(name, value, from);
     if (act.error && act.error.status !== 401) act.clear(); // it was said of another text
-    setText(value);
+    draw();
   };
   const discard = () => { drop(name); return again(); };
-  const stored = async () => {
-    if (!dirty) return;
+  const save = async (on) => {
     try {
-      await store(name, { text, base }, why.current.value.trim());
+      setNewer({ turn, document: await store(name, { text, base: on }, why.current.value.trim()) });
     } catch (error) {
-      if (error.status === 412) { setTheirs(await whole(name)); return; }
       if (error.said?.errors?.some((e) => e.line)) judge({ text, errors: error.said.errors, changes: [] });
-      throw error;
+      if (error.status !== 412) throw error;
+      const now = await whole(name);
+      if (now.text === on.text) return save(now);
+      setNewer({ turn, document: now }); // another person's: they choose what remains
+      return null;
     }
+    why.current.value = "";
     say(T.saved(name));
-    await again();
+    return again();
   };
-  const save = () => act.run("save", stored);
-  const mine = () => { setBase(theirs); write(text, theirs); setTheirs(null); field.current.focus(); };
+  const stored = () => (dirty ? save(base) : null);
+  const mine = () => { write(text, found); field.current.focus(); };
   const current = judged?.text === text ? judged : null, wrong = Boolean(current?.errors?.length);
   return [
-    <Text module={module} data={data} handle={field} text={text} judged={judged} current={current} locked={!allowed} written={write} save={save} />,
+    <Text module={module} data={data} handle={field} text={text} judged={judged} current={current} locked={!allowed} written={write} save={() => act.run("save", stored)} />,
     <div id="mistakes" aria-live="polite"><Judged judged={judged} field={field} /></div>,
     <div>
       <Failure of={act} />

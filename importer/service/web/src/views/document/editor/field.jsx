@@ -22,6 +22,7 @@ function Rich({ module, data, handle, text, judged, locked, written, save }) {
     handle.current = made;
     return () => made.end();
   }, []);
+  useLayoutEffect(() => handle.current.put(text), [text]); // at once: nothing can be written in between
   useEffect(() => handle.current.mark(judged?.errors ?? [], T.kind), [judged]);
   return (
     <div class="field">
