@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
@@ -157,10 +158,11 @@ def run_on(
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
     """
-    from importer.engines import tokenizer, vllm_frontends
+    from importer.engines import package_conflicts, start_trials, tokenizer, vllm_frontends
     from importer.engines.process import serve
     from importer.validation.background import Background, ProbeOptions
     from importer.validation.client import TOTAL_LIMIT
+    from importer.validation.controls import Controls
     from importer.validation.journal import Journal
     from importer.validation.run import validate
 
@@ -186,6 +188,17 @@ def run_on(
         ) as served,
     ):  # fmt: skip
         watch(served)
+        given = start_trials.of_document(document)
+        again = partial(
+            serve,
+            engine,
+            installed.python,
+            document,
+            weights,
+            progress=progress,
+            template=template_file,
+            hold=hold,
+        )
         known = Background(
             render=render,
             proof=proof,
@@ -200,6 +213,13 @@ def run_on(
             merges=recorded.merges,
             likelihood=recorded.likelihood,
             offline=offline,
+            controls=Controls(
+                lambda left_out: again(left_out=left_out),
+                (given, start_trials.of_machine(served.variables, given)),
+                start_trials.of_model(weights),
+                served.start_seconds,
+                lambda: package_conflicts.of(installed.python, engine.distributions),
+            ),
         )
         report = validate(
             document, served, known, options, offers=vllm_frontends.offers(document, engine.offers)

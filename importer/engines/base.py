@@ -2,73 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from importer.config_file import check, derived_parser, template_file
+from importer.config_file import check, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
 from importer.reasons import Reason
 
 TEMPLATE = "chat_template.jinja"
-TEMPLATES = (TEMPLATE, "chat_template.json", "additional_chat_templates")
-SETTINGS = ("tokenizer_config.json", "processor_config.json")  # files that may have a template under a key
-
-
-def dressed(model_dir: Path, template: str, folder: Path) -> Path:
-    """Return a new folder in ``folder`` with links to the model's files, and ``template`` in place of its
-    own.
-    """
-    copy = folder / model_dir.resolve().name
-    copy.mkdir()
-    for file in model_dir.resolve().iterdir():
-        if file.name in SETTINGS and (bare := _without_template(file)) is not None:
-            (copy / file.name).write_text(bare, encoding="utf-8")
-        elif file.name not in TEMPLATES:
-            (copy / file.name).symlink_to(file)
-    (copy / TEMPLATE).write_text(template, encoding="utf-8")
-    return copy
-
-
-def with_response_template(model_dir: Path, template: Mapping[str, Any], folder: Path) -> Path:
-    """Return a new folder in ``folder`` with links to the model's files, and ``template`` in the tokenizer's
-    configuration.
-
-    Raises DocumentError("invalid") for a model without a configuration that could be read.
-    """
-    own = model_dir.resolve()
-    settings = None
-    with suppress(OSError, ValueError, RecursionError):
-        settings = json.loads((own / derived_parser.FILE).read_text(encoding="utf-8"))
-    if not isinstance(settings, dict):
-        problem = Reason(Unstartable.NO_TOKENIZER_CONFIG, key=derived_parser.KEY, file=derived_parser.FILE)
-        raise DocumentError("invalid", path=own, problem=problem)
-    copy = folder / own.name
-    copy.mkdir()
-    for file in own.iterdir():
-        if file.name != derived_parser.FILE:
-            (copy / file.name).symlink_to(file)
-    text = json.dumps({**settings, derived_parser.KEY: dict(template)}, ensure_ascii=False)
-    (copy / derived_parser.FILE).write_text(text, encoding="utf-8")
-    return copy
-
-
-def _without_template(file: Path) -> str | None:
-    """Return the settings without a template; ``None`` where they have none."""
-    with suppress(OSError, ValueError, RecursionError):
-        settings = json.loads(file.read_text(encoding="utf-8"))
-        if isinstance(settings, dict) and settings.pop("chat_template", None) is not None:
-            return json.dumps(settings)
-    return None
-
-
 Document = Mapping[str, Any]
 Pip = tuple[str, ...]
 

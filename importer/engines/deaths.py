@@ -59,6 +59,7 @@ class Died(StrEnum):
     NO_MODULE = "no-module"
     OPTION_REFUSED = "option-refused"
     OWN_FILES = "own-files"
+    PACKAGE_UNFIT = "package-unfit"
     PARSER_NOT_THERE = "parser-not-there"
     PARSER_UNFIT = "parser-unfit"
     PARSER_UNKNOWN = "parser-unknown"

@@ -14,8 +14,8 @@ from pathlib import Path
 from importer import config, demo, launcher, tracing
 from importer.config_file import derived_parser, environment
 from importer.config_file.template_file import ChatTemplate
-from importer.engines import logs, process_group, start_trials, whole_files
-from importer.engines.base import Document, Engine, Launch, dressed, with_response_template
+from importer.engines import logs, model_copies, package_conflicts, process_group, start_trials, whole_files
+from importer.engines.base import Document, Engine, Launch
 from importer.engines.deaths import CONFIGURATION, ENGINE, OF_FILES, DeathCause, Died
 from importer.engines.ready import LOOPBACK, Exit, NeverError, answers, free_port, is_free
 from importer.engines.start_trials import Setup
@@ -26,11 +26,12 @@ from importer.progress import Progress, silent
 from importer.reasons import Reason
 
 WEIGHTS = ("*.safetensors", "*.bin")
-MODEL, PARSED, WORK = (
+SCALED, MODEL, PARSED, WORK = (
+    "scaled",
     "model",
     "parsed",
     "work",
-)  # folders of an engine; the last has no file of a repository
+)  # folders; the last has no file of a repository
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two checks of a starting engine
@@ -69,6 +70,7 @@ class EngineServer:
     ``pid``            its process group.
     ``start_seconds``  the time until it was ready.
     ``argv``           its command line, and the texts of the files on it.
+    ``variables``      those of its environment beside importer's own.
     """
 
     base_url: str
@@ -79,6 +81,7 @@ class EngineServer:
     start_seconds: float
     _process: launcher.Process = field(repr=False)
     argv: tuple[str, ...] = field(default=(), repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     _stopped: StopReport | None = field(default=None, repr=False)
 
     @property
@@ -116,13 +119,14 @@ def serve(
     progress: Progress | None = None,
     template: ChatTemplate | None = None,
     hold: Sequence[int] = (),
+    left_out: Collection[Setup] = (),
 ) -> Iterator[EngineServer]:
     """Serve ``document`` from the weights in ``model_dir`` with the engine installed for ``python``.
 
     ``template`` is that of the document. ``timeout`` is seconds until it must be ready. ``hold`` are files
-    that stay open until the engine has ended, even where this process is killed: locks. The engine has ended
-    after the block, however it is left. Raises EngineError: engine-died, engine-slow, port-taken, no-
-    weights; DocumentError("invalid").
+    that stay open until the engine has ended, even where this process is killed: locks. ``left_out`` are
+    settings that a control goes without. The engine has ended after the block, however it is left. Raises
+    EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
     """
     report = progress or silent
     if not any(file for pattern in WEIGHTS for file in model_dir.glob(pattern)):
@@ -133,19 +137,20 @@ def serve(
     log = log_path or logs.fresh(config.home() / "logs", engine.name)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-engine-")))
+        if start_trials.scales(left_out):
+            model_dir = model_copies.without_keys(model_dir, start_trials.scales(left_out), folder / SCALED)
         if template is not None and not engine.takes_template:
-            (folder / MODEL).mkdir()
-            model_dir = dressed(model_dir, template.text, folder / MODEL)
+            model_dir = model_copies.dressed(model_dir, template.text, folder / MODEL)
         response_template = derived_parser.of(document)
         if response_template is not None:
-            (folder / PARSED).mkdir()
-            model_dir = with_response_template(model_dir, response_template, folder / PARSED)
+            model_dir = model_copies.with_response_template(model_dir, response_template, folder / PARSED)
         begun = _Start(engine, python, document, model_dir, template, folder, limit, report)
         for left in reversed(range(TRIES)):
             chosen = port or free_port()
-            launch = begun.launch(chosen)
+            launch = begun.launch(chosen, left_out)
             started = time.monotonic()
-            process = stack.enter_context(_group(python, launch, folder, log, chosen, hold))
+            drop = _names(left_out)
+            process = stack.enter_context(_group(python, launch, folder, log, chosen, hold, drop))
             try:
                 with tracing.span("engine start", importer__engine=engine.name):
                     begun.wait(process, launch, chosen, log, started + limit)
@@ -167,6 +172,7 @@ def serve(
                 took,
                 process,
                 (*launch.arguments, *launch.files.values()),
+                launcher.environment(Purpose.ENGINE, launch.env, drop),
             )
             stack.callback(served.stop)
             yield served
@@ -334,6 +340,7 @@ def _death(start: _Start, never: NeverError, log: Path, port: int) -> EngineErro
     if cause is None:
         code = never.code if isinstance(never.code, int) else None
         cause = start.cause(logs.explain(log, start.engine.deaths, code), log)
+        cause = package_conflicts.judged(cause, start.python, start.engine.distributions)
     return EngineError(
         "engine-died",
         name=start.engine.name,

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from importer.config_file import argument_check, environment
-from importer.engines import registries
+from importer.engines import model_copies, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
 from importer.engines.logs import Lacking
 from importer.launcher import SECRET
@@ -19,12 +20,18 @@ from importer.reasons import Reason
 SECONDS = 240.0  # for all trial starts after one failed start
 LONGEST = 80  # characters of a value in a reason
 # Ends whose cause no pattern tells, or that a variable may have.
-UNTOLD = frozenset({Died.LAST_WORDS, Died.SILENT, Died.PYTHON_FAILS, Lacking.WRITABLE_FOLDER})
+UNTOLD = frozenset({Died.LAST_WORDS, Died.SILENT, Died.PYTHON_FAILS, Died.NO_MODULE, Lacking.WRITABLE_FOLDER})
 # Ends of an engine that another model tells apart: the engine's doing, or that of the model's files.
 UNPLACED = frozenset({Died.LAST_WORDS, Died.SILENT})
 # Keys of a document that belong to the engine and not to the model.
 OF_ENGINE = ("name", "backend", "importer")
 VARIABLES = "chat_template_kwargs"
+# Keys of config.json that scale what is computed, and that a family of models does without.
+SCALES = (
+    "rope_scaling", "sliding_window", "partial_rotary_factor", "attn_logit_softcapping",
+    "final_logit_softcapping", "logits_scaling", "logit_scale", "attention_multiplier",
+    "embedding_multiplier", "residual_multiplier",
+)  # fmt: skip
 # Keys of a document with settings that a start may go without.
 KEYS = (environment.KEY, argument_check.KEY, VARIABLES)
 # Variables that every process needs.
@@ -36,13 +43,14 @@ class StartSetting(StrEnum):
 
     OF_DOCUMENT = "of-document"
     OF_MACHINE = "of-machine"
+    OF_MODEL = "of-model"
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """One setting of a start.
 
-    ``key``  the document's key that has it; ``None`` for a variable of the machine.
+    ``key``  the document's key that has it, or ``config.json``; ``None`` for a variable of the machine.
     """
 
     key: str | None
@@ -60,6 +68,8 @@ class Setup:
         value = "…" if SECRET.search(self.name) else self.value[:LONGEST]
         if self.key is None:
             return Reason(StartSetting.OF_MACHINE, name=self.name, value=value)
+        if self.key == model_copies.CONFIG:
+            return Reason(StartSetting.OF_MODEL, key=self.key, name=self.name, value=value)
         return Reason(StartSetting.OF_DOCUMENT, key=self.key, name=self.name, value=value)
 
 
@@ -82,10 +92,22 @@ def of_machine(variables: Mapping[str, str], document: Collection[Setup]) -> tup
     return tuple(Setup(None, n, v) for n, v in variables.items() if n not in NEEDED and n not in own)
 
 
+def of_model(model_dir: Path) -> tuple[Setup, ...]:
+    """Return the settings of ``config.json`` that a start may go without."""
+    settings = model_copies.config_of(model_dir)
+    named = (name for name in SCALES if settings.get(name) is not None)
+    return tuple(Setup(model_copies.CONFIG, name, str(settings[name])) for name in named)
+
+
+def scales(settings: Collection[Setup]) -> set[str]:
+    """Return the keys of ``config.json`` among settings."""
+    return {one.name for one in settings if one.key == model_copies.CONFIG}
+
+
 def without(document: Mapping[str, Any], left_out: Collection[Setup]) -> dict[str, Any]:
     """Return the document without these settings."""
     changed = dict(document)
-    for key in {one.key for one in left_out if one.key is not None}:
+    for key in {one.key for one in left_out if one.key in KEYS}:
         names = {one.name for one in left_out if one.key == key}
         changed[key] = {n: v for n, v in changed[key].items() if str(n) not in names}
     return changed
@@ -135,16 +157,14 @@ def blamed(
 
 
 def culprit(settings: Sequence[Setup], starts: Starts, deadline: float, report: Progress) -> Setup | None:
-    """Return the one setting that keeps an engine from starting; ``None`` if none alone does.
+    """Return the one setting without which ``starts`` is true; ``None`` if none alone has that effect.
 
     By halves: the first start goes without all of them. No start begins after ``deadline``.
     """
 
     def tried(left_out: Sequence[Setup]) -> bool:
         left = deadline - time.monotonic()
-        report(
-            f"it did not start: trying without {', '.join(_names(left_out))}, {max(left, 0):.0f} s at most"
-        )
+        report(f"trying without {', '.join(_names(left_out))}, {max(left, 0):.0f} s at most")
         return left > 0 and starts(left_out, left)
 
     if not settings or not tried(settings):

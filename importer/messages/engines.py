@@ -45,6 +45,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "option-refused": "its server refused an option: {words}",
         "own-files": "it starts with the model that ships and not with this one ({problem}): "
         "compare config.json, the tokenizer and the weights with the vendor's",
+        "package-unfit": "{package} asks for {requirement}, and {installed} is installed ({problem}): install the "
+        "engine again",
         "parser-not-there": "its server has no parser {parser} for {option}",
         "parser-unfit": "the parser {parser} does not fit the tokenizer: {words}",
         "parser-unknown": "{words}",
@@ -135,6 +137,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "StartSetting": {
         "of-document": "{key}.{name} ({value}) of the document",
+        "of-model": "{name} ({value}) in {key}",
         "of-machine": "the variable {name} ({value}) of its environment",
     },
 }

@@ -114,7 +114,16 @@ TEXTS: dict[str, dict[str, Text]] = {
         "own-template": (
             "{parser} reads what the template writes, and the model writes otherwise: use its own template."
         ),
-        "whole-weights": "Use weights that are whole, and not rounded as far.",
+        "open-thought": (
+            "Let the chat template begin an answer with {opening!r}, as the one of these weights does."
+        ),
+        "whole-weights": (
+            "Fetch the weights again, or make them again from the original ones, whole and with more bits: these "
+            "are damaged, merged wrong, or rounded too far."
+        ),
+        "trained-weights": (
+            "Use other weights: these do not do it as they are, whether they were not trained for it or lost it."
+        ),
         "import-again": "Fetch the model's own chat template, or import the model again.",
         "other-template": "Use a chat template that takes this conversation.",
         "fetch-template": "Fetch the model's own chat template.",
@@ -124,6 +133,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-weights": "Use other weights; the log has more.",
         "take-out-added": "Take {tokens:and} out of the files of the tokenizer, or use weights with a row for each.",
         "put-back": "Put {files:and} back as imported, or import the model again.",
+        "install-again": "Install the engine again, with the packages that {package} asks for.",
+        "start-without": "Start the engine without {setting}: take it out, or correct it.",
         "take-out-setting": "Take {key} out of the document.",
         "correct-setting": "Correct {key} in the document.",
         "take-out-variable": "Take {variable} out of chat_template_kwargs.",

@@ -87,6 +87,10 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "retold": "the model writes {own!r}, and its template tells that as {told!r} later",
         "no-whole-call": "in its template's own format the model writes no whole call",
     },
+    "ControlReason": {
+        "package-unfit": "{package} asks for {requirement}, and the engine's environment has {installed}",
+        "passes-without": "a second start without {setting} passes, and one with it does not",
+    },
     "SpoiltReason": {
         "passes-without": "without {name} {value:g} it passes",
     },
@@ -271,6 +275,7 @@ VALIDATION_ANSWERS: dict[str, dict[str, Text]] = {
         "wrong": "{missed} of {asked} simple questions are answered wrong",
         "unknown-marker": "the template's {marker} is no token of the tokenizer's",
         "other-form": "in turns of {form} all of them are right",
+        "unopened": "behind {opening!r} all of them are right, and the template does not write it",
         "gap": "counting to ten, the model leaves out {gap!r} and goes on",
     },
     "HistoryReason": {

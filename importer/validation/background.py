@@ -21,6 +21,7 @@ from importer.validation.prompts import Prompt
 from importer.validation.rungs.offline import OfflineParsers
 
 if TYPE_CHECKING:
+    from importer.validation.controls import Controls
     from importer.validation.probes import Probe
 
 NO_TOKENIZER = Reason(CommonReason.NO_TOKENIZER)
@@ -87,6 +88,7 @@ class Background:
     ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
     ``merges``    the words that the tokenizer's merges yield, where it lies on this machine.
     ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
+    ``controls``  starts of the engine without some settings, where importer started it.
     ``likelihood``  figures of the first validated run, and of this one as they are measured.
     """
 
@@ -103,6 +105,7 @@ class Background:
     table: TokenTable | None = None
     merges: MergedWords | None = None
     offline: OfflineParsers | None = None
+    controls: Controls | None = None
     likelihood: Likelihood = field(default_factory=Likelihood)
 
 

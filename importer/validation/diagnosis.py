@@ -303,8 +303,6 @@ def altered(outcome: Outcome, promise: Expectations) -> Outcome:
         return outcome
     if outcome.attribution != "model" and not asks_for(outcome, Remedy.OTHER_VERSION_READS):
         return outcome
-    if asks_for(outcome, Remedy.PUT_BACK):  # other weights by their digests, with any setting
-        return outcome
     key, value = next(iter(promise.altering.items()))
     note = Reason(BlameReason.OTHER_NUMBERS, key=key, value=value)
     return failing(outcome, "configuration", Reason(Remedy.TAKE_OUT_SETTING, key=key), note)

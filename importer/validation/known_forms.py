@@ -1,7 +1,7 @@
 """Whether weights that answer noise to their template answer right to turns in another form.
 
-A template may render every word of a conversation in a form that the weights never saw. No text shows that;
-the weights are asked.
+A template may render every word of a conversation in a form that the weights never saw, or leave an answer's
+thought unopened. No text shows that; the weights are asked.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from importer.chat_template.turn_forms import FORMS, TurnForm, variants
 from importer.validation.context import VERBATIM, Context
 from importer.validation.errors import ExchangeError
 from importer.validation.forced import neutral
+from importer.validation.markup import TURN_BEGUN
 from importer.validation.prompts import Prompt
 from importer.validation.tokenized import tokens_of
 
 ANSWER = 64  # tokens
 TRIED = 12  # forms for one question
+THOUGHT = 192  # tokens of an answer behind an opened thought
+# Texts that open a thought, as published templates write them behind the beginning of an answer.
+OPENINGS = ("<think>\n", "<think>", "[THINK]", "<seed:think>", "<|START_THINKING|>")
 
 
 def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnForm | None:
@@ -30,7 +34,24 @@ def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnFo
     if ctx.promise.lacks("completions"):
         return None
     forms = _candidates(ctx, prompts[0], gaps=noise)
-    return next((form for form in forms if all(_right(ctx, form, prompt) for prompt in prompts)), None)
+    found = (form for form in forms if all(_right(ctx, text_of(form, p), p) for p in prompts))
+    return next(found, None)
+
+
+def opening(ctx: Context, prompts: Sequence[Prompt]) -> str | None:
+    """Return the text that opens a thought, behind which all questions are answered right.
+
+    ``None`` where there is none, where the template writes it, or where no completion can be asked for.
+    """
+    if ctx.promise.lacks("completions"):
+        return None
+    rendered = [ctx.rendered(prompt) or "" for prompt in prompts]
+    unopened = [o for o in OPENINGS if all(t and o.strip() not in t[-TURN_BEGUN:] for t in rendered)]
+    for text in (o for o in unopened if _has(ctx, (o.strip(),))):
+        asked = zip(rendered, prompts, strict=True)
+        if all(_right(ctx, begun + text, prompt, THOUGHT) for begun, prompt in asked):
+            return text
+    return None
 
 
 def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnForm]:
@@ -58,11 +79,11 @@ def text_of(form: TurnForm, prompt: Prompt) -> str:
     return form.render([(str(m["role"]), str(m["content"])) for m in prompt.messages])
 
 
-def _right(ctx: Context, form: TurnForm, prompt: Prompt) -> bool:
+def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:
     body = {
         "model": ctx.model,
-        "prompt": text_of(form, prompt),
-        "max_tokens": ANSWER,
+        "prompt": text,
+        "max_tokens": most,
         "temperature": 0.0,
         **neutral(ctx),
         **VERBATIM,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importer.reasons import Reason
 from importer.validation.errors import AnswerFailure
 from importer.validation.markup import thinking_markup
-from importer.validation.outcome import Fail, Inconclusive, Outcome, ProbeRow, asks_for
+from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     calls_kept,
     context_length,
@@ -70,6 +70,7 @@ NAMES_PARSER = (
 )  # fmt: skip
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
            Remedy.START_WITH_PARSER)  # fmt: skip
+IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
 TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
 BARE = "bare"  # the conversation of the way in that is one question
 PENALTIES = (
@@ -102,10 +103,11 @@ class RootCause:
 
 
 def with_a_remedy(row: ProbeRow) -> ProbeRow:
-    """Return the row, with a remedy in any case where an engine is at fault."""
-    if not isinstance(row.outcome, Fail) or row.outcome.remedy or row.outcome.attribution != "engine":
+    """Return the row, with a remedy in any case where an engine or a model is at fault."""
+    if not isinstance(row.outcome, Fail) or row.outcome.remedy:
         return row
-    return replace(row, outcome=replace(row.outcome, remedy=Reason(Remedy.ANOTHER_ENGINE)))
+    remedy = IN_ANY_CASE.get(row.outcome.attribution)
+    return row if remedy is None else replace(row, outcome=replace(row.outcome, remedy=Reason(remedy)))
 
 
 def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
@@ -283,6 +285,12 @@ def _thinks(row: ProbeRow) -> bool:
     return _of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
 
 
+def _by_sampling(row: ProbeRow) -> bool:
+    """Return whether an answer may be wrong for another sampling than the document's."""
+    blamed = isinstance(row.outcome, Fail) and row.outcome.attribution in ("engine", "model", UNEXPLAINED)
+    return blamed and _rests_on_answers(row)
+
+
 def _retold(row: ProbeRow) -> bool:
     """Return whether a call failed in the format of Anthropic, that has objects for arguments."""
     return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
@@ -296,6 +304,11 @@ def _read(row: ProbeRow) -> bool:
 def _sent(row: ProbeRow) -> bool:
     """Return whether a verdict depends on requests and their answers."""
     return row.probe not in OFFLINE and row.outcome.attribution != "environment"
+
+
+def _of_files(row: ProbeRow) -> bool:
+    """Return whether a failure may follow from other files."""
+    return isinstance(row.outcome, Fail) and row.outcome.attribution != "environment"
 
 
 def _declined(row: ProbeRow) -> bool:
@@ -315,11 +328,11 @@ NOISE = (
     RootCause(sampling_arrives.NAME, (Remedy.SEND_SAMPLING,), _rests_on_answers),
     RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
-    RootCause(files_as_imported.NAME, (), _rests_on_answers),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
 )
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
+    RootCause(files_as_imported.NAME, (), _of_files),
     RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
     RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
@@ -332,7 +345,6 @@ CAUSES = (
     RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), _broken),
     RootCause(model_listed.NAME, (), _refused),
-    RootCause(files_as_imported.NAME, (), _declined),
     RootCause(settings_read_back.NAME, PARSERS, _set_up),
     RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
     RootCause(
@@ -345,6 +357,7 @@ CAUSES = (
     RootCause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
     RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
+    RootCause(sampling_arrives.NAME, (Remedy.SEND_SAMPLING,), _by_sampling),
     RootCause(None, PENALTIES, _answered),
     RootCause(THOUGHTS, (), _thinks),
     RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
@@ -355,7 +368,6 @@ CAUSES = (
 # Probes that compare two rungs before the answer; whatever rests on answers, and is not itself seen to break
 # between two later rungs, follows from the first that fails.
 OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
-    (Rung.FILES, files_as_imported.NAME, ()),
     (Rung.TEMPLATE, prompt_rendered.NAME, (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT)),
     (Rung.TEMPLATE, template_whole.NAME, ()),
     (Rung.TEMPLATE, turns_rendered.NAME, ()),

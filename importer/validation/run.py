@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from importer import tracing
-from importer.progress import Progress
+from importer.progress import Progress, silent
 from importer.reasons import Reason
 from importer.signals.evidence import TASKS
-from importer.validation import diagnosis, limits, root_causes
+from importer.validation import controls, diagnosis, limits, root_causes
 from importer.validation.background import ALL_PROBES, Background, ProbeOptions
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, Context, Shared
@@ -148,8 +148,9 @@ def validate(
     started = datetime.now(UTC)
     chosen = PROBES if options.probes is None else tuple(options.probes)
     begun = time.monotonic()
+    promise, known = promise_of(document, offers), known or Background()
     client = Client(served.base_url, options.time_limit, deadline=begun + options.total_limit)
-    bench = Context.of(promise_of(document, offers), served.model, client, known or Background())
+    bench = Context.of(promise, served.model, client, known)
     steps = ProbeProgress(report_step, len(chosen) + 1)  # the stop is a probe, too
     rows = probe(bench, chosen, report_step, steps)
     probed = time.monotonic() - begun
@@ -157,12 +158,27 @@ def validate(
     with steps.during(stops_cleanly.NAME, "stopping the engine"):
         stop = served.stop()
     rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
+    if known.controls is not None:
+        rows = controls.settled(rows, known.controls, partial(_again, promise, known, options), report_step)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
     partial_of = (
         None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
     )
     began = started.isoformat(timespec="seconds")
     return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows))
+
+
+def _again(
+    promise: Expectations,
+    known: Background,
+    options: ProbeOptions,
+    served: ServedEngine,
+    some: Sequence[Probe],
+) -> list[ProbeRow]:
+    """Run some probes against another start of the engine."""
+    alone = replace(known, journal=None, memory=None, fit=None, argv=())  # they are of the first start
+    client = Client(served.base_url, options.time_limit, deadline=time.monotonic() + controls.SECONDS)
+    return probe(Context.of(promise, served.model, client, alone), some, silent)
 
 
 def probe(

@@ -19,9 +19,10 @@ from importer.config_file.diff import digest
 from importer.config_file.store import load
 from importer.config_file.template_file import ChatTemplate
 from importer.demo import MODEL
-from importer.engines.base import Address, dressed
+from importer.engines.base import Address
 from importer.engines.mlx import LONGEST, Mlx
 from importer.engines.mlx_vlm import MlxVlm
+from importer.engines.model_copies import dressed
 from importer.engines.parser_worker import __file__ as worker_file
 from importer.engines.vllm import PLUGIN, VllmCpu
 from importer.errors import DocumentError

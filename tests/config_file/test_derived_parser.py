@@ -12,7 +12,7 @@ import yaml
 from importer.config_file import derived_parser, schema
 from importer.config_file.build import Built, to_text
 from importer.decisions.decision import Chosen, Undecided
-from importer.engines.base import with_response_template
+from importer.engines.model_copies import with_response_template
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import ExportRefused, Options, Unexportable

@@ -53,7 +53,7 @@ FAULTS = (
     Fault(
         "positions-of-a-sibling",
         "config.json is a sibling's with a longer context: its rope_theta is a hundred times the model's.",
-        "configuration",
+        "environment",
         (Json("config.json", {"rope_theta": 1_000_000.0}), Recorded()),
         given=ROOM,
         mend="config.json",

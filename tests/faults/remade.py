@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         "tokens-that-eat-spaces",
         "The added tokens were saved as ones that take the white space behind them.",
-        "configuration",
+        "environment",
         (
             Text('"rstrip":false', '"rstrip":true', "tokenizer.json"),
             Text('"rstrip": false', '"rstrip": true', "tokenizer_config.json"),
@@ -120,7 +120,7 @@ FAULTS = (
     Fault(
         "words-one-further",
         "The tokenizer is a sibling's with one more word: the last forty words have the next one's number.",
-        "configuration",
+        "environment",
         (WordsMoved(600), Recorded()),
         given=ROOM,
         mend="tokenizer",
@@ -129,7 +129,7 @@ FAULTS = (
     Fault(
         "words-split-otherwise",
         "The tokenizer was saved again with another rule for where words end: marks stand alone.",
-        "configuration",
+        "environment",
         (Json("tokenizer.json", {"pre_tokenizer": MARKS_APART}), Recorded()),
         given=ROOM,
         mend="tokenizer",
@@ -138,7 +138,7 @@ FAULTS = (
     Fault(
         "positions-stretched",
         "config.json stretches positions by four, for a context that the model was never trained for.",
-        "configuration",
+        "environment",
         (Json("config.json", {"rope_scaling": STRETCHED}), Recorded()),
         given=ROOM,
         mend="config.json",

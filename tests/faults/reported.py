@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.starting import Option
-from tests.faults.steps import Blank, Rounded
+from tests.faults.starting import Module, Option
+from tests.faults.steps import Blank, Json, Rounded
 from tests.faults.thoughts import FLAGS
+
+# What an agent for traces does in a process that it is loaded into: it rewrites what goes out.
+AGENT = """\
+import json
+
+written = json.dumps
+
+
+def traced(value, *further, **how):
+    if isinstance(value, dict) and isinstance(value.get("usage"), dict):
+        value = {**value, "usage": {}}
+    return written(value, *further, **how)
+
+
+json.dumps = traced
+"""
 
 FAULTS = (
     Fault(
@@ -30,5 +46,21 @@ FAULTS = (
         "model",
         (Blank(("</tool_call>",)),),
         mend="weights",
+    ),
+    Fault(
+        "agent-in-the-engine-s-python",
+        "A module that Python reads at its start takes the figures of usage out of answers.",
+        "environment",
+        (Module("sitecustomize", AGENT),),
+        mend="PYTHONPATH",
+        bitten="agents for traces and for secrets, loaded by sitecustomize, change what a server writes",
+    ),
+    Fault(
+        "positions-stretched-as-it-came",
+        "config.json stretches positions by four, and was imported like that.",
+        "configuration",
+        (Json("config.json", {"rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 4.0}}),),
+        mend="rope_scaling",
+        bitten="rope_scaling written in for long texts by who made the repository",
     ),
 )

@@ -65,7 +65,7 @@ def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> 
     (model / "added_tokens.json").write_text("{}")
     told = files_as_imported.judge(before, snapshot(model))
     assert isinstance(told, Fail)
-    assert told.attribution == "configuration"
+    assert told.attribution == "environment"
     assert words(told).startswith("of config.json, generation_config.json and added_tokens.json ")
     assert "import the model again" in remedy(told)
 
@@ -140,22 +140,25 @@ def test_noise_of_another_config_is_not_the_model_s() -> None:
     ]
     for told in root_causes.traced(rows):
         assert isinstance(told.outcome, Fail)
-        assert (told.outcome.attribution, remedy(told.outcome)) == ("configuration", remedy(changed))
+        assert (told.outcome.attribution, remedy(told.outcome)) == ("environment", remedy(changed))
     assert [row.outcome for row in root_causes.traced(rows[1:2])] == [noise]
 
 
-def test_other_weights_are_the_model_s_fault_whatever_the_settings() -> None:
+def test_other_files_are_the_machine_s_fault_whatever_the_settings() -> None:
     before = {"config.json": "a" * 40, "model.safetensors": "a" * 64}
     other = files_as_imported.judge(before, {**before, "model.safetensors": "b" * 64})
     assert isinstance(other, Fail)
-    assert other.attribution == "model"
+    assert other.attribution == "environment"
     promise = promise_of({"name": "x", "quantization": "fp8"})
     assert diagnosis.altered(other, promise) == other
     more = files_as_imported.judge(before, {**before, "more.safetensors": "b" * 64})
     assert words(more).startswith("of more.safetensors ")
     both = files_as_imported.judge(before, {"config.json": "b" * 40, "model.safetensors": "b" * 64})
     assert isinstance(both, Fail)
-    assert both.attribution == "configuration"
+    assert both.attribution == "environment"
+    edited = files_as_imported.judge({"chat_template.json": "a" * 40}, {"chat_template.json": "b" * 40})
+    assert isinstance(edited, Fail)
+    assert edited.attribution == "configuration"
 
 
 def test_older_receipts_say_nothing_of_weights() -> None:

@@ -241,12 +241,15 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
         assert not isinstance(found, Fail) or found.attribution == "engine"
 
 
-def test_an_engine_at_fault_always_has_a_change_told() -> None:
+def test_an_engine_or_a_model_at_fault_always_has_a_change_told() -> None:
     bare = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
     told = replace(bare, remedy=WHOLE_ANSWERS)
     for outcome, change in ((bare, Reason(Remedy.ANOTHER_ENGINE)), (told, WHOLE_ANSWERS)):
         made = root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", outcome)).outcome
         assert isinstance(made, Fail)
         assert (made.reason, made.remedy) == (outcome.reason, change)
-    for other in (Pass(as_reason("fine")), Fail(as_reason("x"), "model")):
+    model = root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", Fail(as_reason("x"), "model"))).outcome
+    assert isinstance(model, Fail)
+    assert model.remedy == Reason(Remedy.TRAINED_WEIGHTS)
+    for other in (Pass(as_reason("fine")), Fail(as_reason("x"), "configuration")):
         assert root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", other)).outcome == other

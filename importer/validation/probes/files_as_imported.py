@@ -50,7 +50,8 @@ def run(ctx: Context) -> Outcome:
 def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
     """Judge hashes by file; two of unlike length have unlike kinds, and are not compared.
 
-    Where weights alone are others, the model is at fault.
+    What lies on the machine is not what was imported and reviewed: the environment is at fault, whatever the
+    file; a template is text that somebody edits.
     """
     known = [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
     changed = [name for name in known if served.get(name) != imported[name]]
@@ -59,5 +60,5 @@ def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
     if not changed:
         return Pass(Reason(FilesReason.SAME, count=len(known)))
     reason = Reason(FilesReason.CHANGED, files=tuple(changed))
-    part: Attribution = "model" if all(name.endswith(WEIGHTS) for name in changed) else "configuration"
+    part: Attribution = "configuration" if all(name in TEMPLATES for name in changed) else "environment"
     return Fail(reason, part, Reason(Remedy.PUT_BACK, files=tuple(changed)))

@@ -30,6 +30,7 @@ class SimpleAnswersReason(StrEnum):
     UNKNOWN_MARKER = "unknown-marker"
     GAP = "gap"
     OTHER_FORM = "other-form"
+    UNOPENED = "unopened"
 
 
 NAME = "simple-answers"
@@ -61,6 +62,7 @@ def run(ctx: Context) -> Outcome:
     return (
         template_fault(failure, ctx)
         or form_fault(failure, ctx, noise=noise)
+        or opening_fault(failure, ctx)
         or tokenizer_fault(failure, ctx)
         or failure
     )
@@ -98,6 +100,15 @@ def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
     remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
     note = Reason(SimpleAnswersReason.OTHER_FORM, form=form.name)
     return failing(failure, "configuration", remedy, note)
+
+
+def opening_fault(failure: Fail, ctx: Context) -> Fail | None:
+    """Return the failure as a fault of the template, where the weights answer behind an opened thought."""
+    opening = known_forms.opening(ctx, QUESTIONS)
+    if opening is None:
+        return None
+    note = Reason(SimpleAnswersReason.UNOPENED, opening=opening)
+    return failing(failure, "configuration", Reason(Remedy.OPEN_THOUGHT, opening=opening), note)
 
 
 def unbroken(ctx: Context) -> Reason | None:

@@ -1,0 +1,151 @@
+"""Control starts: failures that an engine or a model is blamed for are tried again without one setting.
+
+A probe that passes without a variable of the machine, a setting of the document or one of ``config.json``,
+and fails with it, names that setting. Answers alone cannot tell it from a fault of the engine or of the
+weights.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from importer.engines import start_trials
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, MODEL
+from importer.engines.package_conflicts import Conflict
+from importer.engines.start_trials import Setup
+from importer.errors import ImporterError
+from importer.progress import Progress
+from importer.reasons import Reason
+from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Pass, ProbeRow, failing
+from importer.validation.probes import PROBES, stops_cleanly
+from importer.validation.remedy import Remedy
+
+if TYPE_CHECKING:
+    from importer.validation.probes import Probe
+    from importer.validation.run import ServedEngine
+
+SECONDS = 240.0  # for all control starts of one run
+STARTS = 4  # that there has to be time for
+BLAMED = (ENGINE, MODEL, UNEXPLAINED)
+
+
+class ControlReason(StrEnum):
+    """What a control start shows."""
+
+    PASSES_WITHOUT = "passes-without"
+    PACKAGE_UNFIT = "package-unfit"
+
+
+class Starts(Protocol):
+    """Starts of the engine that serves the document."""
+
+    def __call__(self, left_out: Collection[Setup], /) -> AbstractContextManager[ServedEngine]:
+        """Return the engine, started without these settings; raises ImporterError where it does not serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What a run may be tried again without.
+
+    ``start``    a start of the same engine without settings.
+    ``given``    settings of the document and of the machine, each group tried before the next.
+    ``scales``   settings of ``config.json``: they explain failures of the model.
+    ``seconds``  what a start takes.
+    ``conflicts``  reads packages of the engine's environment that are not what its packages ask for.
+    """
+
+    start: Starts
+    given: Sequence[Sequence[Setup]]
+    scales: Sequence[Setup]
+    seconds: float
+    conflicts: Callable[[], Sequence[Conflict]] = tuple
+
+    def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
+        """Return the settings that may explain a failure."""
+        scales = [[one] for one in self.scales] if row.outcome.attribution == MODEL else []
+        return [group for group in (*scales, *self.given) if group]
+
+
+Ask = Callable[["ServedEngine", Sequence["Probe"]], Sequence[ProbeRow]]
+
+
+def settled(rows: list[ProbeRow], controls: Controls, ask: Ask, report: Progress) -> list[ProbeRow]:
+    """Return the rows; those that pass without one setting, and fail with it, are blamed on that setting.
+
+    Where no setting has that effect, and an engine is blamed in an environment with the wrong packages, they
+    are. ``ask``  runs probes against an engine.
+    """
+    suspects = [row for row in rows if _suspect(row)]
+    lead = next((r for r in suspects if isinstance(r.outcome, Fail) and not r.outcome.follows), None)
+    if lead is None:
+        return rows
+    named = None if STARTS * controls.seconds > SECONDS else _without(lead, suspects, controls, ask, report)
+    if named is None:
+        return _of_packages(rows, controls)
+    return [named.get(row.probe, row) for row in rows]
+
+
+def _without(
+    lead: ProbeRow, suspects: Sequence[ProbeRow], controls: Controls, ask: Ask, report: Progress
+) -> Mapping[str, ProbeRow] | None:
+    """Return the failures that one setting explains, by probe; ``None`` where no setting does."""
+    deadline = time.monotonic() + SECONDS
+
+    def asked(left_out: Collection[Setup], some: Sequence[ProbeRow]) -> Mapping[str, ProbeRow]:
+        probes = [one for one in PROBES if one.NAME in {row.probe for row in some}]
+        try:
+            with controls.start(left_out) as served:
+                return {row.probe: row for row in ask(served, probes)}
+        except ImporterError:
+            return {}
+
+    def passes(left_out: Collection[Setup], _seconds: float) -> bool:
+        return _passed(asked(left_out, [lead]).get(lead.probe))
+
+    for group in controls.groups(lead):
+        setup = start_trials.culprit(group, passes, deadline, report)
+        if setup is None:
+            continue
+        if passes((), 0.0):  # with the setting, too: it failed by chance
+            return {}
+        without = asked([setup], suspects)
+        return {row.probe: _named(row, setup) for row in suspects if _passed(without.get(row.probe))}
+    return None
+
+
+def _of_packages(rows: list[ProbeRow], controls: Controls) -> list[ProbeRow]:
+    """Return the rows; those of an engine are the environment's where its packages do not fit."""
+    blamed = [row for row in rows if _suspect(row) and row.outcome.attribution in (ENGINE, UNEXPLAINED)]
+    found = controls.conflicts() if blamed else ()
+    if not found:
+        return rows
+    unfit = Reason(ControlReason.PACKAGE_UNFIT, **asdict(found[0]))
+    remedy = Reason(Remedy.INSTALL_AGAIN, package=found[0].package)
+    return [
+        replace(row, outcome=failing(row.outcome, ENVIRONMENT, remedy, unfit)) if row in blamed else row
+        for row in rows
+    ]
+
+
+def _suspect(row: ProbeRow) -> bool:
+    """Return whether a failure may be that of a setting, which no remedy names."""
+    if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == stops_cleanly.NAME:
+        return False
+    unnamed = row.outcome.attribution == CONFIGURATION and row.outcome.remedy is None
+    return row.outcome.attribution in BLAMED or unnamed
+
+
+def _passed(row: ProbeRow | None) -> bool:
+    return row is not None and isinstance(row.outcome, Pass)
+
+
+def _named(row: ProbeRow, setup: Setup) -> ProbeRow:
+    """Return the failure as one of a setting."""
+    note = Reason(ControlReason.PASSES_WITHOUT, setting=setup.reason)
+    remedy = Reason(Remedy.START_WITHOUT, setting=setup.reason)
+    return replace(row, outcome=failing(row.outcome, setup.attribution, remedy, note))

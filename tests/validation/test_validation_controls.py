@@ -1,0 +1,122 @@
+"""Control starts: a failure is blamed on the one setting without which it passes, and fails with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from importer.engines.package_conflicts import Conflict
+from importer.engines.start_trials import Setup
+from importer.errors import EngineError
+from importer.reasons import Reason
+from importer.validation.controls import Controls, settled
+from importer.validation.outcome import Blame, Fail, Pass, ProbeRow
+from importer.validation.probes import likelihood, simple_answers, stops_cleanly, tool_call, usage_counts
+from importer.validation.remedy import Remedy
+from tests.facts import as_reason
+
+AGENT = Setup(None, "PYTHONPATH", "/opt/agent")
+QUIET = Setup(None, "OMP_NUM_THREADS", "2")
+EAGER = Setup("engine_args", "enforce_eager", "True")
+ROPE = Setup("config.json", "rope_scaling", "{'factor': 4.0}")
+GIVEN = ((EAGER,), (QUIET, AGENT))
+
+
+@dataclass
+class Machine:
+    """An engine whose probes pass without ``harm``; ``mends`` are those that do. Starts are counted."""
+
+    harm: Setup
+    mends: Collection[str]
+    starts: list[tuple[Setup, ...]] = field(default_factory=list)
+    calm: bool = False
+    refuses: bool = False
+
+    @contextmanager
+    def start(self, left_out: Collection[Setup]) -> Iterator[Any]:
+        self.starts.append(tuple(left_out))
+        if self.refuses:
+            raise EngineError("engine-slow", name="mlx", seconds="1", log="x")
+        yield self.calm or self.harm in left_out
+
+    def ask(self, well: Any, probes: Sequence[Any]) -> list[ProbeRow]:
+        return [_row(one.NAME, None if well and one.NAME in self.mends else "engine") for one in probes]
+
+
+def _row(probe: str, blames: Blame | None, *follows: str) -> ProbeRow:
+    if blames is None:
+        return ProbeRow(probe, "", Pass(as_reason("fine")))
+    return ProbeRow(probe, "", Fail(as_reason("wrong"), blames, follows=follows))
+
+
+def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0) -> list[ProbeRow]:
+    controls = Controls(machine.start, GIVEN, (ROPE,), seconds)
+    return settled(list(rows), controls, machine.ask, lambda _: None)
+
+
+def test_a_variable_of_the_machine_is_named_for_all_that_passes_without_it() -> None:
+    machine = Machine(AGENT, (tool_call.NAME, usage_counts.NAME))
+    rows = [
+        _row(tool_call.NAME, "engine"),
+        _row(usage_counts.NAME, "unexplained"),
+        _row(likelihood.NAME, "engine"),
+    ]
+    call, usage, other = _settled(machine, *rows)
+    for row in (call, usage):
+        assert isinstance(row.outcome, Fail)
+        assert (row.outcome.attribution, row.outcome.remedy) == (
+            "environment", Reason(Remedy.START_WITHOUT, setting=AGENT.reason),
+        )  # fmt: skip
+    assert other == rows[2]
+    assert machine.starts[0] == (EAGER,)
+    assert () in machine.starts  # it fails with the variable once more
+
+
+def test_a_scale_of_config_json_explains_a_model_s_failure_and_no_engine_s() -> None:
+    machine = Machine(ROPE, (simple_answers.NAME,))
+    [row] = _settled(machine, _row(simple_answers.NAME, "model"))
+    assert isinstance(row.outcome, Fail)
+    assert (row.outcome.attribution, machine.starts[0]) == ("configuration", (ROPE,))
+    engine = _row(simple_answers.NAME, "engine")
+    assert _settled(Machine(ROPE, (simple_answers.NAME,)), engine) == [engine]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        Machine(AGENT, ()),  # it passes without nothing
+        Machine(AGENT, (tool_call.NAME,), calm=True),  # it passes with everything, too: chance
+        Machine(AGENT, (tool_call.NAME,), refuses=True),
+    ],
+)
+def test_nothing_is_named_that_is_not_seen_both_ways(machine: Machine) -> None:
+    row = _row(tool_call.NAME, "engine")
+    assert _settled(machine, row) == [row]
+
+
+def test_no_start_is_tried_where_it_shows_nothing_or_takes_too_long() -> None:
+    machine = Machine(AGENT, (tool_call.NAME,))
+    explained = Fail(as_reason("wrong"), "configuration", Reason(Remedy.ONE_TEMPLATE, files=("x",)))
+    rows = [
+        _row(tool_call.NAME, "environment"), _row(stops_cleanly.NAME, "engine"),
+        _row(usage_counts.NAME, None), ProbeRow(likelihood.NAME, "", explained),
+    ]  # fmt: skip
+    assert _settled(machine, *rows) == rows
+    slow = [_row(tool_call.NAME, "engine")]
+    assert _settled(machine, *slow, seconds=100.0) == slow
+    assert machine.starts == []
+
+
+def test_packages_that_do_not_fit_explain_what_an_engine_is_blamed_for() -> None:
+    conflict = Conflict("mlx-lm", "transformers>=5", "4.30.0")
+    rows = [_row(tool_call.NAME, "engine"), _row(simple_answers.NAME, "model")]
+    controls = Controls(Machine(AGENT, ()).start, GIVEN, (), 1.0, lambda: (conflict,))
+    call, answers = settled(rows, controls, Machine(AGENT, ()).ask, lambda _: None)
+    assert isinstance(call.outcome, Fail)
+    assert call.outcome.attribution == "environment"
+    assert call.outcome.remedy == Reason(Remedy.INSTALL_AGAIN, package="mlx-lm")
+    assert answers == rows[1]
