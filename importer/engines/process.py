@@ -194,8 +194,8 @@ def _group(
     hold: Sequence[int] = (),
     drop: Collection[str] = (),
 ) -> Iterator[launcher.Process]:
-    """Yield the engine under its supervisor, without variables to ``drop``; end the group when the block is
-    left.
+    """Yield the engine under its supervisor, without inherited variables to ``drop``; end the group when the
+    block is left.
     """
     work = folder / WORK
     work.mkdir(exist_ok=True)
@@ -209,8 +209,8 @@ def _group(
             folder=work,
             stdout=output,
             stderr=launcher.STDOUT,
-            extra=_variables(launch.env, folder),
-            drop=drop,
+            extra=(given := _variables(launch.env, folder)),
+            drop=[name for name in drop if name not in given],  # importer's own are never left out
             keep=(watched, *hold),
         )
         try:
@@ -319,9 +319,8 @@ class _Start:
         """Return whether the engine's Python starts, without some settings."""
         launch = self.launch(free_port(), left_out)
         variables = _variables(launch.env, self.folder)
-        process = launcher.start(
-            [str(self.python), "-c", ""], Purpose.ENGINE, extra=variables, drop=_names(left_out)
-        )
+        drop = _names(left_out) - set(variables)
+        process = launcher.start([str(self.python), "-c", ""], Purpose.ENGINE, extra=variables, drop=drop)
         try:
             return launcher.ended(process, min(seconds, PYTHON_SECONDS)) == 0
         finally:

@@ -21,7 +21,15 @@ from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
 from importer.reasons import Reason
-from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Pass, ProbeRow, failing
+from importer.validation.outcome import (
+    UNEXPLAINED,
+    Fail,
+    Inconclusive,
+    Pass,
+    ProbeRow,
+    counts_as_passed,
+    failing,
+)
 from importer.validation.probes import PROBES, stops_cleanly
 from importer.validation.remedy import Remedy
 
@@ -114,7 +122,8 @@ def _without(
         if passes((), 0.0):  # with the setting, too: it failed by chance
             return {}
         without = asked([setup], suspects)
-        return {row.probe: _named(row, setup) for row in suspects if _passed(without.get(row.probe))}
+        ended = {name for name, row in without.items() if counts_as_passed(row.outcome)}
+        return {row.probe: _named(row, setup) for row in suspects if row.probe in ended}
     return None
 
 

@@ -71,6 +71,7 @@ NAMES_PARSER = (
 PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
            Remedy.START_WITH_PARSER)  # fmt: skip
 IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
+SENDS = (Remedy.SEND_SAMPLING, Remedy.SEND_VALUE)
 TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
 BARE = "bare"  # the conversation of the way in that is one question
 PENALTIES = (
@@ -285,6 +286,12 @@ def _thinks(row: ProbeRow) -> bool:
     return _of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
 
 
+def _of_the_dice(failure: Fail) -> bool:
+    """Return whether the engine draws with another temperature, or with values that nobody knows."""
+    name = failure.remedy.fields.get("name") if failure.remedy is not None else None
+    return name in (None, "temperature")
+
+
 def _by_sampling(row: ProbeRow) -> bool:
     """Return whether an answer may be wrong for another sampling than the document's."""
     blamed = isinstance(row.outcome, Fail) and row.outcome.attribution in ("engine", "model", UNEXPLAINED)
@@ -325,7 +332,7 @@ UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, a
 # Causes of wrong simple answers of an intact model.
 NOISE = (
     RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE,), _rests_on_answers),
-    RootCause(sampling_arrives.NAME, (Remedy.SEND_SAMPLING,), _rests_on_answers),
+    RootCause(sampling_arrives.NAME, SENDS, _rests_on_answers, _of_the_dice),
     RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
@@ -357,7 +364,7 @@ CAUSES = (
     RootCause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
     RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
-    RootCause(sampling_arrives.NAME, (Remedy.SEND_SAMPLING,), _by_sampling),
+    RootCause(sampling_arrives.NAME, SENDS, _by_sampling, _of_the_dice),
     RootCause(None, PENALTIES, _answered),
     RootCause(THOUGHTS, (), _thinks),
     RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
