@@ -24,6 +24,7 @@ from tests.faults import (
     blind_d_wire,
     blind_e_wire,
     blind_f_wire,
+    blind_g_wire,
     interposing,
     operations,
     relaying,
@@ -40,6 +41,7 @@ BEFORE = (
     | blind_d_wire.BEFORE
     | blind_e_wire.BEFORE
     | blind_f_wire.BEFORE
+    | blind_g_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -51,9 +53,16 @@ AFTER = (
     | blind_d_wire.AFTER
     | blind_e_wire.AFTER
     | blind_f_wire.AFTER
+    | blind_g_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
-STREAMS = interposing.STREAMS | blind_c_wire.STREAMS | blind_d_wire.STREAMS | blind_f_wire.STREAMS
+STREAMS = (
+    interposing.STREAMS
+    | blind_c_wire.STREAMS
+    | blind_d_wire.STREAMS
+    | blind_f_wire.STREAMS
+    | blind_g_wire.STREAMS
+)
 CHATS = "/v1/chat/completions"
 
 
