@@ -6,13 +6,11 @@ from tests.faults.fault import Fault
 from tests.faults.saved_files import Beside
 from tests.faults.steps import Json, Shipped, Text
 
-ENDS = "{{- '<|im_end|>\\n' -}}\n{%- endfor -%}"
 OTHERS = "{%- else -%}\n    {{- message.content or '' -}}"
 BEGINS = "{{- '<|im_start|>' ~ message.role ~ '\\n' -}}"
 HEADED = "{%- set headed"
 LINE = "{{- '- ' ~ function.name ~ ' ' ~ (function.parameters | default({}, true) | tojson) -}}"
 DESCRIBED = "{{- ' ' ~ function.description if function.description else '' -}}"
-CODER_LINE = "{{- function.name ~ ' ' ~ (function.parameters | default({}, true) | tojson) ~ '\\n' -}}"
 AVAILABLE = "{{- '[AVAILABLE_TOOLS]' ~ tools | tojson ~ '[/AVAILABLE_TOOLS]' -}}"
 ASKED = "{{- '[INST]' ~ (message.content or '') ~ '[/INST]' -}}"
 RAG = (
