@@ -24,6 +24,7 @@ from tests.faults import (
     blind_d_wire,
     blind_e_wire,
     blind_f_wire,
+    blind_g_wire,
     blind_h_wire,
     interposing,
     operations,
@@ -42,6 +43,7 @@ BEFORE = (
     | blind_e_wire.BEFORE
     | blind_f_wire.BEFORE
     | blind_h_wire.BEFORE
+    | blind_g_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -54,6 +56,7 @@ AFTER = (
     | blind_e_wire.AFTER
     | blind_f_wire.AFTER
     | blind_h_wire.AFTER
+    | blind_g_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -62,6 +65,7 @@ STREAMS = (
     | blind_d_wire.STREAMS
     | blind_f_wire.STREAMS
     | blind_h_wire.STREAMS
+    | blind_g_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 
