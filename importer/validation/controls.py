@@ -27,6 +27,7 @@ from importer.validation.outcome import (
     Inconclusive,
     Pass,
     ProbeRow,
+    asks_for,
     counts_as_passed,
     failing,
 )
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 SECONDS = 240.0  # for all control starts of one run
 STARTS = 4  # that there has to be time for
 BLAMED = (ENGINE, MODEL, UNEXPLAINED)
+INFERRED = (Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT)  # of templates, from answers alone
 
 
 class ControlReason(StrEnum):
@@ -75,7 +77,8 @@ class Controls:
 
     def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
         """Return the settings that may explain a failure."""
-        scales = [[one] for one in self.scales] if row.outcome.attribution == MODEL else []
+        of_model = row.outcome.attribution in (MODEL, CONFIGURATION)
+        scales = [[one] for one in self.scales] if of_model else []
         return [group for group in (*scales, *self.given) if group]
 
 
@@ -90,7 +93,7 @@ def settled(rows: list[ProbeRow], controls: Controls, ask: Ask, report: Progress
     """
     suspects = [row for row in rows if _suspect(row)]
     lead = next((r for r in suspects if isinstance(r.outcome, Fail) and not r.outcome.follows), None)
-    if lead is None:
+    if lead is None or any(_is_named(row) for row in rows):
         return rows
     named = None if STARTS * controls.seconds > SECONDS else _without(lead, suspects, controls, ask, report)
     if named is None:
@@ -145,8 +148,13 @@ def _suspect(row: ProbeRow) -> bool:
     """Return whether a failure may be that of a setting, which no remedy names."""
     if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == stops_cleanly.NAME:
         return False
-    unnamed = row.outcome.attribution == CONFIGURATION and row.outcome.remedy is None
-    return row.outcome.attribution in BLAMED or unnamed
+    unnamed = row.outcome.remedy is None or asks_for(row.outcome, *INFERRED)
+    return row.outcome.attribution in BLAMED or (row.outcome.attribution == CONFIGURATION and unnamed)
+
+
+def _is_named(row: ProbeRow) -> bool:
+    """Return whether a failure has a part and a remedy that rest on more than answers."""
+    return isinstance(row.outcome, Fail) and row.probe != stops_cleanly.NAME and not _suspect(row)
 
 
 def _passed(row: ProbeRow | None) -> bool:

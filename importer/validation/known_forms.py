@@ -31,7 +31,7 @@ def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnFo
     damaged weights answer some right to any prompt.
     ``None`` where there is none, or no completion can be asked for.
     """
-    if ctx.promise.lacks("completions"):
+    if ctx.promise.lacks("completions") or _own_is_right(ctx, prompts, ANSWER):
         return None
     forms = _candidates(ctx, prompts[0], gaps=noise)
     found = (form for form in forms if all(_right(ctx, text_of(form, p), p) for p in prompts))
@@ -43,7 +43,7 @@ def opening(ctx: Context, prompts: Sequence[Prompt]) -> str | None:
 
     ``None`` where there is none, where the template writes it, or where no completion can be asked for.
     """
-    if ctx.promise.lacks("completions"):
+    if ctx.promise.lacks("completions") or _own_is_right(ctx, prompts, THOUGHT):
         return None
     rendered = [ctx.rendered(prompt) or "" for prompt in prompts]
     unopened = [o for o in OPENINGS if all(t and o.strip() not in t[-TURN_BEGUN:] for t in rendered)]
@@ -77,6 +77,11 @@ def _has(ctx: Context, markers: tuple[str, ...]) -> bool:
 def text_of(form: TurnForm, prompt: Prompt) -> str:
     """Return a conversation without tools in a form."""
     return form.render([(str(m["role"]), str(m["content"])) for m in prompt.messages])
+
+
+def _own_is_right(ctx: Context, prompts: Sequence[Prompt], most: int) -> bool:
+    """Return whether the template's own text is answered right: then no form of it is at fault."""
+    return all(_right(ctx, ctx.rendered(prompt) or "", prompt, most) for prompt in prompts)
 
 
 def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:

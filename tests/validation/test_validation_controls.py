@@ -106,6 +106,8 @@ def test_no_start_is_tried_where_it_shows_nothing_or_takes_too_long() -> None:
         _row(usage_counts.NAME, None), ProbeRow(likelihood.NAME, "", explained),
     ]  # fmt: skip
     assert _settled(machine, *rows) == rows
+    named = [_row(tool_call.NAME, "engine"), rows[-1]]  # the one may follow from the other
+    assert _settled(machine, *named) == named
     slow = [_row(tool_call.NAME, "engine")]
     assert _settled(machine, *slow, seconds=100.0) == slow
     assert machine.starts == []
