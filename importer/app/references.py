@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file.store import StoredDocument
-from importer.engines import token_merges, token_numbers
+from importer.engines import token_merges, token_numbers, whole_files
 from importer.engines.token_merges import MergedWords
 from importer.engines.token_numbers import TokenTable
 from importer.hub import digests
@@ -25,6 +25,7 @@ class References:
 
     ``files``       hashes of files and weights at the import.
     ``served``      those of the served weights, and of large files beside them.
+    ``broken``      files of JSON that are none.
     ``table``       the embedding's rows and the tokens beyond.
     ``merges``      the words that the tokenizer's merges yield.
     ``likelihood``  the figures of the first validated run; a run adds its own.
@@ -32,6 +33,7 @@ class References:
 
     files: Mapping[str, str]
     served: Mapping[str, str]
+    broken: tuple[str, ...]
     table: TokenTable | None
     merges: MergedWords | None
     likelihood: Likelihood
@@ -47,7 +49,8 @@ def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> 
     """Return the references of a document for a run of these weights; large new files are read once."""
     files = files_of(stored, weights)
     table, merges = token_numbers.of_folder(weights), token_merges.of_folder(weights)
-    return References(files, digests_of(files, weights, progress), table, merges, likelihood_of(stored))
+    served, broken = digests_of(files, weights, progress), whole_files.broken(weights)
+    return References(files, served, broken, table, merges, likelihood_of(stored))
 
 
 def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:

@@ -210,6 +210,7 @@ def run_on(
             files=recorded.files,
             served=recorded.served,
             table=recorded.table,
+            broken=recorded.broken,
             merges=recorded.merges,
             likelihood=recorded.likelihood,
             offline=offline,

@@ -105,6 +105,7 @@ OFFERS: dict[str, str] = {
     "bias": "a bias of single tokens in a request",
     "seed": "answers that one seed repeats",
     "usage": "the same counts of tokens, whole and streamed",
+    "renamed-limit": "the limit of an answer by its newer name, max_completion_tokens",
     "stop": "stop strings that end an answer wherever they fall",
     "top-k": "top_k",
     "penalties": "repetition, presence and frequency penalties",

@@ -129,7 +129,7 @@ class Mlx:
     offers: frozenset[str] = frozenset(
         (
             "completions", "logprobs", "usage", "top-k", "penalties", "cut-calls", "tools-as-sent",
-            "cached", "switches", "bias", "seed",
+            "cached", "switches", "bias", "seed", "renamed-limit",
         )
     )  # fmt: skip
 

@@ -75,7 +75,7 @@ class SGLang:
         (
             "completions", "tool-choice", "structured", "guided", "logprobs", "usage", "stop", "top-k",
             "penalties", "cut-calls", "tools-as-sent", "messages", "counts", "responses", "call-pieces",
-            "switches", "limit", "images", "bias",
+            "switches", "limit", "images", "bias", "renamed-limit",
         )
     )  # fmt: skip
 

@@ -29,7 +29,8 @@ def byte_of_character() -> dict[str, int]:
 class Redrawn:
     """Tokens that a model has drawn, beside those that the tokenizer makes of their text.
 
-    ``cut``      of ``tokens`` are several ones there; ``joined`` end where none does.
+    ``cut``      of ``tokens`` are several ones in any text, or have none; ``joined`` end where none does, or
+                 are several beside their neighbours.
     ``example``  the text of the first of these.
     """
 

@@ -25,7 +25,12 @@ def _whole(folder: Path) -> bool:
     """Return whether config and tokenizer are there, and each file of JSON is JSON."""
     if not (folder / CONFIG).is_file() or not any((folder / name).is_file() for name in TOKENIZERS):
         return False
-    return all(map(_is_json, folder.glob("*.json")))
+    return not broken(folder)
+
+
+def broken(folder: Path) -> tuple[str, ...]:
+    """Return the names of files of JSON that are none; engines may go on without them."""
+    return tuple(path.name for path in sorted(folder.glob("*.json")) if not _is_json(path))
 
 
 def _is_json(path: Path) -> bool:

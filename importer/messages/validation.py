@@ -124,6 +124,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "not-text": "`{key}` is not text",
         "calls-no-list": "`tool_calls` is not a list",
         "call-without-index": "a streamed tool call has no index",
+        "calls-miscounted": "streamed tool calls have the indexes {places}, and none is {missing}",
         "no-number": "`{key}` is not a number of tokens",
         "logprobs-no-list": "`logprobs.content` is not a list",
     },

@@ -132,6 +132,7 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "not-known": "nobody wrote down what the files were",
         "same": "{count} files are as they were",
         "changed": "of {files:and} the document was made with another version",
+        "broken": "{files:and} is not JSON; the engine may go on without it",
     },
 }
 

@@ -85,6 +85,7 @@ class Background:
     ``no_tokenizer``  why there is none, where there is none.
     ``files``     the hashes of files and weights at the import; empty where the receipt has none.
     ``served``    the hashes of the weights that are served, and of large files beside them.
+    ``broken``    files of JSON beside the weights that are none.
     ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
     ``merges``    the words that the tokenizer's merges yield, where it lies on this machine.
     ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
@@ -102,6 +103,7 @@ class Background:
     no_tokenizer: Reason = NO_TOKENIZER
     files: Mapping[str, str] = field(default_factory=dict)
     served: Mapping[str, str] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()
     table: TokenTable | None = None
     merges: MergedWords | None = None
     offline: OfflineParsers | None = None

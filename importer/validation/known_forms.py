@@ -81,7 +81,8 @@ def text_of(form: TurnForm, prompt: Prompt) -> str:
 
 def _own_is_right(ctx: Context, prompts: Sequence[Prompt], most: int) -> bool:
     """Return whether the template's own text is answered right: then no form of it is at fault."""
-    return all(_right(ctx, ctx.rendered(prompt) or "", prompt, most) for prompt in prompts)
+    texts = [ctx.rendered(prompt) for prompt in prompts]
+    return all(text and _right(ctx, text, p, most) for text, p in zip(texts, prompts, strict=True))
 
 
 def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:

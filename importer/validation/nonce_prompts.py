@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -23,6 +23,7 @@ class Part(StrEnum):
     REPEATED = "repeated"
     TOOLS = "tools"
     ROUND = "round"
+    IN_PARTS = "in-parts"
     SWITCH = "switch"
     LONG_USER = "long-user"
     LONG_SYSTEM = "long-system"
@@ -30,10 +31,14 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NoncePrompt:
-    """A conversation about one part of a request."""
+    """A conversation about one part of a request.
+
+    ``sent`` is what goes to the server, where that is another form of ``prompt``.
+    """
 
     part: Part
     prompt: Prompt
+    sent: Prompt | None = None
 
 
 LETTERS = (
@@ -87,6 +92,10 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
             {"role": "assistant", "content": nonce("answer")}, plain,
         ),
     ]  # fmt: skip
+    told = nonce("in parts")
+    in_parts: Message = {"role": "user", "content": [{"type": "text", "text": told}]}
+    one = _prompt(Part.IN_PARTS, user(told))
+    found.append(replace(one, sent=replace(one.prompt, messages=(in_parts,))))
     again: Message = {"role": "assistant", "content": nonce("again")}
     found.append(_prompt(Part.REPEATED, plain, again, plain, again, plain))
     if switches:

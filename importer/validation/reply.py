@@ -36,6 +36,7 @@ class ReplyReason(StrEnum):
     NOT_TEXT = "not-text"
     CALLS_NO_LIST = "calls-no-list"
     CALL_WITHOUT_INDEX = "call-without-index"
+    CALLS_MISCOUNTED = "calls-miscounted"
     NO_NUMBER = "no-number"
     LOGPROBS_NO_LIST = "logprobs-no-list"
 
@@ -205,6 +206,10 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
     reply = assemble(deltas, tuple(raw))
     if not done and reply.finish_reason is None:
         raise ReplyError(Reason(ReplyReason.CUT))
+    places = [call.index for call in reply.tool_calls]
+    missing = next((n for n, place in enumerate(places) if n != place), None)
+    if missing is not None:  # clients keep calls in a list by that number
+        raise ReplyError(Reason(ReplyReason.CALLS_MISCOUNTED, missing=missing, places=places))
     return replace(reply, ended=done)
 
 

@@ -224,6 +224,11 @@ def cached(server: Server) -> bool:
     return ((counts[1] or {}).get("cached_tokens") or 0) > 0
 
 
+def renamed_limit(server: Server) -> bool:
+    status, answer = server.chat(COUNT, max_tokens=None, max_completion_tokens=3)
+    return status == 200 and answer["choices"][0]["finish_reason"] == "length"
+
+
 def messages(server: Server) -> bool:
     status, answer = server.post("/v1/messages", {"messages": GREETING.messages, "max_tokens": 60})
     return status == 200 and bool(answer["content"])
@@ -272,6 +277,7 @@ TRIALS: dict[str, Callable[[Server], bool]] = {
     "logprobs": logprobs,
     "drawn": drawn,
     "usage": usage,
+    "renamed-limit": renamed_limit,
     "stop": stop,
     "bias": bias,
     "seed": seed,

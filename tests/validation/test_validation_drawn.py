@@ -53,15 +53,16 @@ def test_joined_tokens_count_in_right_answers_alone() -> None:
     assert drawn.summed([one, two], [True, True]) == OtherTokens(40, 10, "ab")
     assert drawn.summed([one, two], [False, False]) == OtherTokens(40, 2, "cd")
     assert drawn.summed([one], [False]) == OtherTokens(20, 0)
+    assert drawn.summed([one, two, two], [True, False, False]) == OtherTokens(60, 4, "cd")
 
 
 @pytest.mark.parametrize(
     ("other", "whole"),
     [
         (OtherTokens(100, 0), True),
-        (OtherTokens(100, 5, "a"), True),
-        (OtherTokens(100, 6, "a"), False),
-        (OtherTokens(12, 1, "a"), False),
+        (OtherTokens(100, 10, "a"), True),
+        (OtherTokens(100, 11, "a"), False),
+        (OtherTokens(12, 2, "a"), False),
         (OtherTokens(11, 11, "a"), True),  # too few
     ],
 )
@@ -135,6 +136,8 @@ def test_spelled_words_are_joined_and_a_cut_letter_is_left_out() -> None:
     assert (cut.tokens, cut.cut, cut.joined) == (1, 0, 0)
     [nothing] = redrawn(ask, letter[:-1])
     assert nothing.tokens == 0
+    [nameless] = redrawn(ask, (*t, 70_000))
+    assert (nameless.tokens, nameless.cut, nameless.example) == (2, 1, "70000")
 
 
 def redrawn(ask: Ask, ids: tuple[int, ...]) -> tuple[Redrawn, ...]:

@@ -16,6 +16,7 @@ from importer.app.validate import fetched, record
 from importer.config_file.store import Store
 from importer.config_file.validation_status import HoldingReason, validation
 from importer.demo import MODEL
+from importer.engines import whole_files
 from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.progress import silent
@@ -32,6 +33,22 @@ from tests.hubserver import HubServer, Repo, isolate
 from tests.judging import remedy, words
 
 NAMES = ("config.json", "tokenizer.json")
+
+
+def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(MODEL, tmp_path / "model"))
+    path = folder / "generation_config.json"
+    path.write_bytes(path.read_bytes()[:20])
+    broken = whole_files.broken(folder)
+    found = files_as_imported.run(
+        Context(promise_of({"name": "x"}), "x", Client("http://127.0.0.1:1"), broken=broken)
+    )
+    assert isinstance(found, Fail)
+    assert (found.attribution, found.reason.fields["files"]) == ("environment", (path.name,))
+    assert words(found) == "generation_config.json is not JSON; the engine may go on without it"
+    call = Fail(as_reason("no call"), "configuration", Reason(Remedy.END_TURN))
+    rows = [ProbeRow(files_as_imported.NAME, "", found), ProbeRow(tool_call.NAME, "", call)]
+    assert [row.outcome.attribution for row in root_causes.traced(rows)] == ["environment"] * 2
 
 
 def snapshot(folder: Path) -> dict[str, str]:

@@ -71,6 +71,8 @@ def test_a_limit_is_exact(reply: Reply, kind: OptionReason) -> None:
 
 def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
     assert isinstance(request_options.judge_limit(answer(" weather" * 7, 5), ONE, 7, counts=False), Pass)
+    named = request_options.judge_limit(answer(" weather" * 40, 40), ONE, 7, counts=True, option="renamed")
+    assert named.reason.fields["option"] == "renamed"
 
 
 @pytest.mark.parametrize(
@@ -164,6 +166,19 @@ def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> No
     assert prompt_arrives.judge_refusals([plain]) is None
     with pytest.raises(RequestRefused):
         prompt_arrives.judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
+
+
+def test_text_in_parts_is_another_form_that_an_older_server_refuses_and_a_broken_one_alters(
+    ctx: Context,
+) -> None:
+    [one] = [each for each in nonce_prompts.short({}) if each.part is Part.IN_PARTS]
+    assert one.sent is not None
+    [told] = [turn["content"] for turn in one.prompt.messages]
+    assert [turn["content"] for turn in one.sent.messages] == [[{"type": "text", "text": told}]]
+    plain = Sent(one, (1, 2, 3), refused=RequestRefused(400, "text alone"))
+    assert prompt_arrives._of_an_older_server(plain)
+    assert not prompt_arrives._of_an_older_server(replace(plain, refused=RequestRefused(500, "broke")))
+    assert not prompt_arrives._rendered_alike(ctx, [Sent(one, (1, 2, 3), counted=9)])
 
 
 def test_numbers_of_tokens_tell_what_a_count_does_not() -> None:

@@ -74,7 +74,9 @@ def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.Mon
 
     def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
         text = COUNTED.content if "temperature" in body else f"{next(drawn)}: {COUNTED.content}"
-        return said(text.partition(body.get("stop", ["#"])[0])[0])
+        for stop in body.get("stop", ["#"]):
+            text = text.partition(stop)[0]
+        return said(text)
 
     monkeypatch.setattr(Client, "chat", chat)
     outcome = stop_strings.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))

@@ -224,6 +224,7 @@ CHOICE = {"delta": {"content": "x"}, "finish_reason": "stop"}
         (stream({"error": {"message": "out of memory", "code": 500}}), "reports an error: out of memory"),
         (stream({"object": "chunk"}), "no list of choices"),
         (stream(chunk(tool_calls=[{"function": {"name": "f"}}])), "no index"),
+        (stream(chunk(tool_calls=[call_part() | {"index": 1}])), "have the indexes 1, and none is 0"),
         (
             stream(chunk(tool_calls=[call_part() | {"function": {"name": "f", "arguments": {}}}])),
             "`arguments` is not text",

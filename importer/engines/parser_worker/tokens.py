@@ -85,23 +85,34 @@ def _split(tokenizer: Any, texts: Sequence[str], ids: Sequence[Sequence[int]]) -
 
 
 def _again(tokenizer: Any, drawn: Sequence[int]) -> dict[str, Any]:
-    """Return how the tokenizer cuts the text of drawn tokens, compared by the places where tokens end."""
-    numbers = list(drawn)
+    """Return how the tokenizer cuts the text of drawn tokens, compared by the places where tokens end.
+
+    A token that is several by itself, too, or that has no text, is one that the tokenizer never makes.
+    """
+    numbers = [number for number in drawn if tokenizer.id_to_token(number) is not None]
+    nameless = [str(number) for number in drawn if number not in numbers]
     while numbers and _text(tokenizer, numbers).endswith(BROKEN):
         numbers.pop()  # a letter that the limit of the answer cut
     written = _text(tokenizer, numbers)
     ends = _ends(tokenizer, numbers)
     own = {0, *_ends(tokenizer, _ids(tokenizer, written))}
-    found: dict[str, Any] = {"tokens": 0, "cut": 0, "joined": 0, "example": ""}
+    found: dict[str, Any] = {
+        "tokens": len(nameless),
+        "cut": len(nameless),
+        "joined": 0,
+        "example": next(iter(nameless), ""),
+    }
     for start, end in zip([0, *ends], ends, strict=False):
         inside = any(start < place < end for place in own)
-        if start == end or BROKEN in written[start:end]:
+        text = written[start:end]
+        if start == end or BROKEN in text:
             continue
         found["tokens"] += 1
         if {start, end} <= own and not inside:
             continue
-        found["cut" if {start, end} <= own else "joined"] += 1
-        found["example"] = found["example"] or written[start:end]
+        several = {start, end} <= own and len(_ids(tokenizer, text)) > 1
+        found["cut" if several else "joined"] += 1
+        found["example"] = found["example"] or text
     return found
 
 

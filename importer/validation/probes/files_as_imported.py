@@ -21,6 +21,7 @@ class FilesReason(StrEnum):
     NOT_KNOWN = "not-known"
     SAME = "same"
     CHANGED = "changed"
+    BROKEN = "broken"
 
 
 NAME = "files-as-imported"
@@ -39,12 +40,20 @@ def needs(_promise: Expectations) -> Reason | None:
 
 def run(ctx: Context) -> Outcome:
     """Compare hashes of the receipt with those of the served files; no request is sent."""
+    if ctx.broken:
+        return judge_broken(ctx.broken)
     if ctx.render is None or not ctx.files:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
     served = {**ctx.render.files, **ctx.served}
     if ctx.proof is not None and proof_check.same_template(ctx, ctx.proof):  # a file may be written otherwise
         served |= {name: was for name, was in ctx.files.items() if name in served and name in TEMPLATES}
     return judge(ctx.files, served)
+
+
+def judge_broken(files: tuple[str, ...]) -> Fail:
+    """Judge files that are no JSON: what a copy or a download left of them, for an import reads them all."""
+    reason = Reason(FilesReason.BROKEN, files=files)
+    return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=files))
 
 
 def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:

@@ -79,21 +79,31 @@ def _answers(ctx: Context) -> Iterator[tuple[str, str]]:
 
 
 def _score(ctx: Context, prompt: str, answer: str) -> ScoredText | None:
-    """Return the text with its nats; ``None`` where the engine returns no probabilities of a prompt."""
+    """Return the text with its nats; ``None`` where the engine returns no probabilities of a prompt.
+
+    The prompt goes first and alone: mlx-lm ends over a prompt that is a whole entry of its cache, as one with
+    its own answer is.
+    """
+    begun = _read(ctx, prompt)
+    if begun is None:
+        return None
+    whole = _read(ctx, prompt + answer) or ()
+    entries = whole[len(begun) :]
+    if not entries:
+        raise ReplyError(Reason(LikelihoodReason.NO_TEXT))
+    return ScoredText(prompt, answer, len(entries), round(-sum(map(_logprob, entries)), 4))
+
+
+def _read(ctx: Context, text: str) -> Sequence[object] | None:
+    """Return the entry of each token of a prompt; ``None`` where the engine shows none."""
     try:
-        whole = _complete(ctx, prompt + answer, 1, prompt_logprobs=0)
+        answer = _complete(ctx, text, 1, prompt_logprobs=0)
     except RequestRefused as refused:
         if refused.broke:
             raise
         return None
-    listed = _choice(whole).get("prompt_logprobs")
-    if not isinstance(listed, list):
-        return None
-    begun = _count(_complete(ctx, prompt, 1))
-    entries = listed[begun:]
-    if not entries:
-        raise ReplyError(Reason(LikelihoodReason.NO_TEXT))
-    return ScoredText(prompt, answer, len(entries), round(-sum(map(_logprob, entries)), 4))
+    listed = _choice(answer).get("prompt_logprobs")
+    return listed if isinstance(listed, list) else None
 
 
 def _complete(ctx: Context, prompt: str, most: int, **more: Any) -> Mapping[str, Any]:
@@ -111,15 +121,6 @@ def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
 def _text(answer: Mapping[str, Any]) -> str:
     text = _choice(answer).get("text")
     return text if isinstance(text, str) else ""
-
-
-def _count(answer: Mapping[str, Any]) -> int:
-    """Return the tokens of the prompt."""
-    usage = answer.get("usage")
-    count = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
-    if not isinstance(count, int):
-        raise ReplyError(Reason(LikelihoodReason.NOT_OFFERED))
-    return count
 
 
 def _logprob(entry: object) -> float:

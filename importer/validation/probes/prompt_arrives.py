@@ -83,7 +83,7 @@ def run(ctx: Context) -> Outcome:
     chosen = _chosen(ctx)
     if not chosen:
         return NotApplicable(ctx.no_tokenizer)
-    sent = [_send(ctx, one) for one in chosen]
+    sent = [one for one in (_send(ctx, each) for each in chosen) if not _of_an_older_server(one)]
     if all(one.counted is None and one.refused is None for one in sent):
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     refused = judge_refusals(sent)
@@ -130,7 +130,7 @@ def _switches(ctx: Context) -> dict[str, object]:
 
 
 def _send(ctx: Context, one: Sent) -> Sent:
-    prompt = one.nonce.prompt
+    prompt = one.nonce.sent or one.nonce.prompt
     if ctx.promise.unsure("tokenize") is None:
         prompt = replace(prompt, extra={**prompt.extra, **NUMBERS})
     try:
@@ -138,6 +138,11 @@ def _send(ctx: Context, one: Sent) -> Sent:
     except RequestRefused as refused:
         return replace(one, refused=refused)
     return replace(one, counted=reply.usage.prompt, numbers=numbers_of(reply))
+
+
+def _of_an_older_server(one: Sent) -> bool:
+    """Return whether a server refuses another form of a conversation, and so does not alter it."""
+    return one.refused is not None and one.nonce.sent is not None and not one.refused.broke
 
 
 def numbers_of(reply: Reply) -> tuple[int, ...] | None:
@@ -195,7 +200,9 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
 
 def _rendered_alike(ctx: Context, wrong: Sequence[Sent]) -> bool:
     """Return whether the engine counts each text as its chat: then its tokenizer makes other tokens."""
-    counts = [ctx.counted(one.nonce.prompt) for one in wrong if one.numbers is None]
+    counts = [
+        ctx.counted(one.nonce.prompt) for one in wrong if one.numbers is None and one.nonce.sent is None
+    ]
     return bool(counts) and all(each is not None and each[0] == each[1] for each in counts)
 
 

@@ -57,6 +57,7 @@ AT_ONCE = 0.3  # of these, between the first piece and the last one; the client 
 LONGER = (1, 2, 5)  # streams of a busy machine may come at once; one of seconds does not
 BROKEN = "\ufffd"
 KEY = "answer"
+RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
 HEED = Reason(Remedy.HEED_OPTIONS)
 
 
@@ -110,10 +111,13 @@ def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
             return outcome
     if shows and len(shorter.logprobs) < SHORTER:
         return ignored("logprobs", TOPS)
+    if ctx.promise.offers is not None and not ctx.promise.lacks("renamed-limit"):
+        renamed = {**forced.request(ctx, [word], SHORTER), "max_tokens": None, RENAMED: SHORTER}
+        return judge_limit(ctx.ask(GREETING, **renamed), word, SHORTER, counts=counts, option=RENAMED)
     return Pass(Reason(OptionReason.HEEDED, option="max_tokens"))
 
 
-def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool) -> Outcome:
+def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: str = "max_tokens") -> Outcome:
     """Judge a forced answer beside its limit; ``counts`` if the engine's counts are right."""
     came = forced.repeats(reply, word)
     if came == 0:
@@ -124,9 +128,9 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool) -> Outcom
     if counts and came == limit and reply.usage.completion is not None:
         came = reply.usage.completion
     if came == limit and reply.finish_reason == "length":
-        return Pass(Reason(OptionReason.HEEDED, option="max_tokens"))
+        return Pass(Reason(OptionReason.HEEDED, option=option))
     reason = Reason(
-        OptionReason.OTHER_LENGTH, rung=Rung.DRAWN, option="max_tokens", asked=limit, came=came,
+        OptionReason.OTHER_LENGTH, rung=Rung.DRAWN, option=option, asked=limit, came=came,
         finish_reason=reply.finish_reason,
     )  # fmt: skip
     return Fail(reason, "engine", HEED)

@@ -34,6 +34,7 @@ NAME = "stop-strings"
 LESSON = "A stop string that fell across two tokens was shown by half, or cut out while the answer went on."
 COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
 STEADY: dict[str, Any] = {"temperature": 0}
+NEVER = "\u2603\u2603"  # in no answer
 WORDS = 4  # an answer of fewer has no middle
 
 
@@ -60,10 +61,13 @@ def run(ctx: Context) -> Outcome:
 
 
 def _stopped(ctx: Context, prompt: Prompt, full: Reply, **sent: Any) -> Outcome:
-    """Repeat the request for ``full`` with a stop string from each of two places in it."""
+    """Repeat the request for ``full`` with a stop string from each of two places in it, the second one behind
+    a string that never comes.
+    """
     places = middle(full) or middle(replace(full, reasoning=""))
     outcomes = {
-        s: ask_both_ways(ctx, prompt, partial(judge, full=full, stop=s), stop=[s], **sent) for s in places
+        s: ask_both_ways(ctx, prompt, partial(judge, full=full, stop=s), stop=[*before, s], **sent)
+        for s, before in zip(places, ((), (NEVER,)), strict=True)
     }
     return together({repr(stop): outcome for stop, outcome in outcomes.items()})
 
