@@ -250,9 +250,21 @@ def test_an_action_on_the_saved_text_asks_while_another_is_written(seen: Seen, s
     assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.3
     expect(page.locator("main")).to_have_attribute("aria-busy", "false")
     write(page, stored(service, name).replace("temperature: 0.3", "temperature: 0.2"))
+    held: list[Route] = []
+    page.route(
+        f"**/v1/configs/{name}",
+        lambda one: held.append(one) if one.request.method == "GET" else one.continue_(),
+    )
     page.get_by_role("button", name="Approve").click()
-    question.get_by_role("button", name="Save the text first").click()
-    expect(page.get_by_role("status").filter(has_text="Approve now acts on this text")).to_be_visible()
+    with page.expect_request(lambda one: one.method == "GET" and one.url.endswith(f"/v1/configs/{name}")):
+        question.get_by_role("button", name="Save the text first").click()
+    saved = page.get_by_role("status").filter(has_text="Approve now acts on this text")
+    expect(saved).to_have_count(0)  # the page has the version before it still
+    held[0].continue_()
+    page.unroute(f"**/v1/configs/{name}")
+    expect(saved).to_be_visible()
+    expect(question).to_have_count(0)
+    assert seen.focused() == "Approve"
     expect(page.get_by_role("button", name="Save", exact=True)).to_be_disabled()
     page.get_by_role("button", name="Approve").click()  # the same text is saved: nothing is asked
     expect(page.locator(".title .mark")).to_contain_text("approved")

@@ -6,9 +6,12 @@ import { TEXTS } from "../text.js";
 export function Dialog({ title, onClose, children }) {
   const node = useRef(null);
   useEffect(() => {
-    const before = document.activeElement;
-    node.current.showModal();
-    return () => { if (before?.isConnected) before.focus(); };
+    const before = document.activeElement, dialog = node.current;
+    dialog.showModal();
+    return () => {
+      dialog.close(); // while it is open nothing else can have the focus
+      if (before?.isConnected) before.focus();
+    };
   }, []);
   return (
     <dialog ref={node} aria-labelledby="dialog-title" onClose={onClose}>

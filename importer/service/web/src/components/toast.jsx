@@ -1,4 +1,5 @@
-// What a screen reader hears, and others see for a while. What is said of a document goes when one leaves it.
+// What a screen reader hears, and others see for a while: said once the page has it, so that the next act is on what was
+// said. What is said of a document goes when one leaves it.
 
 import { useEffect, useState } from "preact/hooks";
 import { here } from "../router.js";

@@ -13,8 +13,8 @@ export function View({ data }) {
   const { me, route, again } = useView(), act = useAction();
   const undelete = (name) => async () => {
     await post(["configs", name, "undelete"], { body: {} });
-    say(T.done(name));
     await again();
+    say(T.done(name));
   };
   return [
     <Title>{T.title}</Title>,

@@ -57,7 +57,7 @@ export function View({ data: { found, sheet, running, variants, tab, part } }) {
     <div class="over">
       <Told found={found} variants={variants} />
       <Running job={asked ?? running} />
-      {sheet ? <Verdict found={found} sheet={sheet} key={found.etag} asked={setAsked} /> : null}
+      {sheet ? <Verdict found={found} sheet={sheet} key={found.name} asked={setAsked} /> : null}
     </div>,
     <Tabs label={T.parts} tabs={T.tabs} current={tab} to={(one) => ["documents", found.name, one]} />,
     <section aria-label={T.tabs[tab]} class="tab"><Part key={lasting ? `${found.name} ${tab}` : `${tab} ${turn}`} data={part} found={found} sheet={sheet} /></section>,

@@ -64,8 +64,8 @@ function Together({ items, act }) {
   if (open.length < 2) return null;
   const accept = async () => {
     const done = await post(["bulk"], { body: { action: "accept", items: open.map((one) => ({ finding: one.id })) } });
-    say(T.done(done.counts));
     await again();
+    say(T.done(done.counts));
   };
   return <Action act={act} name="together" disabled={!may(me, "import")} label={T.together(open.length)} onAct={accept} />;
 }

@@ -61,8 +61,8 @@ export function View({ found: loaded, data: { module, data } }) {
       return null;
     }
     why.current.value = "";
-    say(T.saved(name));
-    return again();
+    await again();
+    return say(T.saved(name));
   };
   const stored = () => (dirty ? save(base) : null);
   const mine = () => { write(text, found); field.current.focus(); };

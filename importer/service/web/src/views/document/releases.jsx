@@ -40,8 +40,8 @@ function Actions({ one, name, act }) {
   const settle = (step) => async () => {
     const now = await post(["configs", name, "releases", String(one.release), step], { body: {} });
     const served = now.config.release;
-    say(served === null ? T.noEntry(name) : T.nowServes(served, name));
     await again();
+    say(served === null ? T.noEntry(name) : T.nowServes(served, name));
   };
   const button = (label, step) => <Action act={act} name={`${step} ${one.release}`} label={label} told={T.act(label, one.release)} disabled={!may(me, "publish")} onAct={settle(step)} />;
   return <span class="buttons">{one.served ? null : button(T.rollback, "rollback")}{button(T.withdraw, "withdraw")}</span>;

@@ -12,8 +12,8 @@ export function Restore({ version, found, newest }) {
   if (version === newest) return null;
   const restore = async () => {
     await post(["configs", found.name, "versions", String(version), "restore"], { body: {}, match: found.etag });
-    say(T.done(version, found.name));
     await again();
+    say(T.done(version, found.name));
   };
   return [<Action act={act} name="restore" label={T.label} told={T.act(version)} disabled={!may(me, "import")} onAct={restore} />, <Failure of={act} />];
 }

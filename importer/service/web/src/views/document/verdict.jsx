@@ -21,6 +21,12 @@ export function Verdict({ found, sheet, asked }) {
     const text = note.current.value.trim();
     return post(["configs", name, path], { body: { digest: sheet.digest, ...(text ? { note: text } : {}) }, match: found.etag });
   };
+  const shown = async (told) => {
+    await again();
+    setInvalid(false);
+    if (note.current) note.current.value = ""; // null where one has left meanwhile
+    say(told);
+  };
   const word = (action) => async () => {
     if (action === "reject" && !note.current.value.trim()) {
       setInvalid(true);
@@ -28,12 +34,11 @@ export function Verdict({ found, sheet, asked }) {
       throw new Error(T.needsNote);
     }
     const now = await sent(action);
-    say(T.state(name, now.state, now.reason));
-    await again();
+    await shown(T.state(name, now.state, now.reason));
   };
   const acts = {
     approve: word("approve"), reject: word("reject"),
-    release: async () => { say(T.served((await sent("releases")).release.release, name)); await again(); },
+    release: async () => shown(T.served((await sent("releases")).release.release, name)),
     validate: async () => { asked(await post(["configs", name, "validate"], { body: {} })); say(T.asked); },
   };
   const begun = (action) => (OF_SAVED.includes(action) && draftOf(name) ? () => ask(action) : acts[action]);
@@ -61,9 +66,9 @@ function Unsaved({ found: { name, version }, label, onGo, onClose }) {
   const { again } = useView(), act = useAction(), U = T.unsaved;
   const save = async () => {
     await store(name, draftOf(name));
-    say(U.saved(name, label));
-    onClose();
     await again();
+    onClose();
+    say(U.saved(name, label));
   };
   const go = async () => { await onGo(); onClose(); };
   return (

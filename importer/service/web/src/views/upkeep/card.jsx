@@ -37,8 +37,8 @@ function Actions({ finding, done }) {
   const { me } = useView(), act = useAction();
   const settle = (step, body) => async () => {
     await post(["upkeep", finding.id, step], { body });
-    say(step === "accept" ? T.accepted(finding.name) : T.rejected(finding.name));
     await done();
+    say(step === "accept" ? T.accepted(finding.name) : T.rejected(finding.name));
   };
   const button = (label, scope, step, body = {}) => <Action act={act} name={label} label={label} told={T.act(label, finding.name)}
     disabled={!may(me, scope)} onAct={settle(step, body)} />;
