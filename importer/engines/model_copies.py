@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file import derived_parser
+from importer.engines import whole_files
 from importer.engines.base import TEMPLATE, Unstartable
 from importer.errors import DocumentError
+from importer.hub import local
 from importer.reasons import Reason
 
 TEMPLATES = (TEMPLATE, "chat_template.json", "additional_chat_templates")
@@ -61,7 +63,7 @@ def config_of(model_dir: Path) -> Mapping[str, Any]:
 
 def _object(file: Path) -> dict[str, Any] | None:
     with suppress(OSError, ValueError, RecursionError):
-        settings = json.loads(file.read_text(encoding="utf-8"))
+        settings = json.loads(local.read_plain(file, whole_files.LARGEST))
         return settings if isinstance(settings, dict) else None
     return None
 

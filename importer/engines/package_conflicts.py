@@ -12,7 +12,7 @@ from importer.engines.deaths import ENGINE, ENVIRONMENT, DeathCause, Died
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
 
-WORKER = Path(__file__).with_name("requirements_worker.py")
+WORKER = Path(__file__).with_name("parser_worker") / "requirements.py"
 SECONDS = 30.0
 MOST = 20  # conflicts that are read
 

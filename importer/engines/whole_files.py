@@ -7,6 +7,7 @@ from pathlib import Path
 
 from importer.engines.deaths import CONFIGURATION, DeathCause, Died
 from importer.hub import local
+from importer.hub.snapshot import SETTINGS
 from importer.reasons import Reason
 
 LARGEST = 128 << 20  # bytes of a file of JSON
@@ -25,12 +26,13 @@ def _whole(folder: Path) -> bool:
     """Return whether config and tokenizer are there, and each file of JSON is JSON."""
     if not (folder / CONFIG).is_file() or not any((folder / name).is_file() for name in TOKENIZERS):
         return False
-    return not broken(folder)
+    return all(map(_is_json, folder.glob("*.json")))
 
 
 def broken(folder: Path) -> tuple[str, ...]:
-    """Return the names of files of JSON that are none; engines may go on without them."""
-    return tuple(path.name for path in sorted(folder.glob("*.json")) if not _is_json(path))
+    """Return the names of settings that are there and no JSON; engines may go on without them."""
+    named = (name for name in SETTINGS if name.endswith(".json") and (folder / name).is_file())
+    return tuple(name for name in named if not _is_json(folder / name))
 
 
 def _is_json(path: Path) -> bool:

@@ -55,7 +55,7 @@ READERS = tuple(
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
-        config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
+        config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities
         engines.jsonl_worker engines.registries exports.compose exports.entry_icon exports.kubernetes exports.vllm analysis config_file.receipt app.remote
         launchers.run_record launchers.ssh launchers.slurm service.cards service.traces service.api.pages storage.progress storage.remains memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
@@ -65,16 +65,16 @@ _REASONS = {
         service.api.openapi service.api.localai_configs validation.alterations validation.diagnosis validation.rendering
         cli.commands.show cli.journal cli.organisation cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
-        cli.asking cli.reviewing config_file.template_file engines.base engines.vllm
+        cli.asking cli.reviewing config_file.template_file engines.vllm
         app.preferences service.settings validation.headers""",
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
-        engines.start_check engines.parser_worker.start""",
+        engines.start_check engines.package_conflicts engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.reviewing service.api.summary_models launchers.bundle launchers.http
         launchers.ray service.variants chat_template.render_worker validation.client hub.outgoing
-        engines.token_merges engines.token_numbers engines.whole_files messages.words memory.embedding validation.make validation.responses_reply validation.rungs.trace validation.prompt_causes
+        engines.model_copies engines.token_merges engines.token_numbers engines.whole_files messages.words memory.embedding validation.make validation.responses_reply validation.rungs.trace validation.prompt_causes
         validation.score.figures validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.request_options validation.probes.simple_answers validation.probes.stop_strings

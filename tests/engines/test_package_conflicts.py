@@ -10,7 +10,7 @@ import pytest
 from importer.engines import package_conflicts
 from importer.engines.deaths import DeathCause, Died
 from importer.engines.package_conflicts import Conflict
-from importer.engines.requirements_worker import conflicts
+from importer.engines.parser_worker.requirements import conflicts
 from importer.reasons import Reason
 
 ASKS = (

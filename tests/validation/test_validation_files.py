@@ -39,6 +39,7 @@ def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp
     folder = Path(shutil.copytree(MODEL, tmp_path / "model"))
     path = folder / "generation_config.json"
     path.write_bytes(path.read_bytes()[:20])
+    (folder / "results.json").write_text("{}\n{}\n")  # lines of JSON, that no engine reads
     broken = whole_files.broken(folder)
     found = files_as_imported.run(
         Context(promise_of({"name": "x"}), "x", Client("http://127.0.0.1:1"), broken=broken)

@@ -1,4 +1,4 @@
-"""A program for an engine's Python: ``python -I requirements_worker.py DISTRIBUTION…``.
+"""A program for an engine's Python: ``python -I requirements.py DISTRIBUTION…``.
 
 It prints a JSON list of ``[package, requirement, installed release]``, one for each requirement of these
 distributions, or of one that they need, whose package is installed in a release that it does not allow.
