@@ -113,9 +113,10 @@ def test_a_summary_is_of_an_organisation_alone(service: Service) -> None:
 
 
 def test_a_cancel_ends_the_listing_and_all_imports(service: Service) -> None:
+    service.hub.repos |= {f"held/h{n}": Repo(CHAT) for n in range(4)}  # new ones: each has to be asked for
     service.hub.quotas = {"api": (2, 600.0)}
     try:
-        job = ask(service).json()
+        job = ask(service, organisation="held").json()
         service.wait(lambda: service.client.get(f"/v1/jobs/{job['id']}").json()["counts"])
         answer = service.client.post(f"/v1/jobs/{job['id']}/cancel")
         assert answer.status_code == 200, answer.text
