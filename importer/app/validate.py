@@ -178,27 +178,18 @@ def run_on(
     template_file, proof = stored.chat_template(), proof_of(stored, backend)
     recorded = references_of(stored, weights, progress)
     options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
+    start = partial(
+        serve, engine, installed.python, document, weights,
+        progress=progress, template=template_file, hold=hold,
+    )  # fmt: skip
     with (
         _instead(document, proof),
         template_rendering(weights, document, template_file) as render,
         offline_parsers(backend, installed.python, weights, template_file, frontend) as offline,
-        serve(
-            engine, installed.python, document, weights,
-            port=port, progress=progress, template=template_file, hold=hold,
-        ) as served,
-    ):  # fmt: skip
+        start(port=port) as served,
+    ):
         watch(served)
         given = start_trials.of_document(document)
-        again = partial(
-            serve,
-            engine,
-            installed.python,
-            document,
-            weights,
-            progress=progress,
-            template=template_file,
-            hold=hold,
-        )
         known = Background(
             render=render,
             proof=proof,
@@ -215,7 +206,7 @@ def run_on(
             likelihood=recorded.likelihood,
             offline=offline,
             controls=Controls(
-                lambda left_out: again(left_out=left_out),
+                lambda left_out: start(left_out=left_out),
                 (given, start_trials.of_machine(served.variables, given)),
                 start_trials.of_model(weights),
                 served.start_seconds,

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from importer.config_file import derived_parser
-from importer.engines import whole_files
 from importer.engines.base import TEMPLATE, Unstartable
+from importer.engines.whole_files import CONFIG, LARGEST
 from importer.errors import DocumentError
 from importer.hub import local
 from importer.reasons import Reason
 
 TEMPLATES = (TEMPLATE, "chat_template.json", "additional_chat_templates")
 SETTINGS = ("tokenizer_config.json", "processor_config.json")  # files that may have a template under a key
-CONFIG = "config.json"
 
 
 def dressed(model_dir: Path, template: str, folder: Path) -> Path:
@@ -63,7 +62,7 @@ def config_of(model_dir: Path) -> Mapping[str, Any]:
 
 def _object(file: Path) -> dict[str, Any] | None:
     with suppress(OSError, ValueError, RecursionError):
-        settings = json.loads(local.read_plain(file, whole_files.LARGEST))
+        settings = json.loads(local.read_plain(file, LARGEST))
         return settings if isinstance(settings, dict) else None
     return None
 

@@ -13,6 +13,7 @@ from importer.config_file import argument_check, environment
 from importer.engines import model_copies, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
 from importer.engines.logs import Lacking
+from importer.engines.whole_files import CONFIG
 from importer.launcher import SECRET
 from importer.progress import Progress
 from importer.reasons import Reason
@@ -68,7 +69,7 @@ class Setup:
         value = "…" if SECRET.search(self.name) else self.value[:LONGEST]
         if self.key is None:
             return Reason(StartSetting.OF_MACHINE, name=self.name, value=value)
-        if self.key == model_copies.CONFIG:
+        if self.key == CONFIG:
             return Reason(StartSetting.OF_MODEL, key=self.key, name=self.name, value=value)
         return Reason(StartSetting.OF_DOCUMENT, key=self.key, name=self.name, value=value)
 
@@ -96,12 +97,12 @@ def of_model(model_dir: Path) -> tuple[Setup, ...]:
     """Return the settings of ``config.json`` that a start may go without."""
     settings = model_copies.config_of(model_dir)
     named = (name for name in SCALES if settings.get(name) is not None)
-    return tuple(Setup(model_copies.CONFIG, name, str(settings[name])) for name in named)
+    return tuple(Setup(CONFIG, name, str(settings[name])) for name in named)
 
 
 def scales(settings: Collection[Setup]) -> set[str]:
     """Return the keys of ``config.json`` among settings."""
-    return {one.name for one in settings if one.key == model_copies.CONFIG}
+    return {one.name for one in settings if one.key == CONFIG}
 
 
 def without(document: Mapping[str, Any], left_out: Collection[Setup]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from importer.errors import ImporterError
 from importer.progress import Progress
 from importer.reasons import Reason
 from importer.validation.outcome import (
+    BY_ANSWERS,
     UNEXPLAINED,
     Fail,
     Inconclusive,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 SECONDS = 240.0  # for all control starts of one run
 STARTS = 4  # that there has to be time for
-BLAMED = (ENGINE, MODEL, UNEXPLAINED)
 INFERRED = (Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT)  # of templates, from answers alone
 
 
@@ -149,7 +149,7 @@ def _suspect(row: ProbeRow) -> bool:
     if not isinstance(row.outcome, Fail | Inconclusive) or row.probe == stops_cleanly.NAME:
         return False
     unnamed = row.outcome.remedy is None or asks_for(row.outcome, *INFERRED)
-    return row.outcome.attribution in BLAMED or (row.outcome.attribution == CONFIGURATION and unnamed)
+    return row.outcome.attribution in BY_ANSWERS or (row.outcome.attribution == CONFIGURATION and unnamed)
 
 
 def _is_named(row: ProbeRow) -> bool:

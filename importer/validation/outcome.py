@@ -15,6 +15,7 @@ from importer.validation.rungs.fact import Facts
 
 # A failure whose judge is contradicted by the rungs of its exchange, and that nothing else explains.
 UNEXPLAINED: Final = "unexplained"
+BY_ANSWERS: Final = ("engine", "model", UNEXPLAINED)  # whom answers alone may show
 Blame = Attribution | Literal["unexplained"]
 Evidence = tuple[Mapping[str, Any], ...]  # raw exchanges, in the form of ``client.Exchange.to_json``
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importer.reasons import Reason
 from importer.validation.errors import AnswerFailure
 from importer.validation.markup import thinking_markup
-from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, ProbeRow, asks_for
+from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     calls_kept,
     context_length,
@@ -294,7 +294,7 @@ def _of_the_dice(failure: Fail) -> bool:
 
 def _by_sampling(row: ProbeRow) -> bool:
     """Return whether an answer may be wrong for another sampling than the document's."""
-    blamed = isinstance(row.outcome, Fail) and row.outcome.attribution in ("engine", "model", UNEXPLAINED)
+    blamed = isinstance(row.outcome, Fail) and row.outcome.attribution in BY_ANSWERS
     return blamed and _rests_on_answers(row)
 
 
