@@ -193,7 +193,13 @@ def run_on(
         known = Background(
             render=render,
             proof=proof,
-            journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
+            journal=Journal(
+                served.log,
+                lambda: served.alive,
+                engine.deaths,
+                code=lambda: served.code,
+                full=lambda: served.log_full,
+            ),
             memory=lambda: served.memory,
             fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),
             argv=served.argv,

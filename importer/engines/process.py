@@ -95,6 +95,11 @@ class EngineServer:
         return process_group.resident(self.pid)
 
     @property
+    def log_full(self) -> bool:
+        """Return whether its log is as large as a file of its processes may be."""
+        return self.log.stat().st_size >= process_group.largest_file(self.pid)
+
+    @property
     def code(self) -> int | None:
         """Return its exit status, 128 and the signal where it was killed; ``None`` while it runs."""
         return self._process.poll()

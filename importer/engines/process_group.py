@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -67,6 +68,15 @@ def work(group: int) -> tuple[float, int]:
         with suppress(psutil.Error, AttributeError):  # macOS has no counts of bytes
             read += process.io_counters().read_bytes
     return seconds, read
+
+
+def largest_file(group: int) -> float:
+    """Return the bytes that a file of the group may have; infinite where nothing limits them."""
+    limits: list[float] = []
+    for process in _members(group):
+        with suppress(psutil.Error, AttributeError):  # only Linux tells
+            limits.append(process.rlimit(psutil.RLIMIT_FSIZE)[0])
+    return min((limit for limit in limits if limit >= 0), default=math.inf)
 
 
 def shared(group: int) -> set[Path]:

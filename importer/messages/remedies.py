@@ -43,6 +43,17 @@ def _start_with_parser(fields: Fields) -> str:
     return f"Start the engine with the document's {noun(fields['key'])}."
 
 
+def _other_version_reads(fields: Fields) -> str:
+    change = f": {fields['change']}" if fields.get("change") else ""
+    mend = f"Use another version of the engine, or correct what stands before it{change}."
+    return f"{mend} Asked by itself, its parser {fields['parser']} reads this."
+
+
+def _whole_answers(fields: Fields) -> str:
+    mended = "Use whole answers until the engine, or what stands before it, is mended"
+    return f"{mended}: {fields['change']}." if fields.get("change") else f"{mended}."
+
+
 def _provide(fields: Fields) -> str:
     lacking = str(fields["lacking"])
     return f"{lacking[:1].upper()}{lacking[1:]}."
@@ -68,9 +79,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-parser-reads": _no_parser_reads,
         "set-parser-type": _set_parser_type,
         "set-parser-for-case": "Set {key}:{parser} in options: it reads {case}, which {named} does not.",
-        "other-version-reads": (
-            "Use another version of the engine: asked by itself, its parser {parser} reads this."
-        ),
+        "other-version-reads": _other_version_reads,
         "decode-once-more": (
             "Let the client decode arguments once more, or use weights that write them as the template does."
         ),
@@ -111,6 +120,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "render-unaltered": "Use a chat template that writes every field of a request as it was sent.",
         "own-tokenizer": "Use the tokenizer that belongs to the weights.",
         "tell-as-written": "Use a chat template that renders calls as the model writes them: {own!r}.",
+        "list-tools": "Use a chat template that lists tools in the form that these weights know: {tool!r}.",
         "own-template": (
             "{parser} reads what the template writes, and the model writes otherwise: use its own template."
         ),
@@ -190,6 +200,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "requests-unaltered": (
             "Use another version of the engine, or correct what stands before it: it alters requests."
         ),
+        "answers-unaltered": "Use another version of the engine, or correct what stands before it: {change}.",
         "servers-alike": (
             "Bring all servers behind the address to one version and one start, or take out those that differ."
         ),
@@ -218,13 +229,18 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-cap": "Raise the limit of tokens that the server, or what stands before it, sets by itself.",
         "stream-at-once": "Switch off the buffering of answers in the server, or in what stands before it.",
         "another-engine": (
-            "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."
+            "Use another version of the engine, or correct what stands before it; the exchange in the receipt "
+            "shows what is wrong."
         ),
         "more-time-or-log": "Give it more time, or see in its log what it waits for.",
         "other-version-template": (
             "Use another version of the engine: it does not give the template all that a request holds."
         ),
-        "whole-answers": "Use whole answers until the engine is mended.",
+        "whole-answers": _whole_answers,
+        "longer-streams": (
+            "Raise the time or the size at which the server, or what stands before it, breaks streams off: "
+            "{seconds:.1f} s, {size} bytes."
+        ),
         "see-document": "Change the document or the model's files; the log has more.",
         "read-log": "Read its log to the end.",
         "see-memory": (

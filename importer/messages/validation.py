@@ -84,6 +84,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "left-out": "the model's template renders it, and the engine leaves it out",
         "other-numbers": "{key} {value} has the model reckon with other numbers than its own",
         "thought-unended": "here the model itself does not end its thought",
+        "listed": "told of the same tools in another form, the model calls them",
         "retold": "the model writes {own!r}, and its template tells that as {told!r} later",
         "no-whole-call": "in its template's own format the model writes no whole call",
     },
@@ -115,6 +116,8 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "beside-key": "is given beside a key, which is sent under this name",
     },
     "ReplyReason": {
+        "call-nulled": "a piece of a streamed call has null for {key!r}, which belongs left out",
+        "events-joined": "no empty line stands between the events of a stream",
         "goes-on": "the stream goes on after [DONE]",
         "cut": "the stream was cut before its end",
         "not-json": "the engine sent what is not JSON: {start!r}",
@@ -217,7 +220,6 @@ VALIDATION_CALLS: dict[str, dict[str, Text]] = {
         "calls": "calls after {lengths} lengths of history",
     },
     "NoToolNeededReason": {
-        "begins-a-call": "the model begins a call to say hello",
         "calls": "the model calls {name} to say hello",
     },
     "ParallelCallsReason": {
@@ -260,6 +262,7 @@ VALIDATION_CALLS: dict[str, dict[str, Text]] = {
 
 VALIDATION_ANSWERS: dict[str, dict[str, Text]] = {
     "PlainChatReason": {
+        "begins-a-call": "the model begins a call to say hello",
         "dated": "an answer is of {day} by the clock of the server",
         "call-not-offered": "a tool call arrived where no tool was offered",
         "all-reasoning": "content is empty: the whole answer arrived as reasoning",

@@ -9,14 +9,16 @@ from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
+from importer.validation.answer_changes import ends_otherwise
 from importer.validation.context import Context
-from importer.validation.diagnosis import endless, only_streamed, streaming_fault, swallowed, tools_unseen
+from importer.validation.diagnosis import endless, swallowed, tools_unseen
 from importer.validation.expectations import CommonReason
 from importer.validation.markup import call_markup, drafted, gives_argument, looks_like_call, outside
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply, ToolCall
+from importer.validation.streams import only_streamed, streaming_fault
 
 
 class CallReason(StrEnum):
@@ -60,7 +62,11 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
             OTHER_TOOL_PARSER,
         )
     if reply.finish_reason != "tool_calls":
-        return Fail(Reason(CallReason.NOT_FINISHED, finish_reason=reply.finish_reason), "engine")
+        return Fail(
+            Reason(CallReason.NOT_FINISHED, finish_reason=reply.finish_reason),
+            "engine",
+            ends_otherwise("tool_calls", reply),
+        )
     first = reply.tool_calls[0]
     if prompt.expects and not any(word in plain(first.arguments) for word in prompt.expects):
         wrote = reply.written.casefold()

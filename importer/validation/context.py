@@ -57,12 +57,16 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judge's verdict on the answers to a prompt; the judge may be asked again about other readings."""
+    """A judge's verdict on the answers to a prompt; the judge may be asked again about other readings.
+
+    ``reply``  the answer that was judged, where it was one.
+    """
 
     prompt: Prompt
     judge: Callable[[Reply], Outcome]
     stream: bool
     outcome: Outcome
+    reply: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,20 @@ class Context(Background):
     def first(self, prompt: Prompt, *, stream: bool = False) -> Reply:
         """Return the first answer to this prompt, shared by all probes; raises the failure of its request."""
         return self._first(prompt, "streamed" if stream else "whole")
+
+    @property
+    def without_template(self) -> bool:
+        """Return whether the files of the model are at hand without a chat template."""
+        return self.render is not None and not self.render.digest
+
+    def asked_last(self) -> Prompt | None:
+        """Return the last chat that this probe sent, as a prompt."""
+        requests = [e.request for e in self.log if e.request is not None and "messages" in e.request]
+        if not requests:
+            return None
+        request = requests[-1]
+        messages, tools = tuple(request["messages"]), tuple(request.get("tools") or ())
+        return Prompt("asked last", messages, tools, switches=request.get("chat_template_kwargs") or {})
 
     def breaks(self, prompt: Prompt) -> Reason | None:
         """Return the error of a template that breaks over the prompt without a deliberate refusal."""
@@ -198,24 +216,30 @@ class Context(Background):
         that does not call or think from a parser that does not read it.
         """
         for trial in range(1, TRIALS + 1):
-            outcome = judge(
-                self.first(prompt, stream=stream) if trial == 1 else self.ask(prompt, stream=stream)
-            )
+            reply = self.first(prompt, stream=stream) if trial == 1 else self.ask(prompt, stream=stream)
+            outcome = judge(reply)
             if not isinstance(outcome, Inconclusive):
-                return self.noted(prompt, judge, replace(outcome, trials=trial, agreed=1), stream=stream)
+                conclusive = replace(outcome, trials=trial, agreed=1)
+                return self.noted(prompt, judge, conclusive, stream=stream, reply=reply)
         seen = self.look(prompt)
-        closer = outcome if seen is None else judge(seen)
+        closer: Outcome = outcome if seen is None else judge(seen)
         if seen is not None and seen.tool_calls and not isinstance(closer, Fail):
             closer = judge(replace(seen, logprobs=(), behind=self._alone(prompt, seen)))
         verdict = replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
         return self.noted(prompt, judge, verdict, stream=stream)
 
     def noted(
-        self, prompt: Prompt, judge: Callable[[Reply], Outcome], outcome: Outcome, *, stream: bool = False
+        self,
+        prompt: Prompt,
+        judge: Callable[[Reply], Outcome],
+        outcome: Outcome,
+        *,
+        stream: bool = False,
+        reply: Reply | None = None,
     ) -> Outcome:
         """Return the verdict; one that is no pass is kept with its judge, for the rungs of the exchange."""
         if isinstance(outcome, Fail | Inconclusive):
-            self.judged_wrong.append(Judgement(prompt, judge, stream, outcome))
+            self.judged_wrong.append(Judgement(prompt, judge, stream, outcome, reply))
         return outcome
 
     def running(self) -> EffectiveSettings:

@@ -6,30 +6,16 @@ parsers that read the template in the proof, and the log of the engine.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from enum import StrEnum
 
-from importer.engines import logs
-from importer.engines.deaths import Attribution
-from importer.engines.logs import Lacking
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import again, markup, proof_check, tokenized
+from importer.validation import known_tools, markup, proof_check, tokenized
 from importer.validation.context import Context
-from importer.validation.errors import (
-    AnswerFailure,
-    ExchangeError,
-    ReplyError,
-    RequestRefused,
-    ServerUnreachable,
-    TemplateRefusedError,
-    TimedOut,
-)
-from importer.validation.expectations import REQUEST_NAMES, CommonReason, Expectations
-from importer.validation.journal import Ended
+from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.markup import control_token, drafted, looks_like_call, next_turn, outside, thinks
-from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for, failing, named
+from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for, failing
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
@@ -40,11 +26,7 @@ from importer.validation.prompts import (
 from importer.validation.remedy import (
     ALLOW_TOKENS,
     END_TOKEN,
-    NO_REASONING_PARSER,
-    OTHER_REASONING_PARSER,
-    OTHER_TOOL_PARSER,
     PARSER_OF,
-    WHOLE_ANSWERS,
     Remedy,
     end_at,
 )
@@ -61,19 +43,11 @@ class BlameReason(StrEnum):
     THOUGHT_UNENDED = "thought-unended"
     NO_WHOLE_CALL = "no-whole-call"
     RETOLD = "retold"
+    LISTED = "listed"
 
 
 # The case of the proof that a parser fails, though it reads all others.
 MISSED = {Remedy.CHOOSE_FOR_CUT_THOUGHT: "thinking-cut"}
-NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
-DEATH_REMEDIES: dict[Attribution, Remedy] = {
-    "configuration": Remedy.SEE_DOCUMENT,
-    "model": Remedy.OTHER_WEIGHTS,
-    "engine": Remedy.READ_LOG,
-    "environment": Remedy.SEE_MEMORY,
-}
-OF_MEMORY = (Lacking.KILLED, Lacking.MEMORY)
-DOCUMENT_NAMES = {request: document for document, request in REQUEST_NAMES.items()}
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
@@ -153,145 +127,6 @@ def same_length(one: Reply, other: Reply) -> bool:
     return one.usage.prompt is not None and one.usage.prompt == other.usage.prompt
 
 
-def only_streamed(outcome: Outcome) -> Outcome:
-    """Return the outcome of a streamed answer, with the note that the whole one is right."""
-    note = Reason(CommonReason.WHOLE_IS_RIGHT)
-    return named(replace(outcome, notes=(*outcome.notes, note)), "streamed")
-
-
-def streaming_fault(ctx: Context, prompt: Prompt, outcome: Outcome) -> Fail:
-    """Return the fault of streaming: the engine, unless the document names the wrong parser."""
-    seen = ctx.look(prompt)
-    missed = unread(seen, prompt) if seen is not None else None
-    if seen is not None and missed is not None:
-        remedy = OTHER_REASONING_PARSER if thinks(seen.written) else OTHER_TOOL_PARSER
-        if looks_like_call(seen.written, prompt.tools) and not seen.tool_calls:
-            remedy = OTHER_TOOL_PARSER
-        return failing(outcome, "configuration", remedy, missed)
-    if proof_check.thinks_never(ctx):
-        return failing(outcome, "configuration", NO_REASONING_PARSER)
-    better = proof_check.whole_in_pieces(ctx) if prompt.tools else None
-    if better is not None:
-        return failing(outcome, "configuration", better)
-    return failing(outcome, "engine", WHOLE_ANSWERS)
-
-
-def failed(error: ExchangeError, ctx: Context) -> Outcome:
-    """Return the outcome of a failed exchange, with the causes that the log and the template show."""
-    outcome = error.outcome()
-    journal = ctx.journal
-    if isinstance(error, ServerUnreachable | TimedOut | ReplyError) and journal is not None:
-        death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
-        if death is not None:
-            return Fail(Reason(AnswerFailure.DIED, says=death.cause), death.part, _after(death))
-    templated = _of_template(error, outcome, ctx)
-    if templated is not None:
-        return templated
-    broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
-    lacking = logs.lacking(error.words) if isinstance(error, ReplyError | RequestRefused) else None
-    if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
-        lacking = journal.lacking()
-    if lacking is not None:
-        provide = Reason(Remedy.PROVIDE, lacking=lacking)
-        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
-    if again.answered(error, ctx):
-        once = Reason(AnswerFailure.ANSWERED_AGAIN)
-        return failing(outcome, "engine", Reason(Remedy.SHORTER_KEEP_ALIVE), once)
-    if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
-        return failing(outcome, "configuration", correction)
-    if isinstance(error, ReplyError) and isinstance(outcome, Fail) and streamed_last(ctx):
-        outcome = replace(outcome, remedy=WHOLE_ANSWERS)
-    raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
-    return outcome if raised is None else _raised(error, outcome, raised)
-
-
-def _of_template(error: ExchangeError, outcome: Outcome, ctx: Context) -> Fail | None:
-    """Return the fault of a template that refuses a conversation, or is not there."""
-    if isinstance(error, RequestRefused):
-        problem = refusal(ctx)
-        if problem is not None:
-            note = Reason(AnswerFailure.TEMPLATE_REFUSES, says=problem)
-            return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE), note)
-    if (
-        isinstance(error, RequestRefused | ReplyError)
-        and without_template(ctx)
-        and last_prompt(ctx) is not None
-    ):
-        fetch = Reason(Remedy.FETCH_TEMPLATE)
-        return failing(outcome, "configuration", fetch, Reason(CommonReason.NO_TEMPLATE))
-    return None
-
-
-def _after(death: Ended) -> Reason:
-    """Return the remedy for an end: what it lacked, where that is more than memory."""
-    if isinstance(death.cause.kind, Lacking) and death.cause.kind not in OF_MEMORY:
-        return Reason(Remedy.PROVIDE, lacking=death.cause)
-    return Reason(DEATH_REMEDIES[death.part])
-
-
-def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> Outcome:
-    """Return the outcome with the log's last exception; a time-out behind one is the engine's fault."""
-    if isinstance(error, TimedOut):
-        outcome = failing(outcome, "engine", Reason(DEATH_REMEDIES["engine"]))
-    return replace(outcome, notes=(*outcome.notes, Reason(AnswerFailure.LOG_RAISED, raised=raised)))
-
-
-def streamed_last(ctx: Context) -> bool:
-    """Return whether the last answer was streamed, and all whole ones were readable."""
-    requests = [e for e in ctx.log if e.request is not None]
-    wholes = [e for e in requests if not (e.request or {}).get("stream")]
-    return bool(requests and (requests[-1].request or {}).get("stream")) and all(
-        e.error is None for e in wholes
-    )
-
-
-def named_setting(message: str, ctx: Context) -> Reason | None:
-    """Return the change to a setting of the document that a refusal names."""
-    promise = ctx.promise
-    variable = next((v for v in promise.variables if _names(message, v)), None)
-    if variable is not None:
-        return Reason(Remedy.TAKE_OUT_VARIABLE, variable=variable)
-    for name in {**promise.sampling, **promise.client_sampling}:
-        if re.search(
-            rf"\b{re.escape(name)}\b\W+(?:\w+\W+){{0,3}}(?:must|should|cannot|can't|expected)\b", message
-        ):
-            return Reason(Remedy.CORRECT_SETTING, key=DOCUMENT_NAMES.get(name, name))
-    return None
-
-
-def _names(message: str, variable: str) -> bool:
-    """Return whether a message names a variable: in quotes, or a name that is no word of a language."""
-    name = re.escape(variable)
-    return re.search(rf"""['"`]{name}['"`]""" + (rf"|\b{name}\b" if "_" in name else ""), message) is not None
-
-
-def without_template(ctx: Context) -> bool:
-    """Return whether the files of the model are at hand without a chat template."""
-    return ctx.render is not None and not ctx.render.digest
-
-
-def refusal(ctx: Context) -> Reason | None:
-    """Return why the chat template refuses the last prompt, or ``None``."""
-    prompt = last_prompt(ctx)
-    if prompt is None or ctx.render is None:
-        return None
-    try:
-        ctx.render(prompt)
-    except TemplateRefusedError as refused:
-        return refused.reason
-    return None
-
-
-def last_prompt(ctx: Context) -> Prompt | None:
-    """Return the last chat that this probe sent, as a prompt."""
-    requests = [e.request for e in ctx.log if e.request is not None and "messages" in e.request]
-    if not requests:
-        return None
-    request = requests[-1]
-    messages, tools = tuple(request["messages"]), tuple(request.get("tools") or ())
-    return Prompt("asked last", messages, tools, switches=request.get("chat_template_kwargs") or {})
-
-
 def with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
     """Return the outcome with the remedy for this document, in place of the general one of a judge."""
     return altered(_with_remedy(outcome, ctx), ctx.promise)
@@ -318,13 +153,13 @@ def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
     if key is not None and ctx.proof is not None:
         case = MISSED.get(remedy)
         if case is None and outcome.attribution == "configuration" and proof_check.wrong(key, ctx, ctx.proof):
-            if key == "reasoning_parser" and (prompt := last_prompt(ctx)) and markup.endless(ctx, prompt):
+            if key == "reasoning_parser" and (prompt := ctx.asked_last()) and markup.endless(ctx, prompt):
                 return of_the_model(outcome, ctx, Reason(BlameReason.THOUGHT_UNENDED))
             return replace(outcome, attribution="engine", remedy=proof_check.remedy(key, ctx, ctx.proof))
         if key == "tool_parser" and proof_check.same_template(ctx, ctx.proof):
             if proof_check.encodes_twice(ctx):
                 return replace(outcome, attribution="model", remedy=Reason(Remedy.DECODE_ONCE_MORE))
-            if (prompt := last_prompt(ctx)) and proof_check.misspells(ctx, prompt):
+            if (prompt := ctx.asked_last()) and proof_check.misspells(ctx, prompt):
                 return of_the_model(outcome, ctx, Reason(BlameReason.NO_WHOLE_CALL))
         return replace(outcome, remedy=parser_remedy(key, ctx, ctx.proof, case) or outcome.remedy)
     return replace(outcome, remedy=_end_remedy(ctx)) if remedy is Remedy.END_TURN else outcome
@@ -344,6 +179,8 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
     elif _of_tools(ctx) and (told := proof_check.retold(ctx)) is not None:
         note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
         remedy = Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
+    elif _of_tools(ctx) and (listed := known_tools.calling(ctx)) is not None:
+        note, remedy = Reason(BlameReason.LISTED), Reason(Remedy.LIST_TOOLS, tool=listed)
     else:
         return outcome
     return replace(outcome, notes=(*outcome.notes, note), attribution="configuration", remedy=remedy)
@@ -351,7 +188,7 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
 
 def _of_tools(ctx: Context) -> bool:
     """Return whether the last prompt offers tools, or has calls in its history."""
-    prompt = last_prompt(ctx)
+    prompt = ctx.asked_last()
     return prompt is not None and (
         bool(prompt.tools) or any(message.get("tool_calls") for message in prompt.messages)
     )
@@ -359,7 +196,7 @@ def _of_tools(ctx: Context) -> bool:
 
 def _end_remedy(ctx: Context) -> Reason:
     """Return the token that ends a turn, where a completion of the last prompt shows it."""
-    prompt = last_prompt(ctx)
+    prompt = ctx.asked_last()
     written = ctx.raw(prompt, max_tokens=END_WITHIN) if prompt is not None else None
     return end_at(control_token(written or "", ctx.promise.markers))
 

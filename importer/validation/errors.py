@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from importer.engines.deaths import Attribution
 from importer.messages import render
 from importer.reasons import Reason
 from importer.validation.outcome import Fail, Inconclusive
@@ -73,10 +74,15 @@ class Overloaded(ExchangeError):
 
     def __init__(self, status: int, message: str, seconds: float) -> None:
         super().__init__(Reason(AnswerFailure.OVERLOADED, status=status, says=message, seconds=seconds))
+        self.limited = status == TOO_MANY
 
     def outcome(self) -> Inconclusive:
-        """Return an inconclusive outcome: the request was not looked at."""
-        return Inconclusive(self.reason, "environment", Reason(Remedy.LESS_LOAD))
+        """Return an inconclusive outcome: the request was not looked at.
+
+        A limit of requests is the server's, or that of what stands before it; other load is its machine's.
+        """
+        part: Attribution = "engine" if self.limited else "environment"
+        return Inconclusive(self.reason, part, Reason(Remedy.LESS_LOAD))
 
 
 class RequestRefused(ExchangeError):
@@ -122,3 +128,7 @@ class TemplateRefusedError(Exception):
 
 class ReplyError(ExchangeError):
     """The answer breaks the format of the OpenAI API."""
+
+
+class StreamCut(ReplyError):
+    """A stream has ended without its end."""

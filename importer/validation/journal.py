@@ -11,6 +11,7 @@ from pathlib import Path
 
 from importer.engines import logs
 from importer.engines.deaths import Attribution, Death
+from importer.engines.logs import Lacking
 from importer.reasons import Reason
 
 
@@ -45,7 +46,7 @@ class Journal:
     """A log from ``start`` (bytes) on.
 
     ``alive``   whether the engine runs, ``code`` its exit status.
-    ``deaths``  the known causes of its end.
+    ``deaths``  the known causes of its end. ``full``  whether its log may not grow.
     """
 
     path: Path
@@ -53,6 +54,7 @@ class Journal:
     deaths: Sequence[Death] = ()
     start: int = 0
     code: Callable[[], int | None] = lambda: None
+    full: Callable[[], bool] = lambda: False
 
     def from_here(self) -> Journal:
         """Return the same log from its present end on."""
@@ -81,6 +83,8 @@ class Journal:
 
     def lacking(self) -> Reason | None:
         """Return the missing part of the environment in the log since the start, or ``None``."""
+        if self.full():
+            return Reason(Lacking.BIG_FILES)
         lacking = logs.lacking("\n".join(complaining(self._read())))
         return None if lacking is None else unsecret(lacking)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from importer.chat_template.turn_forms import FORMS, TurnForm, variants
-from importer.validation.context import VERBATIM, Context
+from importer.validation.context import TOKENS, VERBATIM, Context
 from importer.validation.errors import ExchangeError
 from importer.validation.forced import neutral
 from importer.validation.markup import TURN_BEGUN
@@ -86,6 +86,12 @@ def _own_is_right(ctx: Context, prompts: Sequence[Prompt], most: int) -> bool:
 
 
 def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:
+    written = greedily(ctx, text, most).casefold()
+    return any(word in written for word in prompt.expects)
+
+
+def greedily(ctx: Context, text: str, most: int) -> str:
+    """Return what the weights write behind a text, in ``most`` tokens; nothing where they were not asked."""
     body = {
         "model": ctx.model,
         "prompt": text,
@@ -93,9 +99,10 @@ def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:
         "temperature": 0.0,
         **neutral(ctx),
         **VERBATIM,
+        **({} if ctx.promise.lacks("logprobs") else TOKENS),
     }
     try:
         reply = ctx.client.completion(body, ctx.log)
     except ExchangeError:
-        return False
-    return any(word in (reply.written or reply.content).casefold() for word in prompt.expects)
+        return ""
+    return reply.written or reply.content

@@ -14,7 +14,7 @@ from typing import Any
 
 from importer.engines.tokenizer import byte_of_character
 from importer.reasons import Reason
-from importer.validation.errors import AnswerFailure, ReplyError
+from importer.validation.errors import AnswerFailure, ReplyError, StreamCut
 
 
 class EventReason(StrEnum):
@@ -30,11 +30,13 @@ class ReplyReason(StrEnum):
     GOES_ON = "goes-on"
     CUT = "cut"
     NOT_JSON = "not-json"
+    EVENTS_JOINED = "events-joined"
     NOT_OBJECT = "not-object"
     NO_CHOICES = "no-choices"
     NO_CHOICE = "no-choice"
     NOT_TEXT = "not-text"
     CALLS_NO_LIST = "calls-no-list"
+    CALL_NULLED = "call-nulled"
     CALL_WITHOUT_INDEX = "call-without-index"
     CALLS_MISCOUNTED = "calls-miscounted"
     NO_NUMBER = "no-number"
@@ -205,7 +207,7 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
             deltas.append(_delta(data, "delta"))
     reply = assemble(deltas, tuple(raw))
     if not done and reply.finish_reason is None:
-        raise ReplyError(Reason(ReplyReason.CUT))
+        raise StreamCut(Reason(ReplyReason.CUT))
     places = [call.index for call in reply.tool_calls]
     missing = next((n for n, place in enumerate(places) if n != place), None)
     if missing is not None:  # clients keep calls in a list by that number
@@ -254,8 +256,18 @@ def parsed(text: bytes | str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
+        if joined(text):
+            raise ReplyError(Reason(ReplyReason.EVENTS_JOINED)) from None
         start = text[:80] if isinstance(text, str) else text[:80].decode("utf-8", "replace")
         raise ReplyError(Reason(ReplyReason.NOT_JSON, start=start)) from None
+
+
+def joined(text: bytes | str) -> bool:
+    """Return whether each of several lines is JSON by itself: no empty line stands between events."""
+    try:
+        return len([json.loads(line) for line in text.splitlines() if line.strip() != DONE]) > 1
+    except (ValueError, RecursionError):
+        return False
 
 
 def object_of(value: Any, what: str) -> Mapping[str, Any]:
@@ -316,9 +328,17 @@ def _call(value: Mapping[str, Any], position: int | None) -> ToolCall:
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
     function = object_of(value.get("function") or {}, "a tool call's function")
+    if position is None and (nulled := _nulled(value, function)) is not None:
+        raise ReplyError(Reason(ReplyReason.CALL_NULLED, key=nulled))
     return ToolCall(
         index, text_field(value, "id"), text_field(function, "name"), text_field(function, "arguments")
     )
+
+
+def _nulled(value: Mapping[str, Any], function: Mapping[str, Any]) -> str | None:
+    """Return what a piece of a call sets to null, in place of leaving it out: clients take it for a value."""
+    of = ((value, "id"), (function, "name"), (function, "arguments"))
+    return next((key for holder, key in of if key in holder and holder[key] is None), None)
 
 
 def _usage(value: Any) -> Usage | None:

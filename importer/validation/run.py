@@ -19,7 +19,7 @@ from importer import tracing
 from importer.progress import Progress, silent
 from importer.reasons import Reason
 from importer.signals.evidence import TASKS
-from importer.validation import controls, diagnosis, limits, root_causes
+from importer.validation import controls, failures, limits, root_causes
 from importer.validation.background import ALL_PROBES, Background, ProbeOptions
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, Context, Shared
@@ -105,9 +105,7 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
 def judge(outcome: Outcome, name: str, value: object) -> Fail:
     """Return the failure of a probe that passes without this value."""
     note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
-    remedy = REMEDIES.get(name) or Reason(
-        Remedy.CORRECT_SETTING, key=diagnosis.DOCUMENT_NAMES.get(name, name)
-    )
+    remedy = REMEDIES.get(name) or Reason(Remedy.CORRECT_SETTING, key=failures.DOCUMENT_NAMES.get(name, name))
     failure = failing(outcome, "configuration", remedy, note)
     return replace(failure, trials=outcome.trials + 1, agreed=None)
 
@@ -266,7 +264,7 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
     try:
         outcome: Outcome = one.run(ctx)
     except ExchangeError as error:
-        outcome = diagnosis.failed(error, ctx)
+        outcome = failures.failed(error, ctx)
     return cause.placed(outcome, ctx)
 
 

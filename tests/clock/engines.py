@@ -11,8 +11,8 @@ from importer.engines import logs, mlx, mlx_vlm, reported, start_watch, vllm, vl
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
-from importer.validation import anthropic, calls, journal, markup, proof_check, reply
-from importer.validation.reply import EventParser
+from importer.validation import answer_changes, anthropic, calls, journal, markup, proof_check, reply
+from importer.validation.reply import EventParser, Reply, ToolCall
 from tests.clock.repositories import as_is, pieces
 
 DEATHS = (*vllm.DEATHS, *mlx.DEATHS, *mlx_vlm.DEATHS, *vllm_mlx.DEATHS)
@@ -105,6 +105,15 @@ def compared(text: str) -> None:
     calls.plain(text)
 
 
+def changed(text: str) -> None:
+    """An answer beside the one that it should be, in each of its parts."""
+    call = (ToolCall(0, "a", text, text),)
+    own = Reply(text, text, call, "stop")
+    for other in (text + text, text[:-9], text[: len(text) // 2] + text, text.swapcase()):
+        answer_changes.told(own, Reply(other, other, call, "stop"))
+        answer_changes.told(own, Reply(other + text, "", (), other))
+
+
 READERS = (
     ("signs", signed, "validation.markup", 4_000, as_is),
     ("log", logged, "validation.journal engines.reported engines.reported engines.logs", 4_000, as_is),
@@ -116,6 +125,7 @@ READERS = (
     ("Anthropic's events", lambda t: anthropic.from_events(t.encode("utf-8", "replace")), "validation.anthropic", 8_000, as_is),
     ("what a parser returned", judged, "proof.judge proof.prove", 20_000, as_is),
     ("what is proved", compared, "validation.proof_check validation.calls", 8_000, as_is),
+    ("what is made of an answer", changed, "validation.answer_changes", 8_000, as_is),
     ("pythonic calls", pythonic, "engines.parser_plugin.reader engines.parser_plugin.arguments", 3_000, as_is),
     ("pythonic calls, opened", lambda t: pythonic(f"[f(a={t}"), "engines.parser_plugin.reader", 3_000, as_is),
     ("a page of vLLM's docs", lambda t: (list(vllm_docs.tools(t)), list(vllm_docs.reasoning(t))),

@@ -62,7 +62,7 @@ _REASONS = {
         storage.releases storage.migrations.m0005_releases service.api.releases
         service.releases service.reviewed service.api.webhooks storage.findings storage.retention
         proof.cache proof.conversations reports.html.drawing reports.junit service.jobs.validation_steps service.idempotency
-        service.api.openapi service.api.localai_configs validation.alterations validation.diagnosis validation.rendering
+        service.api.openapi service.api.localai_configs validation.alterations validation.failures validation.rendering
         cli.commands.show cli.journal cli.organisation cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
         cli.asking cli.reviewing config_file.template_file engines.vllm

@@ -14,7 +14,7 @@ from importer.engines.deaths import ENVIRONMENT, Death, Died
 from importer.engines.logs import ENVIRONMENT_ERRORS, Lacking
 from importer.messages import catalogue, render
 from importer.reasons import Reason, key_of
-from importer.validation import diagnosis, root_causes
+from importer.validation import failures, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
@@ -97,15 +97,15 @@ def test_an_answer_that_never_came_is_blamed_on_what_the_log_tells(tmp_path: Pat
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), journal=Journal(log, lambda: True))
     closed = Reason(AnswerFailure.UNREACHABLE, problem="closed")
     for error in (ServerUnreachable(closed), RequestRefused(500, "oops")):
-        told = diagnosis.failed(error, ctx)
+        told = failures.failed(error, ctx)
         assert isinstance(told, Fail)
         assert told.attribution == "environment"
         assert told.remedy == Reason(Remedy.PROVIDE, lacking=Reason(Lacking.MEMORY))
-    assert diagnosis.failed(RequestRefused(400, "no"), ctx).attribution == "configuration"
-    aloud = diagnosis.failed(RequestRefused(500, "can't start new thread"), replace(ctx, journal=None))
+    assert failures.failed(RequestRefused(400, "no"), ctx).attribution == "configuration"
+    aloud = failures.failed(RequestRefused(500, "can't start new thread"), replace(ctx, journal=None))
     assert aloud.attribution == "environment"
     log.write_text("loaded, although a user asked for: [Errno 28]\n")
-    assert diagnosis.failed(RequestRefused(500, "oops"), ctx).attribution == "engine"
+    assert failures.failed(RequestRefused(500, "oops"), ctx).attribution == "engine"
 
 
 def row(name: str, outcome: Outcome) -> ProbeRow:

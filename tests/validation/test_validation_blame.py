@@ -13,7 +13,7 @@ from importer.engines.deaths import Death, Died
 from importer.messages import render
 from importer.proof.result import NO_CALLS, ParserVerdict, Proof
 from importer.reasons import Reason
-from importer.validation import diagnosis, proof_check
+from importer.validation import diagnosis, failures, proof_check
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -91,17 +91,17 @@ def dead(tmp_path: Path, text: str, *, alive: bool = False) -> Journal:
 
 
 def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path) -> None:
-    gone = diagnosis.failed(
+    gone = failures.failed(
         ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused")),
         context(journal=dead(tmp_path, "Bang: memory\n")),
     )
     assert (gone.outcome, gone.attribution) == ("fail", "engine")
     assert "Bang: memory" in words(gone)
-    alive = diagnosis.failed(
+    alive = failures.failed(
         TimedOut(as_reason("late")), context(journal=dead(tmp_path, "Bang: x\n", alive=True))
     )
     assert (alive.outcome, alive.attribution, words(alive)) == ("inconclusive", "environment", "late")
-    hangs = diagnosis.failed(
+    hangs = failures.failed(
         TimedOut(as_reason("late")), context(journal=dead(tmp_path, TRACEBACK, alive=True))
     )
     assert (hangs.outcome, hangs.attribution) == ("fail", "engine")
@@ -141,12 +141,10 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
 def test_a_server_error_is_told_with_the_logs_last_exception(
     tmp_path: Path, error: RequestRefused | ReplyError
 ) -> None:
-    told = diagnosis.failed(error, context(journal=dead(tmp_path, TRACEBACK, alive=True)))
+    told = failures.failed(error, context(journal=dead(tmp_path, TRACEBACK, alive=True)))
     assert told.attribution == "engine"
     assert words(told).endswith("its log: ValueError: shapes (3,4) and (5,) do not fit")
-    quiet = diagnosis.failed(
-        RequestRefused(400, "no"), context(journal=dead(tmp_path, TRACEBACK, alive=True))
-    )
+    quiet = failures.failed(RequestRefused(400, "no"), context(journal=dead(tmp_path, TRACEBACK, alive=True)))
     assert (quiet.attribution, "log" in words(quiet)) == ("configuration", False)
 
 
@@ -161,13 +159,13 @@ def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path, status: 
     """Whichever status the engine makes of it."""
     with rendering(repository(tmp_path, ALTERNATING), {}) as render:
         ctx = context(render, log=[Exchange("POST", "/x", {"messages": list(TWO_USERS.messages)})])
-        told = diagnosis.failed(RequestRefused(status, "Bad Request"), ctx)
+        told = failures.failed(RequestRefused(status, "Bad Request"), ctx)
         assert (told.attribution, "roles must alternate" in words(told)) == ("configuration", True)
         assert remedy(told)
         with pytest.raises(TemplateRefusedError, match="roles must alternate"):
             render(TWO_USERS)
         fine = context(render, log=[Exchange("POST", "/x", {"messages": list(GREETING.messages)})])
-        assert words(diagnosis.failed(RequestRefused(400, "no"), fine)) == "the engine answered 400: no"
+        assert words(failures.failed(RequestRefused(400, "no"), fine)) == "the engine answered 400: no"
 
 
 def test_what_fails_without_a_template_is_the_files_fault(tmp_path: Path) -> None:
@@ -179,10 +177,10 @@ def test_what_fails_without_a_template_is_the_files_fault(tmp_path: Path) -> Non
             RequestRefused(400, "no"),
             ReplyError(as_reason("Internal server error")),
         ):
-            told = diagnosis.failed(error, context(render, log=asked))
+            told = failures.failed(error, context(render, log=asked))
             assert (told.attribution, told.remedy) == ("configuration", Reason(Remedy.FETCH_TEMPLATE))
         assert (
-            diagnosis.failed(RequestRefused(500, "broke"), context(render)).attribution == "engine"
+            failures.failed(RequestRefused(500, "broke"), context(render)).attribution == "engine"
         )  # no chat was asked
 
 
@@ -234,7 +232,7 @@ def proof(*reads: str, refuted: str = "deepseek", engine: str = "vllm", **more: 
 LOST = Fail(
     as_reason("the model wrote a call and it arrived as content"),
     "configuration",
-    diagnosis.OTHER_TOOL_PARSER,
+    OTHER_TOOL_PARSER,
 )
 
 

@@ -11,7 +11,7 @@ from importer.demo import MODEL
 from importer.engines.tokenizer import Tokenized
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import diagnosis, markup, proof_check, root_causes
+from importer.validation import diagnosis, failures, markup, proof_check, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
@@ -108,7 +108,7 @@ def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) ->
             "chat_template_kwargs": {"add_generation_prompt": False},
         }
     )
-    told = diagnosis.failed(RequestRefused(400, said), context(promise=promise))
+    told = failures.failed(RequestRefused(400, said), context(promise=promise))
     assert told.attribution == "configuration"
     assert mend in remedy(told) if mend else not remedy(told)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import diagnosis, root_causes, run
+from importer.validation import failures, root_causes, run
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, RequestRefused
@@ -198,12 +198,12 @@ def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
     asked = [Exchange("POST", "/v1/chat/completions", {"messages": [], "stream": s}) for s in (False, True)]
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=asked)
     error = ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
-    assert diagnosis.failed(error, ctx).remedy == WHOLE_ANSWERS
+    assert failures.failed(error, ctx).remedy == WHOLE_ANSWERS
     asked[0].error = Reason(ReplyReason.NO_CHOICE)
-    assert diagnosis.failed(error, ctx).remedy is None
+    assert failures.failed(error, ctx).remedy is None
     del asked[1]
-    assert diagnosis.failed(error, ctx).remedy is None
-    assert diagnosis.failed(RequestRefused(500, "broken"), ctx).remedy is None
+    assert failures.failed(error, ctx).remedy is None
+    assert failures.failed(RequestRefused(500, "broken"), ctx).remedy is None
 
 
 def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:

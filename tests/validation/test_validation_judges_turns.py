@@ -29,7 +29,7 @@ from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow
 from importer.validation.probes import (
     calls_kept,
-    no_tool_needed,
+    plain_chat,
     prompt_rendered,
     reasoning_off,
     settings_read_back,
@@ -243,8 +243,8 @@ def test_half_a_call_to_say_hello_is_the_models() -> None:
     found = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
     reply = Reply("", "", (), "tool_calls", Usage(9, 9))
     half = replace(reply, behind='<tool_call>\n{"name": "get_')
-    assert no_tool_needed.judge_lost(found, reply) is found
-    assert no_tool_needed.judge_lost(found, half).attribution == "model"
+    assert plain_chat.judge_lost(found, reply) is found
+    assert plain_chat.judge_lost(found, half).attribution == "model"
 
 
 def test_null_is_no_text() -> None:

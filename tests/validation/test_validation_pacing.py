@@ -145,7 +145,7 @@ def test_a_server_that_refuses_for_load_is_one_outcome(monkeypatch: pytest.Monke
         rows = ask(url)
     refused = [row for row in rows.values() if row.outcome.reason.kind is AnswerFailure.OVERLOADED]
     assert [row.probe for row in refused] == ["first-answer"]
-    assert refused[0].outcome.attribution == "environment"
+    assert refused[0].outcome.attribution == "engine"
     assert refused[0].outcome.remedy is not None
     assert refused[0].outcome.remedy.kind is Remedy.LESS_LOAD
     assert len(unasked(rows)) == len(PROBES) - 2

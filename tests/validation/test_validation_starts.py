@@ -13,7 +13,7 @@ from importer.demo import MODEL
 from importer.engines import get, install, tokenizer
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import diagnosis, prompt_causes, root_causes
+from importer.validation import failures, prompt_causes, root_causes
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -54,7 +54,7 @@ def test_a_request_that_is_answered_when_sent_again(
     serve(monkeypatch, say)
     with pytest.raises(ServerUnreachable) as caught:
         ctx.ask(GREETING)
-    told = diagnosis.failed(caught.value, ctx)
+    told = failures.failed(caught.value, ctx)
     assert (told.attribution, told.remedy.kind if told.remedy else None) == ("engine", expected)
     assert told.gives(AnswerFailure.ANSWERED_AGAIN) is (expected is not None)
 

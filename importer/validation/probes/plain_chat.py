@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from importer.reasons import Reason
+from importer.validation.answer_changes import ends_otherwise
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, swallowed
 from importer.validation.expectations import CommonReason, no_chat
+from importer.validation.markup import call_markup
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.prompts import GREETING
+from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import NO_REASONING_PARSER, Remedy
 from importer.validation.reply import Reply
 
@@ -18,6 +21,7 @@ from importer.validation.reply import Reply
 class PlainChatReason(StrEnum):
     """The reasons of ``plain-chat``."""
 
+    BEGINS_A_CALL = "begins-a-call"
     CALL_NOT_OFFERED = "call-not-offered"
     ALL_REASONING = "all-reasoning"
     DATED = "dated"
@@ -30,11 +34,12 @@ LESSON = (
 )
 FIRST = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # no server of this API is older; 0 stands for none
 needs = no_chat
+Judge = Callable[[Reply, tuple[str, ...]], Outcome]
 
 
 def run(ctx: Context) -> Outcome:
     """Judge the answer to a greeting, and its date."""
-    outcome = ctx.judged(GREETING, lambda reply: judge(reply, ctx.promise.markers))
+    outcome = answered(ctx, GREETING)
     return judge_date(ctx.first(GREETING)) or outcome if isinstance(outcome, Pass) else outcome
 
 
@@ -47,6 +52,21 @@ def judge_date(reply: Reply) -> Fail | None:
     return Fail(Reason(PlainChatReason.DATED, day=day), "environment", Reason(Remedy.SET_CLOCK))
 
 
+def answered(ctx: Context, prompt: Prompt, judge_one: Judge | None = None) -> Outcome:
+    """Return the judgement of the answers to a greeting; ``judge_one`` is ``judge`` unless given."""
+    judge_reply = judge_one or judge
+    outcome = ctx.judged(prompt, lambda reply: judge_reply(reply, ctx.promise.markers))
+    seen = ctx.look(prompt) if isinstance(outcome, Fail) else None
+    return judge_lost(outcome, seen) if isinstance(outcome, Fail) and seen is not None else outcome
+
+
+def judge_lost(failure: Fail, seen: Reply) -> Outcome:
+    """Judge a failure beside the text of the model: half a call is lost, and attributed to the model."""
+    if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
+        return Inconclusive(Reason(PlainChatReason.BEGINS_A_CALL), "model", trials=failure.trials)
+    return failure
+
+
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge an answer to a greeting."""
     if reply.tool_calls:
@@ -54,7 +74,11 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if reply.finish_reason == "length":
         return endless(reply, markers)
     if reply.finish_reason != "stop":
-        return Fail(Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason), "engine")
+        return Fail(
+            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
+            "engine",
+            ends_otherwise("stop", reply),
+        )
     if reply.content.strip():
         return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
     if reply.reasoning.strip():

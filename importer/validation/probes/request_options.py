@@ -11,6 +11,7 @@ from typing import Any
 
 from importer.reasons import Reason
 from importer.validation import forced
+from importer.validation.answer_changes import ends_otherwise
 from importer.validation.context import Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.forced import Word
@@ -133,7 +134,7 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
         OptionReason.OTHER_LENGTH, rung=Rung.DRAWN, option=option, asked=limit, came=came,
         finish_reason=reply.finish_reason,
     )  # fmt: skip
-    return Fail(reason, "engine", HEED)
+    return Fail(reason, "engine", HEED if came != limit else ends_otherwise("length", reply))
 
 
 def _shown(reply: Reply) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from importer.reasons import Reason
 from importer.validation import known_forms
 from importer.validation.context import Context
-from importer.validation.diagnosis import endless, without_template
+from importer.validation.diagnosis import endless
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.markup import control_token
@@ -79,7 +79,7 @@ def template_fault(failure: Fail, ctx: Context) -> Fail | None:
     """Return the failure as a fault of the template, where that is not the one of the import."""
     if ctx.render is None:
         return None
-    if without_template(ctx):
+    if ctx.without_template:
         note, remedy = Reason(CommonReason.NO_TEMPLATE), Reason(Remedy.FETCH_TEMPLATE)
     elif ctx.proof is not None and ctx.proof.template not in ("", ctx.render.digest):
         note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)

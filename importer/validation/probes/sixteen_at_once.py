@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.diagnosis import failed
 from importer.validation.errors import ExchangeError, ServerUnreachable
 from importer.validation.expectations import no_chat
+from importer.validation.failures import failed
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.prompts import AGAIN, COUNT, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from importer.reasons import Reason
+from importer.validation.answer_changes import ends_otherwise
 from importer.validation.context import Context, ask_both_ways, together
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import CommonReason, Expectations, no_chat
@@ -93,7 +94,11 @@ def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
     if shown == full.content.replace(stop, "").strip():
         return Fail(Reason(StopStringsReason.CUT_OUT), "engine")
     if reply.finish_reason != "stop":
-        return Fail(Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason), "engine")
+        return Fail(
+            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
+            "engine",
+            ends_otherwise("stop", reply),
+        )
     if shown == before:
         return Pass(Reason(StopStringsReason.ENDS, stop=stop))
     if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):

@@ -7,12 +7,13 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.diagnosis import endless, streaming_fault
+from importer.validation.diagnosis import endless
 from importer.validation.expectations import no_chat, no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.remedy import WHOLE_ANSWERS
 from importer.validation.reply import Reply
+from importer.validation.streams import streaming_fault
 
 
 class StreamReason(StrEnum):

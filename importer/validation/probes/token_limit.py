@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
+from importer.validation.answer_changes import ends_otherwise
 from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -40,4 +41,6 @@ def judge(reply: Reply) -> Outcome:
         return Pass(Reason(TokenLimitReason.CUT, limit=LIMIT))
     if finish == "stop" and (count is None or count < LIMIT):
         return Inconclusive(Reason(CommonReason.DONE_BEFORE), "model")
-    return Fail(Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), "engine")
+    return Fail(
+        Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), "engine", ends_otherwise("length", reply)
+    )

@@ -17,6 +17,6 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Send two greetings in a row."""
     try:
-        return ctx.judged(TWO_USERS, lambda reply: plain_chat.judge(reply, ctx.promise.markers))
+        return plain_chat.answered(ctx, TWO_USERS)
     except RequestRefused as refused:
         return ctx.refused(refused, TWO_USERS)

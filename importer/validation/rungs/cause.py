@@ -6,12 +6,15 @@ from dataclasses import replace
 
 from importer.reasons import Reason
 from importer.validation import diagnosis, proof_check
+from importer.validation.answer_changes import BY_PARSERS
 from importer.validation.context import Context, Judgement
-from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, asks_for, failing
+from importer.validation.errors import ExchangeError
+from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, Pass, asks_for, failing
 from importer.validation.remedy import PARSER_OF, Remedy
 from importer.validation.rungs.fact import Rung, by_rung, first_broken
 from importer.validation.rungs.trace import Better, Trace, trace
 
+REPEATS = 4  # of a request, until servers behind one address are taken for alike
 ANSWER = (Rung.DRAWN, Rung.PARSED, Rung.WHOLE, Rung.STREAM)
 
 
@@ -48,9 +51,18 @@ def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: 
             None if traced.better is None else failing(outcome, "configuration", _change(traced.better, ctx))
         )
     if broken.rung is Rung.WHOLE and not wrong.stream:
-        own = outcome.remedy if asks_for(outcome, Remedy.CALLS_FIELD) else _reads(traced)
+        own = outcome.remedy if asks_for(outcome, Remedy.CALLS_FIELD) else _reads(outcome, wrong, traced, ctx)
         return failing(outcome, "engine", own or outcome.remedy)
     return None
+
+
+def _by_turns(outcome: Fail | Inconclusive, wrong: Judgement, ctx: Context) -> bool:
+    """Return whether the same request is answered right at times, and as wrong as before at others."""
+    try:
+        seen = [wrong.judge(ctx.ask(wrong.prompt)) for _ in range(REPEATS)]
+    except ExchangeError:
+        return False
+    return any(isinstance(one, Pass) for one in seen) and any(one.gives(outcome.reason.kind) for one in seen)
 
 
 def _contradicted(outcome: Fail | Inconclusive, traced: Trace) -> bool:
@@ -91,8 +103,12 @@ def _change(better: Better, ctx: Context) -> Reason:
     )
 
 
-def _reads(traced: Trace) -> Reason | None:
-    """Return the remedy for an engine that does not use its own parser."""
+def _reads(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: Context) -> Reason | None:
+    """Return the remedy for an engine whose answer is not what its own parsers read."""
+    if _by_turns(outcome, wrong, ctx):
+        return Reason(Remedy.SERVERS_ALIKE)
     fields = by_rung(traced.facts)[Rung.PARSED].reason.fields
     parser = fields.get("tool_parser") or fields.get("reasoning_parser")
-    return None if parser is None else Reason(Remedy.OTHER_VERSION_READS, parser=parser)
+    if parser is not None and (traced.change is None or traced.change.kind in BY_PARSERS):
+        return Reason(Remedy.OTHER_VERSION_READS, parser=parser, change=traced.change)
+    return None if traced.change is None else Reason(Remedy.ANSWERS_UNALTERED, change=traced.change)

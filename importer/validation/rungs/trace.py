@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from importer.engines.parsers import ParserQuestion, Reading, Replay
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import proof_check
+from importer.validation import answer_changes, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError, TemplateRefusedError
 from importer.validation.outcome import Pass
@@ -37,10 +37,12 @@ class Trace:
     """The facts of one exchange.
 
     ``better``  the parser that would have read the model's text right, where the one in use did not.
+    ``change``  what the server makes of the reading of its own parsers.
     """
 
     facts: Facts
     better: Better | None = None
+    change: Reason | None = None
 
 
 def trace(ctx: Context, wrong: Judgement) -> Trace | None:
@@ -58,11 +60,12 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
     right = _right(wrong, reading, reply)
     better = None if right else _better(ctx, wrong, drawn, reply, pair)
     facts = [_template(ctx, prompt), _tokens(ctx, prompt)]
-    facts += [_parsed(prompt, pair, right=right, better=better), _whole(prompt, reading, reply)]
+    change = _changed(reading, reply, right=right) or (_unread(ctx, wrong, drawn, pair) if right else None)
+    facts += [_parsed(prompt, pair, right=right, better=better), _whole(prompt, reading, reply, change)]
     if wrong.stream and right:
         facts.append(_stream(ctx.offline.replay(drawn, pair), prompt))
     facts.append(_written(ctx, drawn, facts, better))
-    return Trace(tuple(by_rung(facts).values()), better)
+    return Trace(tuple(by_rung(facts).values()), better, change)
 
 
 def _template(ctx: Context, prompt: Prompt) -> Fact:
@@ -162,13 +165,36 @@ def _parsed(prompt: Prompt, pair: ParserQuestion, *, right: bool, better: Better
     return _fact(Rung.PARSED, "broken", prompt, FactReason.READ_WRONG, **names)
 
 
-def _whole(prompt: Prompt, reading: Reading, reply: Reply) -> Fact:
-    """Compare the answer with the reading of its own tokens."""
-    if not reply.logprobs:
+def _whole(prompt: Prompt, reading: Reading, reply: Reply, change: Reason | None) -> Fact:
+    """Compare the answer with the reading of its own tokens; ``change`` is what is seen to differ."""
+    if change is None and not reply.logprobs:
         return _fact(Rung.WHOLE, "unseen", prompt, FactReason.OTHER_DRAW)
-    if reading.error is not None or parts(as_reply(reading, reply)) != parts(reply):
-        return _fact(Rung.WHOLE, "broken", prompt, FactReason.SERVED_OTHERWISE)
+    if change is not None or reading.error is not None:
+        return _fact(Rung.WHOLE, "broken", prompt, FactReason.SERVED_OTHERWISE, change=change)
     return _fact(Rung.WHOLE, "holds", prompt, FactReason.SERVED_AS_READ)
+
+
+def _changed(reading: Reading, reply: Reply, *, right: bool) -> Reason | None:
+    """Return what the server makes of the reading of an answer's own tokens.
+
+    How it ends counts where the reading is judged right, for engines end a forced call with either word.
+    """
+    own = as_reply(reading, reply)
+    if not reply.logprobs or reading.error is not None or (not right and parts(own) == parts(reply)):
+        return None
+    return answer_changes.told(own, reply)
+
+
+def _unread(ctx: Context, wrong: Judgement, drawn: Drawn, pair: ParserQuestion) -> Reason | None:
+    """Return what differs where the judged answer shows a text that its own parsers read right."""
+    came = wrong.reply
+    if came is None or wrong.stream or ctx.offline is None or not came.content.strip():
+        return None
+    reading = ctx.offline.read(replace(drawn, text=came.content), pair)
+    if reading is None or not (reading.calls or reading.reasoning) or not _right(wrong, reading, came):
+        return None
+    own = as_reply(reading, came)
+    return answer_changes.told(replace(own, reasoning=own.reasoning or came.reasoning), came)
 
 
 def _stream(replay: Replay | None, prompt: Prompt) -> Fact:

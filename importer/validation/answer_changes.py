@@ -1,0 +1,145 @@
+"""What servers and gateways are known to do to answers, so that a remedy names it.
+
+``told`` compares an answer with the one that it should be: what the parsers read of the same tokens, or the
+whole answer beside a streamed one.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import Any
+
+from importer.reasons import Reason
+from importer.validation.remedy import Remedy
+from importer.validation.reply import Reply
+
+
+class AnswerChange(StrEnum):
+    """One change of an answer on its way to the client; fields name the ``part`` of the answer."""
+
+    THOUGHTS_LEFT_OUT = "thoughts-left-out"
+    THOUGHTS_IN_TEXT = "thoughts-in-text"
+    TEXT_IN_THOUGHTS = "text-in-thoughts"
+    CALLS_LEFT_OUT = "calls-left-out"
+    CALLS_IN_TEXT = "calls-in-text"
+    CALLS_ADDED = "calls-added"
+    OTHER_NAME = "other-name"
+    OTHER_ARGUMENTS = "other-arguments"
+    OTHER_END = "other-end"
+    PART_LEFT_OUT = "part-left-out"
+    BEGUN_AGAIN = "begun-again"
+    REPEATED = "repeated"
+    END_LOST = "end-lost"
+    BEGINNING_LOST = "beginning-lost"
+    LETTERS_BROKEN = "letters-broken"
+    LETTERS_LOST = "letters-lost"
+    LATIN_1 = "latin-1"
+    ESCAPED = "escaped"
+    HTML_ESCAPED = "html-escaped"
+    SPACES_CHANGED = "spaces-changed"
+    TEXT_ADDED = "text-added"
+    WORDS_CHANGED = "words-changed"
+
+
+# What a server does that does not run its parser, or runs another one.
+BY_PARSERS = frozenset({
+    AnswerChange.THOUGHTS_IN_TEXT, AnswerChange.TEXT_IN_THOUGHTS, AnswerChange.CALLS_IN_TEXT,
+    AnswerChange.CALLS_LEFT_OUT,
+})  # fmt: skip
+BROKEN = "\ufffd"  # for bytes that are no letter
+QUOTED = 60  # characters of a value in a reason
+LONG = 8  # characters that make a text long enough to be seen again by no chance
+
+
+def _begun_again(own: str, came: str) -> bool:
+    """Return whether the text breaks off, and then stands there whole."""
+    return came.endswith(own) and own.startswith(came.removesuffix(own)) and len(came) > len(own)
+
+
+# In this order; the first that makes the one text of the other is told.
+Test = Callable[[str, str], bool]
+TEXTS: tuple[tuple[AnswerChange, Test], ...] = (
+    (AnswerChange.PART_LEFT_OUT, lambda _, came: not came),
+    (AnswerChange.REPEATED, lambda own, came: came in (own * 2, f"{own} {own}", f"{own}\n{own}")),
+    (AnswerChange.BEGUN_AGAIN, _begun_again),
+    (AnswerChange.LETTERS_BROKEN, lambda own, came: BROKEN in came and BROKEN not in own),
+    (AnswerChange.SPACES_CHANGED, lambda own, came: "".join(own.split()) == "".join(came.split())),
+    (AnswerChange.LETTERS_LOST, lambda own, came: own.encode("ascii", "ignore").decode() == came),
+    (AnswerChange.LATIN_1, lambda own, came: own.encode().decode("latin-1") == came),
+    (AnswerChange.ESCAPED, lambda own, came: came in (json.dumps(own)[1:-1], repr(own)[1:-1])),
+    (AnswerChange.HTML_ESCAPED, lambda own, came: came in (html.escape(own), html.escape(own, quote=False))),
+    (AnswerChange.END_LOST, lambda own, came: own.startswith(came)),
+    (AnswerChange.BEGINNING_LOST, lambda own, came: own.endswith(came)),
+    (AnswerChange.TEXT_ADDED, lambda own, came: len(own) >= LONG and own in came),
+)
+
+
+def ends_otherwise(own: str, came: Reply) -> Reason:
+    """Return the remedy for an answer that ends with another ``finish_reason`` than ``own``."""
+    change = Reason(AnswerChange.OTHER_END, own=own, came=came.finish_reason)
+    return Reason(Remedy.ANSWERS_UNALTERED, change=change)
+
+
+def told(own: Reply, came: Reply) -> Reason | None:
+    """Return the first change that makes of one answer the other; ``None`` where they are alike.
+
+    ``own`` is what it should be. White space at the edges counts for nothing.
+    """
+    return next(_changes(own, came), None)
+
+
+def _changes(own: Reply, came: Reply) -> Iterator[Reason]:
+    moved = _moved(own, came)
+    if moved is not None:
+        yield Reason(moved)
+    else:
+        for part in ("reasoning", "content"):
+            yield from _of_text(getattr(own, part).strip(), getattr(came, part).strip(), part)
+    yield from _of_calls(own, came)
+    if own.finish_reason != came.finish_reason:
+        yield Reason(AnswerChange.OTHER_END, own=own.finish_reason, came=came.finish_reason)
+
+
+def _moved(own: Reply, came: Reply) -> AnswerChange | None:
+    """Return the part of an answer that is away, or stands in another one."""
+    thought, text = own.reasoning.strip(), own.content.strip()
+    if thought and not came.reasoning.strip():
+        inside = thought in came.content and thought not in text
+        return AnswerChange.THOUGHTS_IN_TEXT if inside else AnswerChange.THOUGHTS_LEFT_OUT
+    if text and not came.content.strip() and text in came.reasoning:
+        return AnswerChange.TEXT_IN_THOUGHTS
+    if len(came.tool_calls) < len(own.tool_calls):
+        lost = own.tool_calls[len(came.tool_calls)].name
+        inside = lost in came.content and lost not in text
+        return AnswerChange.CALLS_IN_TEXT if inside else AnswerChange.CALLS_LEFT_OUT
+    return None
+
+
+def _of_text(own: str, came: str, part: str) -> Iterator[Reason]:
+    if own == came:
+        return
+    change = next((c for c, holds in TEXTS if own and holds(own, came)), None)
+    if change is None:
+        change = AnswerChange.WORDS_CHANGED if own else AnswerChange.TEXT_ADDED
+    yield Reason(change, part=part, own=own[:QUOTED], came=came[:QUOTED])
+
+
+def _of_calls(own: Reply, came: Reply) -> Iterator[Reason]:
+    if len(came.tool_calls) > len(own.tool_calls):
+        yield Reason(AnswerChange.CALLS_ADDED, own=len(own.tool_calls), came=len(came.tool_calls))
+    for one, other in zip(own.tool_calls, came.tool_calls, strict=False):
+        if one.name != other.name:
+            yield Reason(AnswerChange.OTHER_NAME, own=one.name, came=other.name)
+        if _value(one.arguments) != _value(other.arguments):
+            quoted = {"own": one.arguments[:QUOTED], "came": other.arguments[:QUOTED]}
+            yield Reason(AnswerChange.OTHER_ARGUMENTS, **quoted)
+
+
+def _value(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
