@@ -16,7 +16,7 @@ from typing import Any
 from tests.faults.fault import ENGINES, Fault
 from tests.faults.verdict import Cell, judge
 
-ROUNDS = ("blind_a", "blind_b", "blind_c", "blind_d", "blind_e", "blind_f", "blind_g", "blind_h")
+ROUNDS = tuple(f"blind_{letter}" for letter in "abcdefghij")
 
 
 def main(words: Sequence[str] | None = None) -> int:

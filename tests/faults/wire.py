@@ -26,6 +26,7 @@ from tests.faults import (
     blind_f_wire,
     blind_g_wire,
     blind_h_wire,
+    blind_i_wire,
     interposing,
     operations,
     relaying,
@@ -44,6 +45,7 @@ BEFORE = (
     | blind_f_wire.BEFORE
     | blind_h_wire.BEFORE
     | blind_g_wire.BEFORE
+    | blind_i_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -57,6 +59,7 @@ AFTER = (
     | blind_f_wire.AFTER
     | blind_h_wire.AFTER
     | blind_g_wire.AFTER
+    | blind_i_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -66,6 +69,7 @@ STREAMS = (
     | blind_f_wire.STREAMS
     | blind_h_wire.STREAMS
     | blind_g_wire.STREAMS
+    | blind_i_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 
