@@ -134,6 +134,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "trained-weights": (
             "Use other weights: these do not do it as they are, whether they were not trained for it or lost it."
         ),
+        "ending-weights": "Use weights that were trained to end their turns: an answer of these goes on and on.",
         "import-again": "Fetch the model's own chat template, or import the model again.",
         "other-template": "Use a chat template that takes this conversation.",
         "fetch-template": "Fetch the model's own chat template.",

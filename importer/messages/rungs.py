@@ -49,6 +49,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "part-left-out": "the {part} is left out",
         "begun-again": "the {part} begins again in the middle",
         "repeated": "the {part} comes twice",
+        "pieces-repeated": "pieces of the {part} come twice",
         "end-lost": "the end of the {part} is lost",
         "beginning-lost": "the beginning of the {part} is lost",
         "letters-broken": "letters of the {part} are broken",

@@ -32,6 +32,7 @@ class AnswerChange(StrEnum):
     PART_LEFT_OUT = "part-left-out"
     BEGUN_AGAIN = "begun-again"
     REPEATED = "repeated"
+    PIECES_REPEATED = "pieces-repeated"
     END_LOST = "end-lost"
     BEGINNING_LOST = "beginning-lost"
     LETTERS_BROKEN = "letters-broken"
@@ -50,6 +51,7 @@ BY_PARSERS = frozenset({
     AnswerChange.CALLS_LEFT_OUT,
 })  # fmt: skip
 BROKEN = "\ufffd"  # for bytes that are no letter
+PIECE = 64  # characters of a streamed piece at most
 QUOTED = 60  # characters of a value in a reason
 LONG = 8  # characters that make a text long enough to be seen again by no chance
 
@@ -59,12 +61,28 @@ def _begun_again(own: str, came: str) -> bool:
     return came.endswith(own) and own.startswith(came.removesuffix(own)) and len(came) > len(own)
 
 
+def _pieces_repeated(own: str, came: str) -> bool:
+    """Return whether the text comes whole, and pieces of it once more behind themselves."""
+    place, read = 0, 0
+    while read < len(came):
+        if own[place : place + 1] == came[read]:
+            place, read = place + 1, read + 1
+            continue
+        lengths = range(min(place, PIECE), 0, -1)
+        again = next((n for n in lengths if came.startswith(own[place - n : place], read)), 0)
+        if not again:
+            return False
+        read += again
+    return place == len(own)
+
+
 # In this order; the first that makes the one text of the other is told.
 Test = Callable[[str, str], bool]
 TEXTS: tuple[tuple[AnswerChange, Test], ...] = (
     (AnswerChange.PART_LEFT_OUT, lambda _, came: not came),
     (AnswerChange.REPEATED, lambda own, came: came in (own * 2, f"{own} {own}", f"{own}\n{own}")),
     (AnswerChange.BEGUN_AGAIN, _begun_again),
+    (AnswerChange.PIECES_REPEATED, _pieces_repeated),
     (AnswerChange.LETTERS_BROKEN, lambda own, came: BROKEN in came and BROKEN not in own),
     (AnswerChange.SPACES_CHANGED, lambda own, came: "".join(own.split()) == "".join(came.split())),
     (AnswerChange.LETTERS_LOST, lambda own, came: own.encode("ascii", "ignore").decode() == came),

@@ -16,7 +16,7 @@ from importer.validation.expectations import CommonReason
 from importer.validation.markup import call_markup, drafted, gives_argument, looks_like_call, outside
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
-from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
+from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.streams import only_streamed, streaming_fault
 
@@ -72,7 +72,9 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
         wrote = reply.written.casefold()
         if any(word in wrote and not word.isascii() for word in prompt.expects):
             return Fail(Reason(CallReason.LETTERS_CHANGED, arguments=first.arguments[:200]), "engine")
-        return Inconclusive(Reason(CallReason.ASKS_OTHER, arguments=first.arguments), "model")
+        return Inconclusive(
+            Reason(CallReason.ASKS_OTHER, arguments=first.arguments), "model", TRAINED_WEIGHTS
+        )
     return Pass(Reason(CallReason.CALLED, name=first.name, arguments=first.arguments))
 
 
@@ -132,7 +134,7 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
             "configuration",
             OTHER_TOOL_PARSER,
         )
-    return Inconclusive(Reason(CallReason.NO_CALL), "model")
+    return Inconclusive(Reason(CallReason.NO_CALL), "model", TRAINED_WEIGHTS)
 
 
 def _places(reply: Reply) -> dict[str, str]:
@@ -158,7 +160,7 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
             return Fail(
                 Reason(CallReason.NAME_HOLDS_MORE, name=call.name), "configuration", OTHER_TOOL_PARSER
             )
-        return Inconclusive(Reason(CallReason.NOT_OFFERED, name=call.name), "model")
+        return Inconclusive(Reason(CallReason.NOT_OFFERED, name=call.name), "model", TRAINED_WEIGHTS)
     if not call.id:
         return Fail(Reason(CallReason.NO_ID), "engine")
     try:
@@ -194,7 +196,7 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, Any], written: str) -> Fai
             "configuration",
             OTHER_TOOL_PARSER,
         )
-    return Inconclusive(Reason(CallReason.UNFIT, problem=error.message), "model")
+    return Inconclusive(Reason(CallReason.UNFIT, problem=error.message), "model", TRAINED_WEIGHTS)
 
 
 def _is_json(text: str) -> bool:

@@ -44,9 +44,13 @@ class _Answer:
 
 @dataclass(slots=True)
 class Shared:
-    """The first answer to each prompt: requested once, read by every probe that needs it."""
+    """The first answer to each prompt: requested once, read by every probe that needs it.
+
+    ``written``  what the weights write greedily behind a text, up to a number of tokens.
+    """
 
     answers: dict[tuple[str, Way], _Answer] = field(default_factory=dict)
+    written: dict[tuple[str, int], str] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def answer(self, name: str, way: Way) -> _Answer:

@@ -129,6 +129,10 @@ class TemplateRefusedError(Exception):
 class ReplyError(ExchangeError):
     """The answer breaks the format of the OpenAI API."""
 
+    def outcome(self) -> Fail:
+        """Return a fault of the engine; the remedy names the format's part."""
+        return Fail(self.reason, "engine", Reason(Remedy.ANSWERS_UNALTERED, change=self.reason))
+
 
 class StreamCut(ReplyError):
     """A stream has ended without its end."""

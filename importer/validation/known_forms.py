@@ -27,8 +27,8 @@ OPENINGS = ("<think>\n", "<think>", "[THINK]", "<seed:think>", "<|START_THINKING
 def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnForm | None:
     """Return the first form in which all questions are answered right, and not that of the template.
 
-    ``noise``  whether all of them are answered wrong to the template; else another gap proves nothing, for
-    damaged weights answer some right to any prompt.
+    ``noise``  whether all of them are answered wrong to the template; else gaps that no model was published
+    with prove nothing, for damaged weights answer some right to any prompt.
     ``None`` where there is none, or no completion can be asked for.
     """
     if ctx.promise.lacks("completions") or _own_is_right(ctx, prompts, ANSWER):
@@ -58,14 +58,9 @@ def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnFor
     """Yield forms whose markers are tokens of the model, without that of its template: as published first."""
     served = ctx.rendered(prompt)
     known = [form for form in FORMS if _has(ctx, form.markers)]
-    tried = chain(known, (other for form in known for other in islice(variants(form), 1, None)))
-    others = (form for form in tried if _differs(text_of(form, prompt), served or "", gaps=gaps))
-    yield from islice(others, TRIED)
-
-
-def _differs(text: str, served: str, *, gaps: bool) -> bool:
-    """Return whether two prompts differ; in more than white space, where ``gaps`` do not count."""
-    return text != served if gaps else "".join(text.split()) != "".join(served.split())
+    others = (other for form in known for other in islice(variants(form), 1, None)) if gaps else ()
+    tried = (form for form in chain(known, others) if text_of(form, prompt) != served)
+    yield from islice(tried, TRIED)
 
 
 def _has(ctx: Context, markers: tuple[str, ...]) -> bool:
@@ -92,6 +87,13 @@ def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:
 
 def greedily(ctx: Context, text: str, most: int) -> str:
     """Return what the weights write behind a text, in ``most`` tokens; nothing where they were not asked."""
+    known = ctx.shared.written
+    if (text, most) not in known:
+        known[text, most] = _asked(ctx, text, most)
+    return known[text, most]
+
+
+def _asked(ctx: Context, text: str, most: int) -> str:
     body = {
         "model": ctx.model,
         "prompt": text,

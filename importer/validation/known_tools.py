@@ -14,12 +14,12 @@ from typing import Any
 
 from importer.validation.context import Context
 from importer.validation.known_forms import greedily
-from importer.validation.markup import looks_like_call
-from importer.validation.prompts import ALARMS, WEATHER, Prompt, Tool
+from importer.validation.prompts import ALARMS, TRIP, WEATHER, Prompt, Tool
+from importer.validation.rungs.trace import read
 
-CALL = 96  # tokens
+CALL = 192  # tokens
 TRIED = 16  # forms
-ASKED = (WEATHER, ALARMS)  # each has to be called in one form
+ASKED = (WEATHER, TRIP, ALARMS)  # all have to be called in one form
 
 Write = Callable[[Any], str]
 Envelope = Callable[[Tool], Any]
@@ -46,12 +46,12 @@ def calling(ctx: Context) -> str | None:
 
     ``None`` also where they call to the template's own text, or its form of the tools is not known.
     """
-    if ctx.promise.lacks("completions"):
+    if ctx.promise.lacks("completions") or ctx.offline is None:
         return None
     texts = [ctx.rendered(prompt) for prompt in ASKED]
     asked = [(text, prompt) for text, prompt in zip(texts, ASKED, strict=True) if text is not None]
     known = _group(asked) if len(asked) == len(ASKED) else None
-    if known is None or any(_calls(ctx, text, p) for text, p in asked):
+    if known is None or all(_calls(ctx, text, p) for text, p in asked):
         return None
     own, group = known
     tried = {tuple(text.replace(own(p.tools), form(p.tools)) for text, p in asked): form for form in group}
@@ -90,5 +90,17 @@ def _group(asked: Sequence[tuple[str, Prompt]]) -> tuple[Form, Sequence[Form]] |
 
 
 def _calls(ctx: Context, text: str, prompt: Prompt) -> bool:
-    """Return whether the weights write a call of the prompt's tool behind a text."""
-    return looks_like_call(greedily(ctx, text, CALL), prompt.tools) is not None
+    """Return whether the weights write the prompt's call behind a text, and the parsers in use read it."""
+    reading = read(ctx, text, greedily(ctx, text, CALL), prompt)
+    offered = {str(tool["function"]["name"]) for tool in prompt.tools}
+    return reading is not None and any(
+        call.name in offered and _as_asked(call.arguments, prompt) for call in reading.calls
+    )
+
+
+def _as_asked(arguments: str, prompt: Prompt) -> bool:
+    try:
+        json.loads(arguments)
+    except (ValueError, RecursionError):
+        return False
+    return not prompt.expects or any(word in arguments.casefold() for word in prompt.expects)

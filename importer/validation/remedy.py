@@ -59,6 +59,7 @@ class Remedy(StrEnum):
     LIST_TOOLS = "list-tools"
     OWN_TEMPLATE = "own-template"
     TRAINED_WEIGHTS = "trained-weights"
+    ENDING_WEIGHTS = "ending-weights"
     WHOLE_WEIGHTS = "whole-weights"
     IMPORT_AGAIN = "import-again"
     OTHER_TEMPLATE = "other-template"
@@ -143,6 +144,7 @@ CUT_THOUGHT = Reason(Remedy.CHOOSE_FOR_CUT_THOUGHT)
 NO_REASONING_PARSER = Reason(Remedy.LEAVE_OUT_OR_CHOOSE)
 END_TOKEN = Reason(Remedy.END_TURN)
 WHOLE_ANSWERS = Reason(Remedy.WHOLE_ANSWERS)
+TRAINED_WEIGHTS = Reason(Remedy.TRAINED_WEIGHTS)
 ALLOW_TOKENS = Reason(Remedy.ALLOW_TOKENS)
 
 # The field of a document that names the parser of a remedy.

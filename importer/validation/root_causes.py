@@ -2,105 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from importer.reasons import Reason
+from importer.validation.cause_rules import (
+    ANSWERS,
+    CAUSES,
+    NOISE,
+    OBSERVERS,
+    OFFLINE,
+    ROOTS,
+    broken,
+    of_engine,
+    rests,
+)
 from importer.validation.errors import AnswerFailure
-from importer.validation.markup import thinking_markup
-from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
+from importer.validation.outcome import Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     calls_kept,
-    context_length,
-    files_as_imported,
-    health,
-    likelihood,
-    long_prompt,
-    messages_tools,
-    model_listed,
-    no_special_tokens,
-    own_limit,
     prompt_arrives,
     prompt_rendered,
-    reasoning_apart,
     request_options,
-    sampling_arrives,
     settings_read_back,
-    simple_answers,
-    stop_words,
-    stops_cleanly,
-    stream_equals_whole,
     system_role,
-    template_whole,
-    token_numbers,
-    tokenize_round_trip,
-    tokenizer_whole,
     tools_in_prompt,
-    turns_rendered,
 )
-from importer.validation.prompts import TALK
-from importer.validation.remedy import PARSER_OF, Remedy
+from importer.validation.remedy import Remedy
 from importer.validation.rungs.fact import Rung, first_broken
 
-Explains = Callable[[ProbeRow], bool]
-ANSWERS = simple_answers.NAME
-THOUGHTS = reasoning_apart.NAME
-# Probes of the engine and of the prompt: they do not depend on the answers of the model.
-APART = {
-    probe.NAME
-    for probe in (
-        health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_arrives,
-        template_whole, turns_rendered,
-        system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
-        token_numbers, long_prompt, stops_cleanly,
-    )
-}  # fmt: skip
-# Probes that send no chat.
-OFFLINE = {
-    probe.NAME
-    for probe in (
-        health, model_listed, files_as_imported, template_whole, turns_rendered, tokenizer_whole,
-        stops_cleanly,
-    )
-}  # fmt: skip
-# Changes of the parser that a document names.
-NAMES_PARSER = (
-    Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.SET_PARSER_FOR_CASE, Remedy.SET_PARSER_IN_PIECES,
-    Remedy.LEAVE_OUT_PARSER,
-)  # fmt: skip
-PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
-           Remedy.START_WITH_PARSER)  # fmt: skip
 IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
-SENDS = (Remedy.SEND_SAMPLING, Remedy.SEND_VALUE)
-TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
-BARE = "bare"  # the conversation of the way in that is one question
-PENALTIES = (
-    Remedy.TAKE_OUT_REPEAT_PENALTY, Remedy.TAKE_OUT_PRESENCE_PENALTY, Remedy.TAKE_OUT_FREQUENCY_PENALTY,
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class RootCause:
-    """A cause with the failure that shows it and the failures that follow.
-
-    ``probe``     the probe that fails; any, where it is ``None``.
-    ``remedies``  the remedies of that failure; any, where there are none.
-    ``explains``  whether another row follows from it.
-    ``where``     a further condition on the failure.
-    """
-
-    probe: str | None
-    remedies: tuple[Remedy, ...]
-    explains: Explains
-    where: Callable[[Fail], bool] = lambda _: True
-
-    def shown(self, failed: Mapping[str, Fail]) -> str | None:
-        """Return the first probe that shows the cause, or ``None``."""
-        return next((name for name, failure in failed.items() if self._shows(name, failure)), None)
-
-    def _shows(self, name: str, failure: Fail) -> bool:
-        matches = not self.remedies or asks_for(failure, *self.remedies)
-        return self.probe in (None, name) and matches and self.where(failure)
+# Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
+PROMPTS = {
+    probe.NAME for probe in (prompt_arrives, request_options, tools_in_prompt, calls_kept, system_role)
+}
+SENDS_NOTHING = OFFLINE | {prompt_rendered.NAME}  # the last one with IMPORT_AGAIN
+UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
 
 
 def with_a_remedy(row: ProbeRow) -> ProbeRow:
@@ -142,7 +79,7 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     if lacking is not None:
         traced_rows = [
             _following(row, lacking, failed[lacking])
-            if _broken(row) or _refused_alike(row, failed[lacking])
+            if broken(row) or _refused_alike(row, failed[lacking])
             else row
             for row in traced_rows
         ]
@@ -161,7 +98,7 @@ def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
         seen = settings_read_back.NAME  # an engine without its parser may write calls into the prompt itself
     if seen is None:
         return rows
-    return [_following(row, seen, failed[seen]) if row.probe in PROMPTS and _of_engine(row) else row
+    return [_following(row, seen, failed[seen]) if row.probe in PROMPTS and of_engine(row) else row
             for row in rows]  # fmt: skip
 
 
@@ -190,200 +127,12 @@ def _refusals(outcome: Outcome) -> set[str]:
     return {str(r.fields.get("says")) for r in outcome.reasons if r.kind is AnswerFailure.REFUSED}
 
 
-def _came(failure: Fail) -> bool:
-    return not _never_came(failure)
-
-
-def _broken(row: ProbeRow) -> bool:
-    """Return whether a missing answer is attributed to an engine."""
-    return _of_engine(row) and _never_came(row.outcome)
-
-
-def _never_came(outcome: Outcome) -> bool:
-    """Return whether there was no answer to judge."""
-    broke = (
-        int(str(reason.fields["status"])) >= 500
-        for reason in outcome.reasons
-        if reason.kind is AnswerFailure.REFUSED
-    )
-    return any(broke) or outcome.gives(
-        AnswerFailure.UNREACHABLE, AnswerFailure.DIED, AnswerFailure.REPORTS_ERROR
-    )
-
-
-def _talks_not(lost: Fail) -> bool:
-    """Return whether the template fails on an ordinary conversation."""
-    return lost.within[:1] in ((TALK.name,), (BARE,))
-
-
-def _begins_turns(failure: Fail) -> bool:
-    """Return whether the remedy is about the beginning of an answer."""
-    variable = failure.remedy.fields.get("variable") if failure.remedy is not None else None
-    return variable in (None, "add_generation_prompt")
-
-
-def _rests_on_answers(row: ProbeRow) -> bool:
-    """Return whether the verdict depends on answers.
-
-    That on a parser does, where the engine does not report it and a call decides.
-    """
-    called = row.outcome.gives(settings_read_back.SettingsReason.NOT_RUN)
-    return called or row.probe not in APART
-
-
-def _of_engine(row: ProbeRow) -> bool:
-    return isinstance(row.outcome, Fail) and row.outcome.attribution == "engine"
-
-
-def _refused(row: ProbeRow) -> bool:
-    """Return whether a refusal is attributed to an engine."""
-    return _of_engine(row) and row.outcome.gives(AnswerFailure.REFUSED)
-
-
-def _answered(row: ProbeRow) -> bool:
-    """Return whether an answer is attributed to an engine."""
-    return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
-
-
-def _of_temperature(failure: Fail) -> bool:
-    """Return whether every answer has another temperature than its request."""
-    kinds = request_options.OptionReason
-    return failure.gives(kinds.COLD_DIFFERS, kinds.ALL_ALIKE)
-
-
-def _by_chance(failure: Fail) -> bool:
-    """Return whether the tokenizer makes other tokens of a text each time: no two requests are alike."""
-    return failure.gives(tokenizer_whole.TokenizerReason.BY_CHANCE)
-
-
-def _set_up(row: ProbeRow) -> bool:
-    """Return whether an answer, or a prompt that depends on settings, is attributed to an engine."""
-    return _answered(row) or (_of_engine(row) and row.probe == prompt_rendered.NAME)
-
-
-def _rests(row: ProbeRow) -> bool:
-    """Return whether an answer or its absence is attributed to an engine, or an answer to the model."""
-    return _answered(row) or _broken(row) or (row.outcome.attribution == "model" and row.probe not in APART)
-
-
 def _weak(row: ProbeRow) -> bool:
     """Return whether a verdict on answers rests on no comparison of its own behind the prompt."""
     broken = first_broken(row.outcome.facts)
     seen = broken is not None and broken.rung in (Rung.PARSED, Rung.WHOLE, Rung.STREAM)
     otherwise = isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
-    return (_rests(row) or otherwise) and not seen
-
-
-def _goes_on(row: ProbeRow) -> bool:
-    """Return whether an answer, that may hold what follows its end, is attributed to an engine or a model."""
-    of_both = isinstance(row.outcome, Fail) and row.outcome.attribution in ("engine", "model")
-    return _answered(row) or (of_both and _rests_on_answers(row))
-
-
-def _thinks(row: ProbeRow) -> bool:
-    """Return whether an answer that quotes a thought is attributed to an engine."""
-    quoted = (value for reason in row.outcome.reasons for value in reason.fields.values())
-    return _of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
-
-
-def _of_the_dice(failure: Fail) -> bool:
-    """Return whether the engine draws with another temperature, or with values that nobody knows."""
-    name = failure.remedy.fields.get("name") if failure.remedy is not None else None
-    return name in (None, "temperature")
-
-
-def _by_sampling(row: ProbeRow) -> bool:
-    """Return whether an answer may be wrong for another sampling than the document's."""
-    blamed = isinstance(row.outcome, Fail) and row.outcome.attribution in BY_ANSWERS
-    return blamed and _rests_on_answers(row)
-
-
-def _retold(row: ProbeRow) -> bool:
-    """Return whether a call failed in the format of Anthropic, that has objects for arguments."""
-    return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
-
-
-def _read(row: ProbeRow) -> bool:
-    """Return whether an answer failed, with any attribution."""
-    return isinstance(row.outcome, Fail) and row.probe not in APART
-
-
-def _sent(row: ProbeRow) -> bool:
-    """Return whether a verdict depends on requests and their answers."""
-    return row.probe not in OFFLINE and row.outcome.attribution != "environment"
-
-
-def _of_files(row: ProbeRow) -> bool:
-    """Return whether a failure may follow from other files."""
-    return isinstance(row.outcome, Fail) and row.outcome.attribution != "environment"
-
-
-def _declined(row: ProbeRow) -> bool:
-    """Return whether a request was refused."""
-    return isinstance(row.outcome, Fail) and row.outcome.gives(AnswerFailure.REFUSED)
-
-
-# Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
-PROMPTS = {
-    probe.NAME for probe in (prompt_arrives, request_options, tools_in_prompt, calls_kept, system_role)
-}
-SENDS_NOTHING = OFFLINE | {prompt_rendered.NAME}  # the last one with IMPORT_AGAIN
-UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
-# Causes of wrong simple answers of an intact model.
-NOISE = (
-    RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE,), _rests_on_answers),
-    RootCause(sampling_arrives.NAME, SENDS, _rests_on_answers, _of_the_dice),
-    RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
-    RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
-    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
-)
-# Where all answers are cut or wrong, every verdict on answers follows.
-ROOTS = (
-    RootCause(files_as_imported.NAME, (), _of_files),
-    RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
-    RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
-    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
-    RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
-    RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
-    RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, _came),
-    RootCause(ANSWERS, (), _rests_on_answers, _came),
-)
-CAUSES = (
-    RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
-    RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), _broken),
-    RootCause(model_listed.NAME, (), _refused),
-    RootCause(settings_read_back.NAME, PARSERS, _set_up),
-    RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
-    RootCause(
-        prompt_rendered.NAME,
-        (Remedy.HEED_GENERATION_PROMPT, Remedy.TAKE_OUT_VARIABLE),
-        _answered,
-        _begins_turns,
-    ),
-    RootCause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _goes_on),
-    RootCause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
-    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
-    RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
-    RootCause(sampling_arrives.NAME, SENDS, _by_sampling, _of_the_dice),
-    RootCause(None, PENALTIES, _answered),
-    RootCause(THOUGHTS, (), _thinks),
-    RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
-    RootCause(None, (Remedy.ONE_TEMPLATE,), _rests),
-    RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
-    RootCause(None, (Remedy.OWN_TOKENIZER,), _rests),
-)
-# Probes that compare two rungs before the answer; whatever rests on answers, and is not itself seen to break
-# between two later rungs, follows from the first that fails.
-OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
-    (Rung.TEMPLATE, prompt_rendered.NAME, (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT)),
-    (Rung.TEMPLATE, template_whole.NAME, ()),
-    (Rung.TEMPLATE, turns_rendered.NAME, ()),
-    (Rung.TEMPLATE, tools_in_prompt.NAME, ()),
-    (Rung.TEMPLATE, calls_kept.NAME, ()),
-    (Rung.TOKENS, tokenizer_whole.NAME, ()),
-    (Rung.TOKENS, prompt_arrives.NAME, ()),
-    (Rung.DRAWN, likelihood.NAME, ()),
-)
+    return (rests(row) or otherwise) and not seen
 
 
 def _following(row: ProbeRow, root: str, cause: Fail) -> ProbeRow:

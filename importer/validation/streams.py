@@ -63,7 +63,9 @@ def broken(error: ExchangeError, ctx: Context) -> Reason | None:
     if not isinstance(error, ReplyError | ServerUnreachable) or not _streamed_last(ctx):
         return None
     longer = _longer(ctx) if isinstance(error, ServerUnreachable | StreamCut) else None
-    return WHOLE_ANSWERS if longer is None and isinstance(error, ReplyError) else longer
+    if longer is None and isinstance(error, ReplyError):
+        return Reason(Remedy.WHOLE_ANSWERS, change=error.reason)
+    return longer
 
 
 def _longer(ctx: Context) -> Reason | None:

@@ -53,6 +53,7 @@ def changed(**parts: Any) -> Reply:
         (changed(content=""), AnswerChange.PART_LEFT_OUT),
         (changed(content=OWN.content * 2), AnswerChange.REPEATED),
         (changed(content=OWN.content[:9] + OWN.content), AnswerChange.BEGUN_AGAIN),
+        (changed(content="It is is “sunny” in  Zürich & so.."), AnswerChange.PIECES_REPEATED),
         (changed(content=OWN.content[:-5]), AnswerChange.END_LOST),
         (changed(content=OWN.content[5:]), AnswerChange.BEGINNING_LOST),
         (changed(content=OWN.content.replace("ü", "\ufffd\ufffd")), AnswerChange.LETTERS_BROKEN),

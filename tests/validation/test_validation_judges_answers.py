@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from importer.reasons import Reason
+from importer.validation import root_causes
 from importer.validation import run as spoilt
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.probes import own_limit, sampling_arrives, simple_answers, stop_words
+from importer.validation.expectations import CommonReason, Expectations
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow
+from importer.validation.probes import own_limit, plain_chat, sampling_arrives, simple_answers, stop_words
 from importer.validation.prompts import SUM
+from importer.validation.remedy import ALLOW_TOKENS, Remedy
 from importer.validation.reply import Reply
 from tests.facts import as_reason
 from tests.judging import MODEL, asked, copied, remedy, rendering, said, verdict
@@ -40,10 +44,23 @@ def test_a_request_without_a_limit(reply: Reply, full: Reply, expected: str) -> 
         (said("", reasoning="I can help. So:"), (" can",), "fail configuration"),
         (said("Hello! How can I help?"), ("<|im_end|>",), "pass"),
         (said("Hello!<|im_end|>"), ("<|im_end|>",), "pass"),
+        (replace(said("Four."), behind="I add.</think>\nFour."), ("</think>",), "fail configuration"),
+        (replace(said("Four."), behind="Four.<|im_end|>"), ("<|im_end|>",), "pass"),
     ],
 )
 def test_stop_words(reply: Reply, stops: tuple[str, ...], expected: str) -> None:
     assert verdict(stop_words.judge([said("Fine."), reply], stops)) == expected
+
+
+def test_an_answer_to_a_greeting_without_end_is_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = plain_chat.run(asked(lambda _: said("Hello and " * 99, "length"), monkeypatch))
+    assert verdict(endless) == "fail model"
+    assert endless.remedy == Reason(Remedy.ENDING_WEIGHTS)
+    ends = plain_chat.run(asked(lambda _: said("Hello to all."), monkeypatch))
+    assert verdict(ends) == "pass"
+    later = Inconclusive(Reason(CommonReason.STILL_WRITING), "model", ALLOW_TOKENS)
+    rows = [ProbeRow(plain_chat.NAME, "", endless), ProbeRow("parallel-calls", "", later)]
+    assert root_causes.traced(rows)[1].outcome.remedy == endless.remedy
 
 
 def test_stop_words_are_those_that_clients_send() -> None:

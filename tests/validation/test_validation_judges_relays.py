@@ -198,11 +198,12 @@ def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
     asked = [Exchange("POST", "/v1/chat/completions", {"messages": [], "stream": s}) for s in (False, True)]
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=asked)
     error = ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
-    assert failures.failed(error, ctx).remedy == WHOLE_ANSWERS
+    assert failures.failed(error, ctx).remedy == Reason(Remedy.WHOLE_ANSWERS, change=error.reason)
+    unaltered = Reason(Remedy.ANSWERS_UNALTERED, change=error.reason)
     asked[0].error = Reason(ReplyReason.NO_CHOICE)
-    assert failures.failed(error, ctx).remedy is None
+    assert failures.failed(error, ctx).remedy == unaltered
     del asked[1]
-    assert failures.failed(error, ctx).remedy is None
+    assert failures.failed(error, ctx).remedy == unaltered
     assert failures.failed(RequestRefused(500, "broken"), ctx).remedy is None
 
 

@@ -21,7 +21,7 @@ from importer.hub import local
 from importer.messages import render
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import diagnosis, root_causes
+from importer.validation import cause_rules, diagnosis, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
@@ -236,7 +236,7 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
     ctx = context(edited(tmp_path, "{%- if tools -%}", "{%- if tools | length -%}"))
     with pytest.raises(RequestRefused):
         ctx.refused(RequestRefused(404, "no len()"), SYSTEM)
-    assert system_role.NAME in root_causes.APART
+    assert system_role.NAME in cause_rules.APART
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:

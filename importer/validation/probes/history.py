@@ -10,7 +10,7 @@ from importer.validation.diagnosis import endless, left_out
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, asks_for
 from importer.validation.prompts import NAME_RECALL, SUM
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
 
 
@@ -44,4 +44,6 @@ def judge(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()) -> Out
         return Fail(Reason(CommonReason.TURNS_UNSEEN), "configuration", EVERY_TURN)
     if reply.finish_reason == "length":
         return endless(reply, markers)
-    return Inconclusive(Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), "model")
+    return Inconclusive(
+        Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), "model", TRAINED_WEIGHTS
+    )

@@ -12,6 +12,7 @@ from importer.validation.markup import control_token
 from importer.validation.outcome import Inconclusive, Outcome
 from importer.validation.probes import plain_chat
 from importer.validation.prompts import GREETING_WITH_TOOL
+from importer.validation.remedy import TRAINED_WEIGHTS
 from importer.validation.reply import Reply
 
 
@@ -38,5 +39,7 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if reply.tool_calls and control_token(reply.content, markers):
         return endless(reply, markers)  # text behind a missed end is no answer
     if reply.tool_calls:
-        return Inconclusive(Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model")
+        return Inconclusive(
+            Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model", TRAINED_WEIGHTS
+        )
     return plain_chat.judge(reply, markers)

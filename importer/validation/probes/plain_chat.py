@@ -12,9 +12,9 @@ from importer.validation.context import Context
 from importer.validation.diagnosis import endless, swallowed
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.markup import call_markup
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
 from importer.validation.prompts import GREETING, Prompt
-from importer.validation.remedy import NO_REASONING_PARSER, Remedy
+from importer.validation.remedy import NO_REASONING_PARSER, TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
 
 
@@ -40,6 +40,8 @@ Judge = Callable[[Reply, tuple[str, ...]], Outcome]
 def run(ctx: Context) -> Outcome:
     """Judge the answer to a greeting, and its date."""
     outcome = answered(ctx, GREETING)
+    if outcome.gives(CommonReason.STILL_WRITING):
+        return failing(outcome, "model", Reason(Remedy.ENDING_WEIGHTS))
     return judge_date(ctx.first(GREETING)) or outcome if isinstance(outcome, Pass) else outcome
 
 
@@ -89,4 +91,4 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
         )
     if swallowed(reply):
         return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
-    return Inconclusive(Reason(PlainChatReason.NO_WORD), "model")
+    return Inconclusive(Reason(PlainChatReason.NO_WORD), "model", TRAINED_WEIGHTS)

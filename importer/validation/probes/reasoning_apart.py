@@ -14,7 +14,7 @@ from importer.validation.markup import thinking_markup, thinks
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes.reasoning_off import silent, turned_round
 from importer.validation.prompts import SUM, SUM_THINKING
-from importer.validation.remedy import ALLOW_TOKENS, OTHER_REASONING_PARSER, Remedy
+from importer.validation.remedy import ALLOW_TOKENS, OTHER_REASONING_PARSER, TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
 from importer.validation.streams import only_streamed, streaming_fault
 
@@ -106,7 +106,7 @@ def judge(reply: Reply) -> Outcome:
                 "configuration",
                 OTHER_REASONING_PARSER,
             )
-        return Inconclusive(Reason(CommonReason.NO_THOUGHT), "model")
+        return Inconclusive(Reason(CommonReason.NO_THOUGHT), "model", TRAINED_WEIGHTS)
     if not reply.content.strip():
         if reply.finish_reason == "length":
             return Inconclusive(Reason(CommonReason.STILL_THINKING), "model", ALLOW_TOKENS)

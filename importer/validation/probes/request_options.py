@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +18,7 @@ from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.forced import Word
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, Prompt, user
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply
 from importer.validation.rungs.fact import Rung
 from importer.validation.tokenized import tokens_of
@@ -151,7 +152,9 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
         reply = forced.ask(ctx, GREETING, [word], long, stream=True, stream_options=usage)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
         if isinstance(outcome, Fail):
-            return outcome
+            capped = outcome.gives(OptionReason.CAPPED)
+            whole = forced.repeats(forced.ask(ctx, GREETING, [word], long), word) if capped else 0
+            return replace(outcome, remedy=WHOLE_ANSWERS) if whole == long else outcome
         exchange = ctx.log[-1]
         times.append((exchange.seconds, exchange.seconds if exchange.first is None else exchange.first))
         if not at_once(*times[-1]):

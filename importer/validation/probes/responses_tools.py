@@ -13,6 +13,7 @@ from importer.validation.expectations import Expectations, no_tools
 from importer.validation.outcome import Inconclusive, Outcome, Pass, named
 from importer.validation.probes import call_id_returns, no_special_tokens, tool_result_turn
 from importer.validation.prompts import WEATHER
+from importer.validation.remedy import TRAINED_WEIGHTS
 from importer.validation.reply import Reply
 
 NAME = "responses-tools"
@@ -52,7 +53,7 @@ def _answered(ctx: Context) -> Outcome:
     """Send back the engine's own items with the result of the call, and judge the answer."""
     reply = responses.ask(ctx, WEATHER)
     if not reply.tool_calls:
-        return Inconclusive(Reason(CallReason.NO_CALL), "model")
+        return Inconclusive(Reason(CallReason.NO_CALL), "model", TRAINED_WEIGHTS)
     call = reply.tool_calls[0]
     items = [*responses.request(WEATHER)["input"], *reply.raw[0]["output"]]
     results = [responses.output(one.id, RESULT) for one in reply.tool_calls]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.context import Context
+from importer.validation.context import TOKENS, Context
 from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.prompts import BOTH_ANSWERED, COUNT, GREETING, SUM, TWO_CITIES
@@ -22,6 +23,7 @@ class StopWordsReason(StrEnum):
     BETWEEN_CALLS = "between-calls"
     IN_ANSWER = "in-answer"
     IN_THOUGHT = "in-thought"
+    IN_TEXT = "in-text"
     NONE = "none"
 
 
@@ -47,7 +49,10 @@ def run(ctx: Context) -> Outcome:
     failure = None if no_tools(ctx.promise) else judge_calls(between(ctx), ctx.promise.stopwords)
     if failure is not None or not words(ctx.promise):
         return failure or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
-    return judge([ctx.ask(prompt, stop=None) for prompt in QUESTIONS], words(ctx.promise))
+    shown: Mapping[str, Any] = (
+        {} if ctx.promise.lacks("logprobs") else TOKENS
+    )  # a parser takes markers out of answers
+    return judge([ctx.ask(prompt, stop=None, **shown) for prompt in QUESTIONS], words(ctx.promise))
 
 
 def between(ctx: Context) -> str:
@@ -71,16 +76,15 @@ def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
 def judge(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
     """Judge answers that no stop word has ended."""
     for reply in replies:
-        for place, text in (("answer", reply.content), ("thought", reply.reasoning)):
+        for place, text in (
+            (StopWordsReason.IN_ANSWER, reply.content),
+            (StopWordsReason.IN_THOUGHT, reply.reasoning),
+            (StopWordsReason.IN_TEXT, reply.written),
+        ):
             word = next((w for w in stops if w in text), None)
             after = text.partition(word)[2].strip() if word else ""
             if word and after:
-                return Fail(
-                    Reason(StopWordsReason.IN_ANSWER, word=word, place=place, after=after[:40])
-                    if place == "answer"
-                    else Reason(StopWordsReason.IN_THOUGHT, word=word, after=after[:40]),
-                    "configuration",
-                    Reason(Remedy.TAKE_OUT_STOPWORD, word=word),
-                    trials=len(replies),
-                )
+                remedy = Reason(Remedy.TAKE_OUT_STOPWORD, word=word)
+                seen = Reason(place, word=word, after=after[:40])
+                return Fail(seen, "configuration", remedy, trials=len(replies))
     return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))

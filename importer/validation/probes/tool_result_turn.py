@@ -14,7 +14,7 @@ from importer.validation.expectations import CommonReason, no_tools
 from importer.validation.markup import outside
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import BOTH_ANSWERED, TWO_CITIES, WEATHER_ANSWERED
-from importer.validation.remedy import Remedy
+from importer.validation.remedy import TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
 
 
@@ -98,7 +98,7 @@ def judge(reply: Reply) -> Outcome:
     if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
         return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))
     if reply.tool_calls:
-        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), "model")
+        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), "model", TRAINED_WEIGHTS)
     if swallowed(reply):
         return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
-    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model")
+    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model", TRAINED_WEIGHTS)
