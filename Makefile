@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-annotate --custom-compile-command "make lock" pyproject.toml
-HASHED := -m pip install -q --disable-pip-version-check --require-hashes
+HASHED := -m pip install -q --disable-pip-version-check --require-hashes --no-deps
 
 # Tests are compiled once and not at each start of a process.
 unexport PYTHONDONTWRITEBYTECODE

@@ -179,6 +179,14 @@ class Engine(Protocol):
         """
 
 
+def locked(lock: Path) -> Pip:
+    """Return the install of a lock file as it stands: each package by its hash, none resolved anew.
+
+    pip may take a later release of a package that another one wants with an extra, and then refuses it.
+    """
+    return ("install", "--require-hashes", "--no-deps", "--requirement", str(lock))
+
+
 def steps(engine: Engine) -> tuple[Step, ...]:
     """Return the plan with every command as a step."""
     return tuple(step if isinstance(step, Step) else Step(step) for step in engine.plan())

@@ -19,6 +19,7 @@ from importer.engines.base import (
     Readiness,
     Unstartable,
     invalid,
+    locked,
     number,
     parameters,
     required_template,
@@ -72,7 +73,7 @@ class MlxVlm:
 
         On Linux they hold mlx's library for processors, on macOS the one for Metal.
         """
-        return (("install", "--require-hashes", "--requirement", str(CONSTRAINTS)),)
+        return (locked(CONSTRAINTS),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
