@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
 from importer.validation.markup import thinking_markup
-from importer.validation.outcome import BY_ANSWERS, Fail, Outcome, ProbeRow, asks_for
+from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     calls_kept,
     context_length,
@@ -225,8 +225,8 @@ def _sent(row: ProbeRow) -> bool:
 
 
 def _of_files(row: ProbeRow) -> bool:
-    """Return whether a failure may follow from other files."""
-    return isinstance(row.outcome, Fail) and row.outcome.attribution != "environment"
+    """Return whether a failure, or what came to no conclusion, may follow from other files."""
+    return isinstance(row.outcome, Fail | Inconclusive) and row.outcome.attribution not in (None, "environment")
 
 
 def _declined(row: ProbeRow) -> bool:

@@ -176,6 +176,8 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
         note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
     elif (seen := tokenized.altered(ctx)) is not None:
         note, remedy = seen, OWN
+    elif _of_tools(ctx) and proof_check.encodes_twice(ctx):
+        return replace(outcome, remedy=Reason(Remedy.DECODE_ONCE_MORE))
     elif _of_tools(ctx) and (told := proof_check.retold(ctx)) is not None:
         note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
         remedy = Reason(Remedy.TELL_AS_WRITTEN, own=told[0])

@@ -12,6 +12,7 @@ from importer.validation.cause_rules import (
     NOISE,
     OBSERVERS,
     OFFLINE,
+    PARSERS,
     ROOTS,
     broken,
     of_engine,
@@ -29,7 +30,7 @@ from importer.validation.probes import (
     tools_in_prompt,
 )
 from importer.validation.remedy import Remedy
-from importer.validation.rungs.fact import Rung, first_broken
+from importer.validation.rungs.fact import Rung, broken_in_answer, first_broken
 
 IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
 # Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
@@ -83,6 +84,13 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
             else row
             for row in traced_rows
         ]
+    failed = _failed(traced_rows)
+    noisy = next((name for name, failure in failed.items() if _drawn_otherwise(failure)), None)
+    if noisy is not None:
+        traced_rows = [
+            _following(row, noisy, failed[noisy]) if _weak(row) or _names_parser(row) else row
+            for row in traced_rows
+        ]
     return traced_rows
 
 
@@ -125,6 +133,17 @@ def _refused_alike(row: ProbeRow, failure: Fail) -> bool:
 
 def _refusals(outcome: Outcome) -> set[str]:
     return {str(r.fields.get("says")) for r in outcome.reasons if r.kind is AnswerFailure.REFUSED}
+
+
+def _drawn_otherwise(failure: Fail) -> bool:
+    """Return whether the model is seen to write another form than that of its template."""
+    broken = broken_in_answer(failure.facts)
+    return failure.attribution == "model" and broken is not None and broken.rung is Rung.DRAWN
+
+
+def _names_parser(row: ProbeRow) -> bool:
+    """Return whether a parser is blamed, and no reading of it was compared."""
+    return asks_for(row.outcome, *PARSERS) and first_broken(row.outcome.facts) is None
 
 
 def _weak(row: ProbeRow) -> bool:

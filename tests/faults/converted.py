@@ -107,6 +107,6 @@ FAULTS = (
         "The tokenizer was saved again with a suffix that no word of the vocabulary has.",
         "configuration",
         (Json("tokenizer.json", {"model.end_of_word_suffix": "</w>"}),),
-        mend="vendor",
+        mend="tokenizer",
     ),
 )

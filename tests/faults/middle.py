@@ -111,7 +111,7 @@ FAULTS = (
         "The wish for a count at the end of a stream does not get through.",
         "engine",
         (Wire("stream_options_dropped"),),
-        apart=COUNTS,
+        apart=COUNTS | {"vllm-mlx": "it counts each stream, whether a client wishes it or not"},
     ),
     Fault(
         "middle-keeps-streams",

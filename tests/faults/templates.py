@@ -151,6 +151,7 @@ FAULTS = (
             Text("'<|im_start|>assistant", "'<|im_start|>bot"),
             Shipped(),
         ),
+        apart={"mlx-vlm": "it offers no completions, so that weights cannot be asked in other turns"},
         mend="ChatML",
         bitten="a template taken from another fine-tune",
     ),

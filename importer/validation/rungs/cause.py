@@ -11,11 +11,10 @@ from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError
 from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, Pass, asks_for, failing
 from importer.validation.remedy import PARSER_OF, Remedy
-from importer.validation.rungs.fact import Rung, by_rung, first_broken
+from importer.validation.rungs.fact import Rung, broken_in_answer, by_rung
 from importer.validation.rungs.trace import Better, Trace, trace
 
 REPEATS = 4  # of a request, until servers behind one address are taken for alike
-ANSWER = (Rung.DRAWN, Rung.PARSED, Rung.WHOLE, Rung.STREAM)
 
 
 def placed(outcome: Outcome, ctx: Context) -> Outcome:
@@ -41,7 +40,7 @@ def _judged(outcome: Outcome, ctx: Context) -> Judgement | None:
 
 def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: Context) -> Outcome | None:
     """Return the outcome with the part of the first rung that is broken between the prompt and the answer."""
-    broken = first_broken(fact for fact in traced.facts if fact.rung in ANSWER)
+    broken = broken_in_answer(traced.facts)
     if broken is None:
         return failing(outcome, UNEXPLAINED) if _contradicted(outcome, traced) else None
     if broken.rung is Rung.DRAWN:

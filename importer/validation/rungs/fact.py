@@ -36,6 +36,7 @@ class Rung(StrEnum):
 
 
 ORDER = tuple(Rung)
+ANSWER = (Rung.DRAWN, Rung.PARSED, Rung.WHOLE, Rung.STREAM)  # between the prompt and the answer
 
 
 class FactReason(StrEnum):
@@ -102,3 +103,8 @@ def by_rung(facts: Iterable[Fact]) -> Mapping[Rung, Fact]:
 def first_broken(facts: Iterable[Fact]) -> Fact | None:
     """Return the fact of the first broken rung: all that stands behind it follows."""
     return next((fact for fact in by_rung(facts).values() if fact.state == "broken"), None)
+
+
+def broken_in_answer(facts: Iterable[Fact]) -> Fact | None:
+    """Return the fact of the first broken rung behind the prompt."""
+    return first_broken(fact for fact in facts if fact.rung in ANSWER)
