@@ -159,6 +159,11 @@ def _answered(row: ProbeRow) -> bool:
     return of_engine(row) and row.probe not in APART - {long_prompt.NAME}
 
 
+def _of_clients(failure: Fail) -> bool:
+    """Return whether of several clients one got the answer of another."""
+    return failure.within[:1] == ("clients",)
+
+
 def _of_temperature(failure: Fail) -> bool:
     """Return whether every answer has another temperature than its request."""
     kinds = request_options.OptionReason
@@ -226,7 +231,10 @@ def _sent(row: ProbeRow) -> bool:
 
 def _of_files(row: ProbeRow) -> bool:
     """Return whether a failure, or what came to no conclusion, may follow from other files."""
-    return isinstance(row.outcome, Fail | Inconclusive) and row.outcome.attribution not in (None, "environment")
+    return isinstance(row.outcome, Fail | Inconclusive) and row.outcome.attribution not in (
+        None,
+        "environment",
+    )
 
 
 def _declined(row: ProbeRow) -> bool:
@@ -246,6 +254,7 @@ NOISE = (
 ROOTS = (
     RootCause(files_as_imported.NAME, (), _of_files),
     RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
+    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS,), _sent, _of_clients),
     RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
     RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from importer.app.validate import run_on, validate_against
+from importer.cli.main import run
 from importer.config_file.store import Store
 from importer.engines import get, install
 from importer.engines.process import serve
 from importer.hub import ANYWHERE
 from importer.progress import silent
 from tests.faults import bench
+from tests.faults.blind_i_numbers import Quantised
+from tests.faults.fault import Site
 from tests.models.formats import FORMATS
 from tests.smollm2 import folder
 
@@ -41,6 +45,15 @@ def cases() -> list[Any]:
         for engine, group in GROUPS.items()
         for base in FORMATS
     ]
+
+
+def real(model: Path, engine: str, where: Path) -> dict[str, Any]:
+    """The report of a model that is imported as a user does it."""
+    backend = {"vllm-cpu": "vllm"}.get(engine, engine)
+    words = [str(model), "--name", "smollm2", "--backend", backend, "--dir", str(where), "--yes"]
+    assert run([*words, "--no-validate", "--json"]) == 0
+    stored, installed = Store(where).load("smollm2"), install.need(get(engine))
+    return run_on(get(engine), installed, stored, engine, model, port=None, progress=silent)
 
 
 def unpassed(report: Any) -> dict[str, str]:
@@ -88,12 +101,18 @@ def test_an_untouched_server_passes(engine: str) -> None:
 )
 def test_a_real_model_has_a_verdict_in_time(engine: str, tmp_path: Path) -> None:
     """SmolLM2-135M-Instruct; what it answers wrong is the model's own."""
-    from importer.cli.main import run
-
-    backend = {"vllm-cpu": "vllm"}.get(engine, engine)
-    words = [str(folder()), "--name", "smollm2", "--backend", backend, "--dir", str(tmp_path), "--yes"]
-    assert run([*words, "--no-validate", "--json"]) == 0
-    stored, installed = Store(tmp_path).load("smollm2"), install.need(get(engine))
-    report = run_on(get(engine), installed, stored, engine, folder(), port=None, progress=silent)
+    report = real(folder(), engine, tmp_path)
     assert report["seconds"]["probes"] < SECONDS
     assert unpassed(report) == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.xdist_group("mlx")
+def test_a_real_model_of_three_bits_is_seen(tmp_path: Path) -> None:
+    """Weights in groups of 64 with three bits each, as they may be published: the import knows no others."""
+    site = Site("mlx", Path(shutil.copytree(folder(), tmp_path / "model")), {})
+    Quantised(3).plant(site)
+    report = real(site.folder, "mlx", tmp_path)
+    failed = [o for o in report["outcomes"] if o["outcome"] == "fail"]
+    assert {o["attribution"] for o in failed} == {"model"}
+    assert {o["remedy"]["kind"] for o in failed} <= {"whole-weights", "trained-weights", "ending-weights"}

@@ -56,7 +56,8 @@ STEADY = 2  # different answers at temperature 0: a cache may round the first on
 TOPS = 3
 SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
 AT_ONCE = 0.3  # of these, between the first piece and the last one; the client reads them meanwhile
-LONGER = (1, 2, 5)  # streams of a busy machine may come at once; one of seconds does not
+LONGER = (1, 2, 5, 10, 20)  # streams of a busy machine may come at once; one of SURE seconds does not
+SURE = 3.0
 BROKEN = "\ufffd"
 KEY = "answer"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
@@ -78,9 +79,9 @@ def run(ctx: Context) -> Outcome:
         return judge_unforced(ctx, words[0], reply)
     outcomes = {
         "max_tokens": _limits(ctx, words[0], reply),
+        "clients": _clients(ctx, words),
         "stream": _streamed(ctx, words[0]),
         "letters": _letters(ctx, words[-1]),
-        "clients": _clients(ctx, words),
         "draw": _draws(ctx, words[:DICE]),
     }
     if ctx.promise.offers is not None and not ctx.promise.lacks("structured"):
@@ -159,9 +160,11 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
         times.append((exchange.seconds, exchange.seconds if exchange.first is None else exchange.first))
         if not at_once(*times[-1]):
             return outcome
+        if times[-1][0] >= SURE or long < LONG * longer:  # longer ones do not fit
+            break
     seconds, first = times[-1]
     reason = Reason(OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first)
-    return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=len(LONGER))
+    return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=len(times))
 
 
 def _letters(ctx: Context, word: Word) -> Outcome:
@@ -215,7 +218,10 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
     """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
     for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
         others = {*counts} - {*counts[place : place + 1]}
-        if not forced.repeats(reply, word) or reply.usage.prompt in others:
+        theirs = any(forced.repeats(reply, other) for other in words if other is not word)
+        if not (theirs or forced.repeats(reply, word)):
+            return ignored("logit_bias", word.letters)
+        if theirs or reply.usage.prompt in others:
             reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
             return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS), trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
