@@ -69,7 +69,7 @@ def ask(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> 
     sent = {k: v for k, v in ctx.promise.client_sampling.items() if k in SAMPLING}
     body = {
         "model": ctx.model,
-        "max_tokens": ctx.promise.limit(prompt.tokens),
+        "max_tokens": ctx.promise.limit(prompt.tokens, tools=bool(prompt.tools)),
         **sent,
         **request(prompt),
         **extra,

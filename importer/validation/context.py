@@ -282,7 +282,7 @@ class Context(Background):
         if prompt.switches:
             body["chat_template_kwargs"] = dict(prompt.switches)
         body |= {
-            "max_tokens": self.promise.limit(prompt.tokens),
+            "max_tokens": self.promise.limit(prompt.tokens, tools=bool(prompt.tools)),
             **EXTRA[way],
             **self.promise.client_sampling,
         }
@@ -296,7 +296,7 @@ class Context(Background):
             raise TemplateRefusedError
         body: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": self.promise.limit(prompt.tokens),
+            "max_tokens": self.promise.limit(prompt.tokens, tools=bool(prompt.tools)),
             **VERBATIM,
         }
         if not self.promise.lacks("logprobs"):

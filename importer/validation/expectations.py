@@ -81,6 +81,7 @@ class Expectations:
     ``client_sampling``  values that this engine cannot be started with, under the request's names.
     ``markers``          strings that the proof has shown to be markup, where there was one.
     ``max_tokens``       the most tokens of an answer: half of the context.
+    ``plain``            the most tokens of an answer without tools, where the engine is slow.
     ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
     ``context``          tokens of prompt and answer; ``None`` where the document has no limit.
     ``images``           images that a request may hold; 0 where the document has no limit for them.
@@ -102,6 +103,7 @@ class Expectations:
     client_sampling: Mapping[str, Any] = field(default_factory=dict)
     markers: tuple[str, ...] = ()
     max_tokens: int = UNKNOWN_CONTEXT // 2
+    plain: int | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
     context: int | None = None
     images: int = 0
@@ -120,9 +122,13 @@ class Expectations:
             Reason(PromiseReason.NOT_OFFERED, names=tuple(missing), engine=self.engine) if missing else None
         )
 
-    def limit(self, tokens: int) -> int:
-        """Return the limit for an answer of so many tokens, with room for a thought if the model thinks."""
-        return min(self.max_tokens, tokens + (THOUGHT if self.reasoning_parser else 0))
+    def limit(self, tokens: int, *, tools: bool = False) -> int:
+        """Return the limit for an answer of so many tokens, with room for a thought if the model thinks.
+
+        ``tools``  whether the request offers tools: a call has a length of its own.
+        """
+        room = tokens if tools or self.plain is None else min(tokens, self.plain)
+        return min(self.max_tokens, room + (THOUGHT if self.reasoning_parser else 0))
 
     def unsure(self, name: str) -> Reason | None:
         """Return why a probe of a feature beyond the OpenAI API does not apply: absent, or unknown."""

@@ -164,7 +164,7 @@ def _argument(keys: str) -> str:
 
 def endless(ctx: Context, prompt: Prompt) -> bool:
     """Return whether the completion of the rendered prompt is a thought without an answer."""
-    written = ctx.raw(prompt, max_tokens=ctx.promise.limit(prompt.tokens))
+    written = ctx.raw(prompt, max_tokens=ctx.promise.limit(prompt.tokens, tools=bool(prompt.tools)))
     if written is None:
         return False
     begun = (ctx.rendered(prompt) or "")[-TURN_BEGUN:]

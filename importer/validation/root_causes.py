@@ -9,6 +9,7 @@ from importer.reasons import Reason
 from importer.validation.cause_rules import (
     ANSWERS,
     CAUSES,
+    NAMES_PARSER,
     NOISE,
     OBSERVERS,
     OFFLINE,
@@ -84,14 +85,26 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
             else row
             for row in traced_rows
         ]
-    failed = _failed(traced_rows)
+    return _of_the_model(traced_rows)
+
+
+def _of_the_model(rows: list[ProbeRow]) -> list[ProbeRow]:
+    """Return the rows; where the model is seen to write another form, what rests on less follows from that.
+
+    A parser that would have read one text is no remedy where no parser reads most of them.
+    """
+    failed = _failed(rows)
     noisy = next((name for name, failure in failed.items() if _drawn_otherwise(failure)), None)
-    if noisy is not None:
-        traced_rows = [
-            _following(row, noisy, failed[noisy]) if _weak(row) or _names_parser(row) else row
-            for row in traced_rows
-        ]
-    return traced_rows
+    if noisy is None:
+        return rows
+    better = [row for row in rows if asks_for(row.outcome, *NAMES_PARSER)]
+    fewer = len(better) < sum(_drawn_otherwise(row.outcome) for row in rows)
+    return [
+        _following(row, noisy, failed[noisy])
+        if _weak(row) or _names_parser(row) or (fewer and row in better)
+        else row
+        for row in rows
+    ]
 
 
 def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
@@ -135,10 +148,10 @@ def _refusals(outcome: Outcome) -> set[str]:
     return {str(r.fields.get("says")) for r in outcome.reasons if r.kind is AnswerFailure.REFUSED}
 
 
-def _drawn_otherwise(failure: Fail) -> bool:
+def _drawn_otherwise(outcome: Outcome) -> bool:
     """Return whether the model is seen to write another form than that of its template."""
-    broken = broken_in_answer(failure.facts)
-    return failure.attribution == "model" and broken is not None and broken.rung is Rung.DRAWN
+    broken = broken_in_answer(outcome.facts)
+    return outcome.attribution == "model" and broken is not None and broken.rung is Rung.DRAWN
 
 
 def _names_parser(row: ProbeRow) -> bool:

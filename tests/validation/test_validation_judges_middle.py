@@ -107,6 +107,8 @@ def test_clients_get_their_own_answers_and_counts() -> None:
         found = request_options.judge_clients(replies, [ONE, OTHER], [15, 17])
         assert isinstance(found, Fail)
         assert (found.reason.kind, found.reason.fields["rung"]) == (OptionReason.CROSSED, Rung.GATEWAY)
+    found = request_options.judge_clients([answer("Hello to all", 3, 15), others], [ONE, OTHER], [15, 17])
+    assert (found.reason.kind, found.reason.fields["option"]) == (OptionReason.IGNORED, "logit_bias")
 
 
 def test_temperatures_and_seeds_have_controls() -> None:

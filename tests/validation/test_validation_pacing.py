@@ -13,6 +13,7 @@ from itertools import pairwise
 import pytest
 
 from importer.progress import Step
+from importer.reasons import Reason
 from importer.validation import client as client_module
 from importer.validation.client import TOTAL_LIMIT, Client
 from importer.validation.context import Context
@@ -131,6 +132,16 @@ def test_a_slow_server_is_said_to_be_slow_with_its_measured_speed() -> None:
     assert slow.remedy is not None
     assert slow.remedy.kind is Remedy.RAISE_TIME_LIMIT
     assert len(unasked(rows)) == len(PROBES) - 2
+
+
+@pytest.mark.parametrize(("rate", "plain"), [(4.0, 96), (12.0, 120), (300.0, 3000)])
+def test_a_slow_engine_has_shorter_answers_without_tools(rate: float, plain: int) -> None:
+    measured = first_answer.plain_tokens(Pass(Reason(FirstAnswerReason.MEASURED, rate=rate)))
+    assert measured == plain
+    promise = Expectations(max_tokens=4096, plain=measured)
+    assert promise.limit(256) == min(256, plain)
+    assert promise.limit(256, tools=True) == 256
+    assert first_answer.plain_tokens(Pass(Reason(FirstAnswerReason.BEGAN, seconds=1.0))) is None
 
 
 def test_a_server_that_refuses_for_load_is_one_outcome(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from importer.engines.deaths import Attribution
@@ -12,6 +14,7 @@ from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, Probe
 from importer.validation.probes.stream_equals_whole import StreamReason
 from importer.validation.probes.structured_output import StructuredReason
 from importer.validation.remedy import Remedy
+from importer.validation.rungs.fact import Fact, FactReason, Rung
 from tests.facts import as_reason
 from tests.judging import verdict
 
@@ -123,3 +126,54 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
     told = [verdict(row.outcome) for row in root_causes.traced(rows)]
     assert told == [*[f"fail {part}"] * 3, "fail engine", "inconclusive model"]
     assert root_causes.traced(rows[1:]) == rows[1:]
+
+
+def _seen(rung: Rung) -> tuple[Fact, ...]:
+    return (Fact(rung, "broken", "weather", Reason(FactReason.WRITTEN_OTHERWISE)),)
+
+
+def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answers_alone() -> None:
+    wrote = Fail(
+        as_reason("a call without its end"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Rung.DRAWN)
+    )
+    outcomes: dict[str, Outcome] = {
+        "tool-call": wrote,
+        "stream-equals-whole": Fail(as_reason("differs"), "engine", Reason(Remedy.WHOLE_ANSWERS)),
+        "messages": Fail(as_reason("no call"), "configuration", Reason(Remedy.SET_PARSER, **PARSER)),
+        "cut-call": Fail(as_reason("broken"), "engine", facts=_seen(Rung.WHOLE)),
+        "long-prompt": Fail(as_reason("no refusal"), "configuration", Reason(Remedy.SET_LONGEST)),
+    }
+    rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
+    told = {row.probe: verdict(row.outcome) for row in root_causes.traced(rows)}
+    assert told == {
+        "tool-call": "fail model",
+        "stream-equals-whole": "fail model",
+        "messages": "fail model",
+        "cut-call": "fail engine",
+        "long-prompt": "fail configuration",
+    }
+    unseen = [ProbeRow("tool-call", "", replace(wrote, facts=())), *rows[1:]]
+    assert [verdict(row.outcome) for row in root_causes.traced(unseen)] == [
+        verdict(row.outcome) for row in unseen
+    ]
+
+
+def test_crossed_answers_come_before_servers_that_differ() -> None:
+    crossed = Fail(as_reason("another's"), "engine", Reason(Remedy.OWN_ANSWERS), within=("clients",))
+    rows = [
+        ProbeRow("prompt-arrives", "", Fail(as_reason("lengths"), "engine", Reason(Remedy.SERVERS_ALIKE))),
+        ProbeRow("request-options", "", crossed),
+    ]
+    told = [row.outcome.remedy for row in root_causes.traced(rows) if isinstance(row.outcome, Fail)]
+    assert told == [Reason(Remedy.OWN_ANSWERS)] * 2
+
+
+@pytest.mark.parametrize(("unread", "part"), [(1, "configuration"), (2, "model")])
+def test_a_parser_that_reads_one_text_is_no_remedy_where_none_reads_most(unread: int, part: str) -> None:
+    wrote = Fail(as_reason("noise"), "model", Reason(Remedy.WHOLE_WEIGHTS), facts=_seen(Rung.DRAWN))
+    change = Reason(Remedy.SET_PARSER, **PARSER)
+    lenient = Fail(as_reason("a marker"), "configuration", change, facts=_seen(Rung.PARSED))
+    names = ("tool-call", "parallel-calls")[:unread]
+    rows = [*(ProbeRow(name, "", wrote) for name in names), ProbeRow("no-special-tokens", "", lenient)]
+    told = root_causes.traced(rows)[-1].outcome
+    assert told.attribution == part

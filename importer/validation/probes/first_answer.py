@@ -30,6 +30,8 @@ LESSON = (
 )
 WITHIN = 45.0  # seconds until a greeting's answer begins
 TOKENS = 2000  # of the answers to all probes, on the demo model
+PLAIN_SECONDS = 10.0  # of an answer without tools, alone
+FEWEST = 96  # tokens of an answer without tools, on any engine
 needs = no_chat
 
 
@@ -58,3 +60,9 @@ def judge(exchange: Exchange, left: float) -> Outcome:
         reason = Reason(FirstAnswerReason.TOO_SLOW, rate=rate, seconds=required, limit=left)
         return Inconclusive(reason, "environment", Reason(Remedy.RAISE_TIME_LIMIT, seconds=required))
     return Pass(Reason(FirstAnswerReason.MEASURED, rate=rate))
+
+
+def plain_tokens(outcome: Outcome) -> int | None:
+    """Return the most tokens of an answer without tools at the speed of the first one, where it is known."""
+    rate = outcome.reason.fields.get("rate") if outcome.gives(FirstAnswerReason.MEASURED) else None
+    return max(FEWEST, round(PLAIN_SECONDS * rate)) if isinstance(rate, float) else None

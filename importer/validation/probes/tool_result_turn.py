@@ -44,7 +44,10 @@ def _in_another_order(ctx: Context) -> Fail | None:
     try.
     """
     failure = None
-    ways: tuple[dict[str, Any], ...] = ({}, {"max_tokens": ctx.promise.limit(BOTH_ANSWERED.tokens)})
+    ways: tuple[dict[str, Any], ...] = (
+        {},
+        {"max_tokens": ctx.promise.limit(BOTH_ANSWERED.tokens, tools=True)},
+    )
     for sent in ways:
         alone = ctx.raw(BOTH_ANSWERED, **sent)
         if alone is None:
