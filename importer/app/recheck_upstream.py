@@ -13,7 +13,7 @@ from importer.errors import HubError, ImporterError, RepositoryError
 from importer.hub import digests
 from importer.hub.content import content_digest
 from importer.hub.resolver import files_at
-from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.snapshot import TEMPLATES, RepoFile, Snapshot
 from importer.hub.weights import weight_files
 from importer.messages import render
 from importer.reasons import Reason
@@ -142,7 +142,10 @@ def _files_before(receipt: Receipt, now: Snapshot, *, offline: bool) -> Sequence
 
 
 def _of_receipt(receipt: Receipt, now: Snapshot) -> list[str]:
-    old, new = receipt.files, now.settings
+    old = receipt.files
+    new = {
+        path: h for path, h in now.settings.items() if path in old or path not in TEMPLATES
+    }  # older receipts
     return sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
 
 

@@ -59,7 +59,10 @@ ENVIRONMENT_ERRORS = tuple(
     Death(pattern, kind, ENVIRONMENT)
     for pattern, kind in (
         (r"\[Errno (?:28|122)\]|No space left on device|Disk quota exceeded", Lacking.DISK),
-        (rf"^(?!{ADVICE}).*(?:\[Errno 2[34]\]|Too many open files)", Lacking.OPEN_FILES),
+        (
+            rf"^(?!{ADVICE}).*(?:\[Errno 2[34]\]|Too many open files|not allowed to raise maximum limit)",
+            Lacking.OPEN_FILES,
+        ),
         (
             r"\[Errno 30\]|Read-only file system|No usable temporary directory|temp_directory_path:",
             Lacking.WRITABLE_FOLDER,

@@ -16,10 +16,11 @@ from importer.reasons import Reason
 LARGEST = 1 << 56  # bytes, parameters: no model is larger
 LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
 # Files that engines read beside the weights; without the template, its digest is in the proof.
+TEMPLATES = ("chat_template.jinja", "chat_template.json")  # files that hold nothing but the template
 SETTINGS = (
     "config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "tokenizer.model",
     "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
-    "params.json", "processor_config.json", "preprocessor_config.json",
+    "params.json", "processor_config.json", "preprocessor_config.json", *TEMPLATES,
 )  # fmt: skip
 MARK = "\ufeff"  # the byte order mark
 MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10

@@ -54,6 +54,31 @@ def _whole_answers(fields: Fields) -> str:
     return f"{mended}: {fields['change']}." if fields.get("change") else f"{mended}."
 
 
+# By the part of a request that a conversation of ``prompt-arrives`` is about.
+PARTS = {
+    "plain": "any text",
+    "letters": "letters beyond ASCII",
+    "tags": "markup",
+    "spaces": "white space",
+    "filtered": "addresses, paths and numbers",
+    "roles": "the roles of turns",
+    "repeated": "turns that come twice",
+    "tools": "tools",
+    "round": "turns with calls and results",
+    "in-parts": "text in parts",
+    "switch": "template variables",
+    "ordinary": "questions with names and places",
+    "long-user": "long texts",
+    "long-system": "long system turns",
+}
+
+
+def _requests_unaltered(fields: Fields) -> str:
+    parts = ", ".join(PARTS[part] for part in fields.get("parts", ()))
+    shown = f" ({parts})" if parts else ""
+    return f"Use another version of the engine, or correct what stands before it: it alters requests{shown}."
+
+
 def _provide(fields: Fields) -> str:
     lacking = str(fields["lacking"])
     return f"{lacking[:1].upper()}{lacking[1:]}."
@@ -198,9 +223,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-version-order": (
             "Use another version of the engine: it gives the template results in another order."
         ),
-        "requests-unaltered": (
-            "Use another version of the engine, or correct what stands before it: it alters requests."
-        ),
+        "requests-unaltered": _requests_unaltered,
         "answers-unaltered": "Use another version of the engine, or correct what stands before it: {change}.",
         "servers-alike": (
             "Bring all servers behind the address to one version and one start, or take out those that differ."

@@ -50,6 +50,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "begun-again": "the {part} begins again in the middle",
         "repeated": "the {part} comes twice",
         "pieces-repeated": "pieces of the {part} come twice",
+        "all-in-each-piece": "each piece of the {part} has all that came before it",
         "end-lost": "the end of the {part} is lost",
         "beginning-lost": "the beginning of the {part} is lost",
         "letters-broken": "letters of the {part} are broken",
@@ -59,6 +60,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "html-escaped": "the {part} is escaped as for a web page",
         "spaces-changed": "white space in the {part} is changed",
         "text-added": "something is added to the {part}: {came!r}",
+        "field-renamed": "it writes {came} for the field {own}",
         "words-changed": "the {part} has other words: {came!r} in place of {own!r}",
     },
 }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 from importer.reasons import Reason
@@ -33,6 +34,7 @@ class AnswerChange(StrEnum):
     BEGUN_AGAIN = "begun-again"
     REPEATED = "repeated"
     PIECES_REPEATED = "pieces-repeated"
+    ALL_IN_EACH_PIECE = "all-in-each-piece"
     END_LOST = "end-lost"
     BEGINNING_LOST = "beginning-lost"
     LETTERS_BROKEN = "letters-broken"
@@ -42,6 +44,7 @@ class AnswerChange(StrEnum):
     HTML_ESCAPED = "html-escaped"
     SPACES_CHANGED = "spaces-changed"
     TEXT_ADDED = "text-added"
+    FIELD_RENAMED = "field-renamed"
     WORDS_CHANGED = "words-changed"
 
 
@@ -53,6 +56,8 @@ BY_PARSERS = frozenset({
 BROKEN = "\ufffd"  # for bytes that are no letter
 PIECE = 64  # characters of a streamed piece at most
 QUOTED = 60  # characters of a value in a reason
+SEVERAL = 3  # pieces of a stream that show how it grows
+FIELDS = ("content", "reasoning_content", "tool_calls", "finish_reason")
 LONG = 8  # characters that make a text long enough to be seen again by no chance
 
 
@@ -110,15 +115,48 @@ def told(own: Reply, came: Reply) -> Reason | None:
 
 
 def _changes(own: Reply, came: Reply) -> Iterator[Reason]:
+    yield from _renamed(came)
     moved = _moved(own, came)
     if moved is not None:
         yield Reason(moved)
     else:
         for part in ("reasoning", "content"):
+            if own != came and _grows(came, part):
+                yield Reason(AnswerChange.ALL_IN_EACH_PIECE, part=part)
             yield from _of_text(getattr(own, part).strip(), getattr(came, part).strip(), part)
     yield from _of_calls(own, came)
     if own.finish_reason != came.finish_reason:
         yield Reason(AnswerChange.OTHER_END, own=own.finish_reason, came=came.finish_reason)
+
+
+def _parts(reply: Reply) -> Iterator[Mapping[str, Any]]:
+    """Yield the first choice of each piece, and the message or delta in it."""
+    for data in reply.raw:
+        for choice in (data.get("choices") or ())[:1]:
+            if isinstance(choice, Mapping):
+                yield choice
+                yield from (c for k in ("message", "delta") if isinstance(c := choice.get(k), Mapping))
+
+
+def _renamed(came: Reply) -> Iterator[Reason]:
+    """Yield fields whose names are written otherwise, as JavaScript does: clients do not find them."""
+    for part in _parts(came):
+        for name in part:
+            own = next((field for field in FIELDS if name != field and _bare(name) == _bare(field)), None)
+            if own is not None and own not in part:
+                yield Reason(AnswerChange.FIELD_RENAMED, own=own, came=name)
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
+def _grows(came: Reply, part: str) -> bool:
+    """Return whether each piece of a stream begins with all of the one before it."""
+    texts = (each.get(part) for each in _parts(came))
+    pieces = [text for text in texts if isinstance(text, str) and text]
+    longer = all(later.startswith(one) and later != one for one, later in pairwise(pieces))
+    return len(pieces) >= SEVERAL and longer
 
 
 def _moved(own: Reply, came: Reply) -> AnswerChange | None:
@@ -153,6 +191,9 @@ def _of_calls(own: Reply, came: Reply) -> Iterator[Reason]:
             yield Reason(AnswerChange.OTHER_NAME, own=one.name, came=other.name)
         if _value(one.arguments) != _value(other.arguments):
             quoted = {"own": one.arguments[:QUOTED], "came": other.arguments[:QUOTED]}
+            change = next((c for c, holds in TEXTS if holds(one.arguments, other.arguments)), None)
+            if change is not None and other.arguments:
+                yield Reason(change, part="JSON of arguments", **quoted)
             yield Reason(AnswerChange.OTHER_ARGUMENTS, **quoted)
 
 

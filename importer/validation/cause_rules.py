@@ -103,7 +103,8 @@ class RootCause:
         return self.probe in (None, name) and matches and self.where(failure)
 
 
-def _came(failure: Fail) -> bool:
+def came(failure: Fail) -> bool:
+    """Return whether there was an answer to judge."""
     return not _never_came(failure)
 
 
@@ -202,6 +203,11 @@ def _thinks(row: ProbeRow) -> bool:
     return of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
 
 
+def _with_variables(row: ProbeRow) -> bool:
+    """Return whether the engine is seen to set a variable: its own switch of thinking may be turned round."""
+    return asks_for(row.outcome, Remedy.START_WITH_VARIABLES)
+
+
 def _of_the_dice(failure: Fail) -> bool:
     """Return whether the engine draws with another temperature, or with values that nobody knows."""
     name = failure.remedy.fields.get("name") if failure.remedy is not None else None
@@ -259,8 +265,8 @@ ROOTS = (
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
     RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
     RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
-    RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, _came),
-    RootCause(ANSWERS, (), _rests_on_answers, _came),
+    RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
+    RootCause(ANSWERS, (), _rests_on_answers, came),
 )
 CAUSES = (
     RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
@@ -281,6 +287,7 @@ CAUSES = (
     RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
     RootCause(sampling_arrives.NAME, SENDS, _by_sampling, _of_the_dice),
     RootCause(None, PENALTIES, _answered),
+    RootCause(None, (Remedy.CLOSE_BLOCK,), _with_variables),
     RootCause(THOUGHTS, (), _thinks),
     RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
     RootCause(None, (Remedy.ONE_TEMPLATE,), rests),

@@ -60,6 +60,9 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if again.answered(error, ctx):
         once = Reason(AnswerFailure.ANSWERED_AGAIN)
         return failing(outcome, "engine", Reason(Remedy.SHORTER_KEEP_ALIVE), once)
+    if again.at_times(error, ctx):
+        once = Reason(AnswerFailure.ANSWERED_AGAIN)
+        return failing(outcome, "engine", Reason(Remedy.SERVERS_ALIKE), once)
     if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
         return failing(outcome, "configuration", correction)
     if isinstance(outcome, Fail) and (stream := streams.broken(error, ctx)) is not None:

@@ -25,6 +25,7 @@ class Part(StrEnum):
     ROUND = "round"
     IN_PARTS = "in-parts"
     SWITCH = "switch"
+    ORDINARY = "ordinary"
     LONG_USER = "long-user"
     LONG_SYSTEM = "long-system"
 

@@ -151,7 +151,8 @@ def retold(ctx: Context) -> tuple[str, str] | None:
         return None
     behind = rendered.rpartition(str(WEATHER.messages[-1]["content"]))[2]
     own, told = _whole_call(seen.written), _whole_call(behind)
-    if own is None or told is None or _compact(own) == _compact(told):
+    # What ends the question, or begins the answer, may stand on the line of the call.
+    if own is None or told is None or _compact(told).endswith(_compact(own)):
         return None
     return own, told
 

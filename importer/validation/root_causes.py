@@ -16,6 +16,7 @@ from importer.validation.cause_rules import (
     PARSERS,
     ROOTS,
     broken,
+    came,
     of_engine,
     rests,
 )
@@ -126,7 +127,8 @@ def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
 def _observed(failed: Mapping[str, Fail]) -> str | None:
     """Return the first probe in ``OBSERVERS`` that fails, with one of its remedies where it names some."""
     shown = (name for _, name, remedies in OBSERVERS
-             if name in failed and (not remedies or asks_for(failed[name], *remedies)))  # fmt: skip
+             if name in failed and came(failed[name])
+             and (not remedies or asks_for(failed[name], *remedies)))  # fmt: skip
     return next(shown, None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -62,10 +63,21 @@ def broken(error: ExchangeError, ctx: Context) -> Reason | None:
     """Return the remedy for a stream that cannot be read, where all whole answers can."""
     if not isinstance(error, ReplyError | ServerUnreachable) or not _streamed_last(ctx):
         return None
+    if isinstance(error, StreamCut) and _is_whole(bytes(ctx.log[-1].received)):
+        return Reason(Remedy.HEED_OPTIONS)
     longer = _longer(ctx) if isinstance(error, ServerUnreachable | StreamCut) else None
     if longer is None and isinstance(error, ReplyError):
         return Reason(Remedy.WHOLE_ANSWERS, change=error.reason)
     return longer
+
+
+def _is_whole(body: bytes) -> bool:
+    """Return whether a whole answer came in place of a stream."""
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(answer, dict) and "choices" in answer
 
 
 def _longer(ctx: Context) -> Reason | None:

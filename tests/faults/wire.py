@@ -28,6 +28,7 @@ from tests.faults import (
     blind_h_wire,
     blind_i_wire,
     blind_j_wire,
+    blind_k_wire,
     interposing,
     operations,
     relaying,
@@ -48,6 +49,7 @@ BEFORE = (
     | blind_g_wire.BEFORE
     | blind_i_wire.BEFORE
     | blind_j_wire.BEFORE
+    | blind_k_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -63,6 +65,7 @@ AFTER = (
     | blind_g_wire.AFTER
     | blind_i_wire.AFTER
     | blind_j_wire.AFTER
+    | blind_k_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -74,6 +77,7 @@ STREAMS = (
     | blind_g_wire.STREAMS
     | blind_i_wire.STREAMS
     | blind_j_wire.STREAMS
+    | blind_k_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 

@@ -70,8 +70,8 @@ def test_the_hashes_are_gits(model: Path) -> None:
     git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
     found = snapshot(model)
     assert found["config.json"] == git
-    assert set(NAMES) <= set(found)
-    assert not {"chat_template.jinja", "model.safetensors"} & set(found)
+    assert {*NAMES, "chat_template.jinja"} <= set(found)
+    assert "model.safetensors" not in found
 
 
 def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> None:
@@ -88,11 +88,14 @@ def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> 
     assert "import the model again" in remedy(told)
 
 
-def test_templates_and_weights_are_not_its_to_judge(model: Path) -> None:
+def test_what_no_engine_reads_is_not_its_to_judge(model: Path) -> None:
     before = snapshot(model)
-    (model / "chat_template.jinja").write_text("{{ messages[0].content }}")
     (model / "README.md").write_text("# New words")
     assert isinstance(files_as_imported.judge(before, snapshot(model)), Pass)
+    (model / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    edited = files_as_imported.judge(before, snapshot(model))
+    assert isinstance(edited, Fail)
+    assert words(edited).startswith("of chat_template.jinja ")
 
 
 def test_hashes_of_another_kind_say_nothing() -> None:
@@ -176,7 +179,7 @@ def test_other_files_are_the_machine_s_fault_whatever_the_settings() -> None:
     assert both.attribution == "environment"
     edited = files_as_imported.judge({"chat_template.json": "a" * 40}, {"chat_template.json": "b" * 40})
     assert isinstance(edited, Fail)
-    assert edited.attribution == "configuration"
+    assert edited.attribution == "environment"
 
 
 def test_older_receipts_say_nothing_of_weights() -> None:

@@ -29,6 +29,7 @@ from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.vllm_frontends import is_rust
 from importer.errors import EngineError, RepositoryError, UsageError
 from importer.hub import local, safetensors, tensor_headers
+from importer.hub.snapshot import RepoFile
 from importer.hub.weights import TOKENIZERS, weight_files
 from importer.reasons import Reason
 from importer.signals import context as lengths
@@ -252,9 +253,26 @@ def _broken(folder: Path) -> Iterator[Reason]:
         for name in indexed:
             if name not in paths:
                 yield Reason(DoctorReason.FILE_MISSING, file=name, index=INDEX)
+    yield from _cut_files(folder, listed)
+
+
+def _cut_files(folder: Path, listed: tuple[RepoFile, ...]) -> Iterator[Reason]:
+    """Yield files with pointers of git-lfs in their place, and weights that are not whole."""
+    for file in listed:
+        if not file.path.endswith(".safetensors") and _is_pointer(folder / file.path):
+            yield Reason(DoctorReason.FILE_POINTER, file=file.path)
     for file in weight_files(listed):
         if (problem := _cut(folder / file.path, file.path)) is not None:
             yield problem
+
+
+def _is_pointer(path: Path) -> bool:
+    """Return whether git-lfs has left its pointer in the place of a file that engines read."""
+    try:
+        with path.open("rb") as file:
+            return path.suffix in READ and file.read(len(POINTER)) == POINTER
+    except OSError:
+        return False
 
 
 def _indexed(folder: Path) -> list[str]:

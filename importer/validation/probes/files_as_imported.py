@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from importer.engines.deaths import Attribution
+from importer.hub.snapshot import TEMPLATES
 from importer.reasons import Reason
 from importer.signals import evidence
 from importer.validation import proof_check
@@ -29,7 +29,6 @@ LESSON = (
     "Other weights, a config.json or a tokenizer were put in place later; the review spoke of another model."
 )
 WEIGHTS = ".safetensors"
-TEMPLATES = ("chat_template.jinja", "chat_template.json")  # files that hold nothing but the template
 TASKS = evidence.TASKS  # of every model
 
 
@@ -46,7 +45,8 @@ def run(ctx: Context) -> Outcome:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
     served = {**ctx.render.files, **ctx.served}
     if ctx.proof is not None and proof_check.same_template(ctx, ctx.proof):  # a file may be written otherwise
-        served |= {name: was for name, was in ctx.files.items() if name in served and name in TEMPLATES}
+        served = {name: now for name, now in served.items() if name not in TEMPLATES}
+        served |= {name: was for name, was in ctx.files.items() if name in TEMPLATES}
     return judge(ctx.files, served)
 
 
@@ -60,7 +60,7 @@ def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
     """Judge hashes by file; two of unlike length have unlike kinds, and are not compared.
 
     What lies on the machine is not what was imported and reviewed: the environment is at fault, whatever the
-    file; a template is text that somebody edits.
+    file.
     """
     known = [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
     changed = [name for name in known if served.get(name) != imported[name]]
@@ -69,5 +69,4 @@ def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
     if not changed:
         return Pass(Reason(FilesReason.SAME, count=len(known)))
     reason = Reason(FilesReason.CHANGED, files=tuple(changed))
-    part: Attribution = "configuration" if all(name in TEMPLATES for name in changed) else "environment"
-    return Fail(reason, part, Reason(Remedy.PUT_BACK, files=tuple(changed)))
+    return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=tuple(changed)))

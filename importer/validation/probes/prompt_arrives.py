@@ -11,13 +11,13 @@ from importer.reasons import Reason
 from importer.validation import prompt_causes
 from importer.validation.alterations import CHANGES, Alteration
 from importer.validation.context import Context
-from importer.validation.errors import RequestRefused
+from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, CommonReason, Expectations, no_chat, no_tools
 from importer.validation.nonce_prompts import WORD, NoncePrompt, Part, long, short
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.probes import prompt_rendered
 from importer.validation.prompt_causes import text_now
-from importer.validation.prompts import Prompt
+from importer.validation.prompts import NAME_RECALL, ROUNDS, SUM, TRIP, WEATHER, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.rungs.fact import Rung
@@ -40,7 +40,7 @@ NAME = "prompt-arrives"
 LESSON = (
     "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question."
 )
-UNALTERED = Reason(Remedy.REQUESTS_UNALTERED)
+SHOWN = 3  # parts that a remedy names
 MOST = 640  # tokens of a conversation: a CPU reads them within a second
 FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
@@ -84,6 +84,7 @@ def run(ctx: Context) -> Outcome:
     if not chosen:
         return NotApplicable(ctx.no_tokenizer)
     sent = [one for one in (_send(ctx, each) for each in chosen) if not _of_an_older_server(one)]
+    sent += _ordinary(ctx)
     if all(one.counted is None and one.refused is None for one in sent):
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     refused = judge_refusals(sent)
@@ -115,6 +116,20 @@ def _chosen(ctx: Context) -> list[Sent]:
     for one in fitting:
         largest.setdefault(one.nonce.part, one)  # the sizes of a part come in descending order
     return list(largest.values())
+
+
+def _ordinary(ctx: Context) -> Iterator[Sent]:
+    """Yield questions that other probes ask, as far as they were answered: with names, places and numbers."""
+    for prompt in (NAME_RECALL, SUM, *(() if no_tools(ctx.promise) else (WEATHER, TRIP, ROUNDS[-1]))):
+        text = text_now(ctx, prompt)
+        ids = tokens_of(ctx, (text,)) if text is not None else None
+        if ids is None:
+            continue
+        try:
+            counted = ctx.first(prompt).usage.prompt
+        except ExchangeError:
+            continue  # who asks it judges that
+        yield Sent(NoncePrompt(Part.ORDINARY, prompt), ids[0], counted)
 
 
 def _switches(ctx: Context) -> dict[str, object]:
@@ -233,7 +248,9 @@ def _failure(wrong: Sequence[Sent], alteration: Alteration | None, follows: Fail
             first, follows.attribution, follows.remedy, trials, notes=tuple(rest),
             follows=(prompt_rendered.NAME,),
         )  # fmt: skip
-    return Fail(first, "engine", UNALTERED, trials, notes=tuple(rest))
+    parts = tuple(dict.fromkeys(one.nonce.part for one in wrong))[:SHOWN]
+    remedy = Reason(Remedy.REQUESTS_UNALTERED, parts=parts)
+    return Fail(first, "engine", remedy, trials, notes=tuple(rest))
 
 
 def _facts(wrong: Iterable[Sent], alteration: Alteration | None) -> Iterator[Reason]:
