@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused, ServerUnreachable
 
@@ -9,27 +11,31 @@ TIMES = 2  # a gateway may keep more than one connection that the server has end
 TURNS = 5  # of servers that take turns, until all of them are taken for alike
 
 
-def answered(error: ExchangeError, ctx: Context) -> bool:
-    """Return whether a request that a gateway lost is answered when it is sent again."""
-    lost = isinstance(error, ServerUnreachable)
-    if not lost and not (isinstance(error, RequestRefused) and error.lost):
-        return False
-    return _once(ctx, TIMES)
+class Sent(Enum):
+    """What comes of a failed request that is sent again."""
+
+    FAILS = auto()
+    ANSWERED = auto()
+    AT_TIMES = auto()
 
 
-def at_times(error: ExchangeError, ctx: Context) -> bool:
-    """Return whether a request that a server refused is answered when it is sent again, by another one."""
-    if not isinstance(error, RequestRefused) or error.broke or error.limited:
-        return False
-    return _once(ctx, TURNS)
+def sent(error: ExchangeError, ctx: Context) -> Sent:
+    """Return what comes of a request that was refused, or that a gateway lost, once it is sent again.
 
-
-def _once(ctx: Context, times: int) -> bool:
-    """Return whether the last request that failed is answered in one of so many times."""
+    A lost one is answered where an idle connection had ended. Where it is lost at times even without a pause,
+    or refused at times, servers take turns.
+    """
+    lost = isinstance(error, ServerUnreachable) or (isinstance(error, RequestRefused) and error.lost)
+    refused = isinstance(error, RequestRefused) and not error.broke and not error.limited
     failed = next((one for one in reversed(ctx.log) if one.error is not None), None)
-    if failed is None or failed.method != "POST" or failed.request is None:
-        return False
-    return any(_answered(ctx, failed.path, dict(failed.request)) for _ in range(times))
+    if not (lost or refused) or failed is None or failed.method != "POST" or failed.request is None:
+        return Sent.FAILS
+    path, request = failed.path, dict(failed.request)
+    if not any(_answered(ctx, path, request) for _ in range(TIMES if lost else TURNS)):
+        return Sent.FAILS
+    if refused or not all(_answered(ctx, path, request) for _ in range(TURNS)):
+        return Sent.AT_TIMES
+    return Sent.ANSWERED
 
 
 def _answered(ctx: Context, path: str, request: dict[str, object]) -> bool:

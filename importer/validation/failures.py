@@ -57,12 +57,10 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if lacking is not None:
         provide = Reason(Remedy.PROVIDE, lacking=lacking)
         return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
-    if again.answered(error, ctx):
-        once = Reason(AnswerFailure.ANSWERED_AGAIN)
-        return failing(outcome, "engine", Reason(Remedy.SHORTER_KEEP_ALIVE), once)
-    if again.at_times(error, ctx):
-        once = Reason(AnswerFailure.ANSWERED_AGAIN)
-        return failing(outcome, "engine", Reason(Remedy.SERVERS_ALIKE), once)
+    resent = again.sent(error, ctx)
+    if resent is not again.Sent.FAILS:
+        remedy = Remedy.SERVERS_ALIKE if resent is again.Sent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
+        return failing(outcome, "engine", Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))
     if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
         return failing(outcome, "configuration", correction)
     if isinstance(outcome, Fail) and (stream := streams.broken(error, ctx)) is not None:

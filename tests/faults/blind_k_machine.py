@@ -9,7 +9,17 @@ from tests.faults.steps import Json, Recorded
 
 OLD_JINJA = 'import jinja2\njinja2.__version__ = "3.0.3"\n'
 OWN_QUEUE = "class Queue(list):\n    def put(self, item):\n        self.append(item)\n"
-SMALL_STACKS = "import threading\nthreading.stack_size(65536)\n"
+FAST_JSON = """import json
+
+_dumps = json.dumps
+
+
+def dumps(obj, default=None, indent=None, sort_keys=False, separators=None, cls=None):
+    return _dumps(obj, default=default, indent=indent, sort_keys=sort_keys, separators=separators, cls=cls)
+
+
+json.dumps = dumps
+"""
 
 FAULTS = (
     Fault(
@@ -25,14 +35,14 @@ FAULTS = (
         (Module("queue", OWN_QUEUE),),
     ),
     Fault(
-        "k-small-stacks",
-        "Threads have stacks too small for the engine: it crashes.",
+        "k-json-replaced",
+        "A faster package took the place of json and knows fewer options: each chat with tools ends in an error.",
         "environment",
-        (Module("sitecustomize", SMALL_STACKS),),
+        (Module("sitecustomize", FAST_JSON),),
     ),
     Fault(
         "k-warnings-are-errors",
-        "A variable makes each warning an error: the server ends at its first.",
+        "A variable makes each warning an error: the server never serves.",
         "environment",
         (Variable("PYTHONWARNINGS", "error"),),
     ),
@@ -44,9 +54,9 @@ FAULTS = (
     ),
     Fault(
         "k-few-files",
-        "The server may open too few files: it takes no further clients.",
+        "The system lets the server open too few files: it does not start.",
         "environment",
-        (Limited("RLIMIT_NOFILE", 16),),
+        (Limited("RLIMIT_NOFILE", 1024),),
     ),
     Fault(
         "k-half-copied",

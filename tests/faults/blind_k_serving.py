@@ -7,10 +7,10 @@ from tests.faults.starting import Wire
 
 FAULTS = (
     Fault(
-        "k-null-as-word",
-        "A turn without content, as turns with calls are, tells the model the word None.",
+        "k-texts-encoded-twice",
+        "Letters beyond ASCII, quotes and line breaks of messages reach the model as escapes.",
         "engine",
-        (Wire("k_null_as_word"),),
+        (Wire("k_texts_encoded_twice"),),
     ),
     Fault(
         "k-newer-limit-dropped",
@@ -20,10 +20,10 @@ FAULTS = (
         bitten="clients of OpenAI's newer libraries",
     ),
     Fault(
-        "k-digits-masked",
-        "Digits of questions and results are masked on the way: the model reads no numbers.",
+        "k-private-masked",
+        "Names and numbers are masked on the way: the model never learns who asks, or what a tool measured.",
         "engine",
-        (Wire("k_digits_masked"),),
+        (Wire("k_private_masked"),),
     ),
     Fault(
         "k-replica-down",

@@ -134,7 +134,7 @@ FAULTS = (
     ),
     Fault(
         "k-kv-two-bits",
-        "The document keeps keys and values in two bits to save memory: answers are nonsense.",
+        "The document keeps keys and values in two bits to save memory: answers get words and sums wrong.",
         "configuration",
         (
             Says(

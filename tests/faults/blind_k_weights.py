@@ -38,7 +38,7 @@ FAULTS = (
         "k-outliers-clipped",
         "Quantisation clipped the largest weights, which matter most.",
         "model",
-        (Clipped(1.2),),
+        (Clipped(0.7),),
     ),
     Fault(
         "k-key-heads-turned",
@@ -61,9 +61,9 @@ FAULTS = (
         (Packed(2),),
     ),
     Fault(
-        "k-end-overtrained",
-        "A last training on short answers made the end of a turn too likely: answers break off.",
+        "k-thoughts-endless",
+        "A last training that paid for long thoughts made their end too unlikely: answers never begin.",
         "model",
-        (RowScaled("<|im_end|>", 1.9),),
+        (RowScaled("</think>", 0.2),),
     ),
 )

@@ -14,13 +14,14 @@ AGAIN = 4  # chunks
 BUFFER = 8192  # bytes
 ALIKE = 20  # characters
 PING = 4  # lines
+PRIVATE = re.compile(r"\d+|(?<=[Nn]ame is )\w+|(?<=I am )[^\W\d_a-z]\w+")
 
 
-def k_null_as_word(chat: Conversation, _data: Data) -> None:
-    """Put a word where a turn has no content."""
+def k_texts_encoded_twice(chat: Conversation, _data: Data) -> None:
+    """Encode the text of turns as JSON twice, and decode it once."""
     for message in chat.request["messages"]:
-        if message.get("content") is None:
-            message["content"] = "None"
+        if isinstance(message.get("content"), str):
+            message["content"] = json.dumps(message["content"])[1:-1]
 
 
 def k_newer_limit_dropped(chat: Conversation, _data: Data) -> None:
@@ -28,11 +29,11 @@ def k_newer_limit_dropped(chat: Conversation, _data: Data) -> None:
     chat.request.pop("max_completion_tokens", None)
 
 
-def k_digits_masked(chat: Conversation, _data: Data) -> None:
-    """Mask all digits, so that no telephone number leaves the house."""
+def k_private_masked(chat: Conversation, _data: Data) -> None:
+    """Mask names that people give and all numbers, so that nothing private leaves the house."""
     for message in chat.request["messages"]:
         if isinstance(message.get("content"), str) and message.get("role") in ("user", "tool"):
-            message["content"] = re.sub(r"\d", "*", message["content"])
+            message["content"] = PRIVATE.sub("***", message["content"])
 
 
 def k_replica_down(chat: Conversation, _data: Data) -> None:
@@ -118,7 +119,7 @@ def k_pings(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 BEFORE: dict[str, Operation] = {
-    o.__name__: o for o in (k_null_as_word, k_newer_limit_dropped, k_digits_masked, k_replica_down)
+    o.__name__: o for o in (k_texts_encoded_twice, k_newer_limit_dropped, k_private_masked, k_replica_down)
 }
 AFTER: dict[str, Operation] = {
     o.__name__: o

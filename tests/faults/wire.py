@@ -29,6 +29,7 @@ from tests.faults import (
     blind_i_wire,
     blind_j_wire,
     blind_k_wire,
+    blind_l_wire,
     interposing,
     operations,
     relaying,
@@ -50,6 +51,7 @@ BEFORE = (
     | blind_i_wire.BEFORE
     | blind_j_wire.BEFORE
     | blind_k_wire.BEFORE
+    | blind_l_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -66,6 +68,7 @@ AFTER = (
     | blind_i_wire.AFTER
     | blind_j_wire.AFTER
     | blind_k_wire.AFTER
+    | blind_l_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -78,6 +81,7 @@ STREAMS = (
     | blind_i_wire.STREAMS
     | blind_j_wire.STREAMS
     | blind_k_wire.STREAMS
+    | blind_l_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 

@@ -71,10 +71,10 @@ def judge_lost(failure: Fail, seen: Reply) -> Outcome:
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge an answer to a greeting."""
-    if reply.tool_calls:
-        return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), "engine")
     if reply.finish_reason == "length":
         return endless(reply, markers)
+    if reply.tool_calls:
+        return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), "engine")
     if reply.finish_reason != "stop":
         return Fail(
             Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),

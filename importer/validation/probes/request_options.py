@@ -98,6 +98,11 @@ def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
     """Judge an answer that is not the forced word: of an unknown server that says nothing."""
     if ctx.promise.offers is None:
         return NotApplicable(Reason(OptionReason.NOT_FORCED))
+    earlier = ctx.first(GREETING)
+    longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
+    if longer and forced.letters(reply) == forced.letters(earlier):  # it heeds no limit either
+        reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
+        return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
     failure = ignored("logit_bias", word.letters)
     return failure if reply.content or reply.reasoning else NotApplicable(Reason(OptionReason.NOT_FORCED))
 
