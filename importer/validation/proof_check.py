@@ -151,10 +151,11 @@ def retold(ctx: Context) -> tuple[str, str] | None:
         return None
     behind = rendered.rpartition(str(WEATHER.messages[-1]["content"]))[2]
     own, told = _whole_call(seen.written), _whole_call(behind)
-    # What ends the question, or begins the answer, may stand on the line of the call.
-    if own is None or told is None or _compact(told).endswith(_compact(own)):
+    if own is None or told is None:
         return None
-    return own, told
+    # The end of the question, or of a thought, may stand on the line of the call.
+    one, other = sorted((_compact(own), _compact(told)), key=len)
+    return None if other.endswith(one) else (own, told)
 
 
 def _as_asked(seen: Reply) -> bool:

@@ -36,7 +36,7 @@ FAULTS = (
     ),
     Fault(
         "k-json-replaced",
-        "A faster package took the place of json and knows fewer options: each chat with tools ends in an error.",
+        "A faster package took the place of json and knows fewer options: chats with tools end in an error.",
         "environment",
         (Module("sitecustomize", FAST_JSON),),
     ),
