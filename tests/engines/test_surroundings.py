@@ -29,6 +29,7 @@ SAID = [
     ("OSError: [Errno 28] No space left on device: '/tmp/x'", "no space left"),
     ("OSError: [Errno 122] Disk quota exceeded", "no space left"),
     ("OSError: [Errno 24] Too many open files: '/dev/shm/x'", "ulimit -n"),
+    ("ValueError: not allowed to raise maximum limit", "ulimit -n"),
     ("OSError: [Errno 30] Read-only file system: '/root/.cache'", "nothing can be written"),
     ("PermissionError: [Errno 13] Permission denied: '/model/config.json'", "/model/config.json"),
     (

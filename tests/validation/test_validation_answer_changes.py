@@ -136,6 +136,39 @@ def test_a_stream_that_is_cut_each_time_has_a_limit(answers: list[bytes], kind: 
     assert found == WHOLE_ANSWERS or render(found)
 
 
+def test_a_whole_answer_in_place_of_a_stream_is_an_option_that_was_ignored() -> None:
+    whole = b'{"choices": [{"message": {"content": "Hello."}, "finish_reason": "stop"}]}'
+    log = [Exchange("POST", "/v1/chat/completions", {"stream": True}, received=bytearray(whole))]
+    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=log)
+    assert streams.broken(StreamCut(Reason(ReplyReason.CUT)), ctx) == Reason(Remedy.HEED_OPTIONS)
+
+
+def test_pieces_with_all_that_came_before_are_told_by_the_pieces() -> None:
+    texts = ("This", "This is", "This is a greeting.")
+    pieces = tuple({"choices": [{"delta": {"content": text}}]} for text in texts)
+    came = Reply("".join(texts), finish_reason="stop", raw=pieces)
+    change = told(Reply(texts[-1], finish_reason="stop"), came)
+    assert change == Reason(AnswerChange.ALL_IN_EACH_PIECE, part="content")
+    twice = told(Reply(texts[-1], finish_reason="stop"), Reply(texts[-1] * 2, finish_reason="stop"))
+    assert twice is not None
+    assert twice.kind is AnswerChange.REPEATED
+
+
+def test_fields_with_other_names_are_told() -> None:
+    renamed = ({"choices": [{"message": {"toolCalls": []}, "finishReason": "stop"}]},)
+    change = told(OWN, Reply(raw=renamed))
+    assert change == Reason(AnswerChange.FIELD_RENAMED, own="finish_reason", came="finishReason")
+    known = ({"choices": [{"message": {"tool_calls": []}, "finish_reason": "stop", "stopReason": None}]},)
+    assert told(OWN, Reply(OWN.content, OWN.reasoning, OWN.tool_calls, "tool_calls", raw=known)) is None
+
+
+def test_what_was_done_to_arguments_is_told() -> None:
+    escaped = ToolCall(0, "a", CALL.name, CALL.arguments.replace('"', "&quot;"))
+    change = told(OWN, changed(tool_calls=(escaped,)))
+    assert change is not None
+    assert (change.kind, change.fields["part"]) == (AnswerChange.HTML_ESCAPED, "JSON of arguments")
+
+
 def test_the_forms_of_tools_differ_from_one_another() -> None:
     tools = (WEATHER_TOOL, ALARMS_TOOL)
     written = [form(tools) for form in (*known_tools.TOOLS, *known_tools.SCHEMAS)]

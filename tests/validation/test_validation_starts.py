@@ -17,7 +17,7 @@ from importer.validation import failures, prompt_causes, root_causes
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.errors import AnswerFailure, ServerUnreachable
+from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, ProbeRow
 from importer.validation.probes import plain_chat, prompt_arrives, request_options, simple_answers
@@ -57,6 +57,36 @@ def test_a_request_that_is_answered_when_sent_again(
     told = failures.failed(caught.value, ctx)
     assert (told.attribution, told.remedy.kind if told.remedy else None) == ("engine", expected)
     assert told.gives(AnswerFailure.ANSWERED_AGAIN) is (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("status", "right", "expected"),
+    [
+        (404, 3, ("engine", Remedy.SERVERS_ALIKE)),  # each third one has no such model
+        (502, 3, ("engine", Remedy.SERVERS_ALIKE)),
+        (404, 0, ("configuration", None)),
+        (502, 0, ("engine", None)),
+    ],
+)
+def test_servers_that_take_turns_are_told_from_a_fault_of_all(
+    status: int,
+    right: int,
+    expected: tuple[str, Remedy | None],
+    ctx: Context,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    numbers = iter(range(100))
+
+    def say(_request: Request) -> tuple[Mapping[str, Any], str]:
+        if not right or next(numbers) % right == 0:
+            raise RequestRefused(status, "The model does not exist")
+        return HELLO
+
+    serve(monkeypatch, say)
+    with pytest.raises(RequestRefused) as caught:
+        ctx.ask(GREETING)
+    told = failures.failed(caught.value, ctx)
+    assert (told.attribution, told.remedy.kind if told.remedy else None) == expected
 
 
 @pytest.mark.parametrize("every", [2, 3, 0])
