@@ -10,13 +10,13 @@ import pytest
 
 from importer.app.beside_weights import offline_parsers
 from importer.engines import get, install
-from importer.engines.parsers import ParserQuestion
+from importer.engines.parsers import ParserQuestion, ReadCall, Reading
 from importer.reasons import Reason
 from importer.validation.prompts import GREETING, WEATHER
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.rungs.fact import ORDER, Fact, FactReason, Rung, State, by_rung, first_broken
 from importer.validation.rungs.offline import Drawn, OfflineParsers, as_reply
-from importer.validation.rungs.trace import parts
+from importer.validation.rungs.trace import _sound, parts
 from tests.faults.bench import run
 from tests.faults.registry import FAULTS
 from tests.judging import MODEL
@@ -73,6 +73,20 @@ def test_the_engines_own_parsers_read_a_text_without_the_engine(offline: Offline
     replay = offline.replay(Drawn("", CALL, WEATHER), pair)
     assert replay is not None
     assert replay.different == 0
+
+
+@pytest.mark.parametrize(
+    ("reading", "sound"),
+    [
+        (Reading(calls=(ReadCall("get_weather", '{"location": "Paris"}'),)), True),
+        (Reading(calls=(ReadCall("get_weather", '"{}"'),)), False),
+        (Reading(content=CALL), False),
+        (Reading(content="Hello!"), False),  # the call is lost
+        (Reading(error=Reason(FactReason.NOT_READ)), False),
+    ],
+)
+def test_a_reading_is_sound_where_it_holds_the_call_that_was_written(reading: Reading, sound: bool) -> None:
+    assert _sound(reading, Drawn("", CALL, WEATHER)) is sound
 
 
 @pytest.mark.nightly

@@ -13,6 +13,7 @@ from importer.reasons import Reason
 from importer.validation import answer_changes, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Pass
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply
@@ -58,9 +59,11 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
     if reading is None:
         return None
     right = _right(wrong, reading, reply)
+    change = _changed(reading, reply, right=right)
+    right = right or (change is not None and _sound(reading, drawn))
     better = None if right else _better(ctx, wrong, drawn, reply, pair)
     facts = [_template(ctx, prompt), _tokens(ctx, prompt)]
-    change = _changed(reading, reply, right=right) or (_unread(ctx, wrong, drawn, pair) if right else None)
+    change = change or (_unread(ctx, wrong, drawn, pair) if right else None)
     facts += [_parsed(prompt, pair, right=right, better=better), _whole(prompt, reading, reply, change)]
     if wrong.stream and right:
         facts.append(_stream(ctx.offline.replay(drawn, pair), prompt))
@@ -126,6 +129,23 @@ def _named(ctx: Context) -> ParserQuestion:
 
 def _right(wrong: Judgement, reading: Reading, like: Reply) -> bool:
     return reading.error is None and isinstance(wrong.judge(as_reply(reading, like)), Pass)
+
+
+def _sound(reading: Reading, drawn: Drawn) -> bool:
+    """Return whether a reading leaves no markup and loses no call; a judge may compare answers alone."""
+    shown = reading.content or ""
+    if reading.error is not None or call_markup(shown) or thinking_markup(shown):
+        return False
+    if call_markup(drawn.text) and not reading.calls:
+        return False
+    return all(_is_object(call.arguments) for call in reading.calls)
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _better(
