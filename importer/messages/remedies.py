@@ -73,6 +73,12 @@ PARTS = {
 }
 
 
+def _render_everything(fields: Fields) -> str:
+    tools = fields.get("tools")
+    what = "each tool with its description and whole schema" if tools else "every turn, call and result whole"
+    return f"Use a chat template that renders {what}{'' if tools else ' and in order'}."
+
+
 def _requests_unaltered(fields: Fields) -> str:
     parts = ", ".join(PARTS[part] for part in fields.get("parts", ()))
     shown = f" ({parts})" if parts else ""
@@ -139,9 +145,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "end-turns": "Use a chat template that ends every turn of the assistant as the model does.",
         "write-turns": "Use the chat template of these weights: they know turns of {form}, such as {turns!r}.",
         "begin-turns-alike": "Use a chat template that begins every turn of the assistant alike.",
-        "render-everything": (
-            "Use a chat template that renders every turn, call and result whole and in order."
-        ),
+        "render-everything": _render_everything,
         "render-unaltered": "Use a chat template that writes every field of a request as it was sent.",
         "own-tokenizer": "Use the tokenizer that belongs to the weights.",
         "tell-as-written": "Use a chat template that renders calls as the model writes them: {own!r}.",
@@ -153,11 +157,11 @@ TEXTS: dict[str, dict[str, Text]] = {
             "Let the chat template begin an answer with {opening!r}, as the one of these weights does."
         ),
         "whole-weights": (
-            "Fetch the weights again, or make them again from the original ones, whole and with more bits: these "
-            "are damaged, merged wrong, or rounded too far."
+            "Fetch the weights again, or make them again from the original ones, whole and with more bits; or use "
+            "those from before the last training: these are damaged, merged wrong, rounded too far or spoilt by it."
         ),
         "trained-weights": (
-            "Use other weights: these do not do it as they are, whether they were not trained for it or lost it."
+            "Use other weights, or train these: they do not do it, whether they were not trained for it or lost it."
         ),
         "ending-weights": "Use weights that were trained to end their turns: an answer of these goes on and on.",
         "import-again": "Fetch the model's own chat template, or import the model again.",
@@ -245,7 +249,7 @@ TEXTS: dict[str, dict[str, Text]] = {
             "Let the server, and what stands before it, take bodies of {size} bytes and more."
         ),
         "heed-options": (
-            "Use an engine that heeds this option, or correct what stands before it: it changes requests."
+            "Use an engine that heeds this option ({option}), or correct what stands before it: it changes requests."
         ),
         "own-answers": (
             "Correct the server, or what stands before it: an answer does not belong to its request."

@@ -64,7 +64,7 @@ def broken(error: ExchangeError, ctx: Context) -> Reason | None:
     if not isinstance(error, ReplyError | ServerUnreachable) or not _streamed_last(ctx):
         return None
     if isinstance(error, StreamCut) and _is_whole(bytes(ctx.log[-1].received)):
-        return Reason(Remedy.HEED_OPTIONS)
+        return Reason(Remedy.HEED_OPTIONS, option="stream")
     longer = _longer(ctx) if isinstance(error, ServerUnreachable | StreamCut) else None
     if longer is None and isinstance(error, ReplyError):
         return Reason(Remedy.WHOLE_ANSWERS, change=error.reason)

@@ -30,6 +30,7 @@ from tests.faults import (
     blind_j_wire,
     blind_k_wire,
     blind_l_wire,
+    blind_m_wire,
     interposing,
     operations,
     relaying,
@@ -52,6 +53,7 @@ BEFORE = (
     | blind_j_wire.BEFORE
     | blind_k_wire.BEFORE
     | blind_l_wire.BEFORE
+    | blind_m_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -69,6 +71,7 @@ AFTER = (
     | blind_j_wire.AFTER
     | blind_k_wire.AFTER
     | blind_l_wire.AFTER
+    | blind_m_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -82,6 +85,7 @@ STREAMS = (
     | blind_j_wire.STREAMS
     | blind_k_wire.STREAMS
     | blind_l_wire.STREAMS
+    | blind_m_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 

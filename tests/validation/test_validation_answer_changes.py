@@ -140,7 +140,9 @@ def test_a_whole_answer_in_place_of_a_stream_is_an_option_that_was_ignored() -> 
     whole = b'{"choices": [{"message": {"content": "Hello."}, "finish_reason": "stop"}]}'
     log = [Exchange("POST", "/v1/chat/completions", {"stream": True}, received=bytearray(whole))]
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=log)
-    assert streams.broken(StreamCut(Reason(ReplyReason.CUT)), ctx) == Reason(Remedy.HEED_OPTIONS)
+    assert streams.broken(StreamCut(Reason(ReplyReason.CUT)), ctx) == Reason(
+        Remedy.HEED_OPTIONS, option="stream"
+    )
 
 
 def test_pieces_with_all_that_came_before_are_told_by_the_pieces() -> None:

@@ -61,7 +61,6 @@ SURE = 3.0
 BROKEN = "\ufffd"
 KEY = "answer"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
-HEED = Reason(Remedy.HEED_OPTIONS)
 
 
 def needs(promise: Expectations) -> Reason | None:
@@ -91,7 +90,12 @@ def run(ctx: Context) -> Outcome:
 
 def ignored(option: str, sent: Any, *, rung: Rung = Rung.DRAWN) -> Fail:
     """Return the failure of an option without effect."""
-    return Fail(Reason(OptionReason.IGNORED, rung=rung, option=option, sent=sent), "engine", HEED)
+    return Fail(Reason(OptionReason.IGNORED, rung=rung, option=option, sent=sent), "engine", heed(option))
+
+
+def heed(option: str) -> Reason:
+    """Return the remedy for an option that has no effect, or another one."""
+    return Reason(Remedy.HEED_OPTIONS, option=option)
 
 
 def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
@@ -141,7 +145,7 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
         OptionReason.OTHER_LENGTH, rung=Rung.DRAWN, option=option, asked=limit, came=came,
         finish_reason=reply.finish_reason,
     )  # fmt: skip
-    return Fail(reason, "engine", HEED if came != limit else ends_otherwise("length", reply))
+    return Fail(reason, "engine", heed(option) if came != limit else ends_otherwise("length", reply))
 
 
 def _shown(reply: Reply) -> str:
@@ -287,7 +291,7 @@ def judge_cold(answers: Sequence[str]) -> Outcome:
         OptionReason.COLD_DIFFERS, rung=Rung.DRAWN, option="temperature", sent=0, different=len({*answers}),
         trials=len(answers),
     )  # fmt: skip
-    return Fail(reason, "engine", HEED, trials=len(answers))
+    return Fail(reason, "engine", heed("temperature"), trials=len(answers))
 
 
 def judge_hot(answers: Sequence[str]) -> Outcome:
@@ -297,7 +301,7 @@ def judge_hot(answers: Sequence[str]) -> Outcome:
     reason = Reason(
         OptionReason.ALL_ALIKE, rung=Rung.DRAWN, option="temperature", sent=HOT, trials=len(answers)
     )
-    return Fail(reason, "engine", HEED, trials=len(answers))
+    return Fail(reason, "engine", heed("temperature"), trials=len(answers))
 
 
 def judge_seed(answers: Sequence[str]) -> Outcome:
@@ -308,4 +312,4 @@ def judge_seed(answers: Sequence[str]) -> Outcome:
         OptionReason.SEED_DIFFERS, rung=Rung.DRAWN, option="seed", sent=SEEDS[0], different=len({*answers}),
         trials=len(answers),
     )  # fmt: skip
-    return Fail(reason, "engine", HEED, trials=len(answers))
+    return Fail(reason, "engine", heed("seed"), trials=len(answers))

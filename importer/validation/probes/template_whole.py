@@ -30,6 +30,13 @@ MOST = 6  # findings that a row lists
 PARTS = frozenset(
     {WayInField.SYSTEM_PART, WayInField.USER_PART, WayInField.ANSWER_PART, WayInField.RESULT_PART}
 )
+OF_TOOLS = frozenset(
+    {
+        WayInField.TOOL_NAME, WayInField.TOOL_DESCRIPTION, WayInField.PARAMETER,
+        WayInField.PARAMETER_DESCRIPTION, WayInField.ENUM, WayInField.NESTED_PARAMETER,
+        WayInField.NESTED_DESCRIPTION, WayInField.REQUIRED, WayInField.TYPE,
+    }
+)  # fmt: skip
 # What templates of vendors do, whose models are trained so.
 BY_DESIGN = frozenset(
     {
@@ -121,5 +128,6 @@ def remedy(finding: WayInFinding) -> Reason:
     if finding.kind is WayInKind.DOUBLED and finding.field is WayInField.SYSTEM:
         return Reason(Remedy.SYSTEM_ONCE)
     if finding.kind in LOSSES:
-        return Reason(Remedy.RENDER_EVERYTHING)
+        tools = {"tools": True} if finding.field in OF_TOOLS else {}
+        return Reason(Remedy.RENDER_EVERYTHING, **tools)
     return Reason(REMEDIES.get(finding.kind, Remedy.RENDER_UNALTERED))
