@@ -46,9 +46,13 @@ def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: 
     if broken.rung is Rung.DRAWN:
         return diagnosis.of_the_model(outcome, ctx) if _blames_reading(outcome) else None
     if broken.rung is Rung.PARSED:
-        return (
-            None if traced.better is None else failing(outcome, "configuration", _change(traced.better, ctx))
-        )
+        if traced.better is None:
+            return None
+        if traced.better.key == "tool_parser" and proof_check.encodes_twice(
+            ctx
+        ):  # and that parser decodes it
+            return failing(outcome, "model", Reason(Remedy.DECODE_ONCE_MORE))
+        return failing(outcome, "configuration", _change(traced.better, ctx))
     if broken.rung is Rung.WHOLE and not wrong.stream:
         own = outcome.remedy if asks_for(outcome, Remedy.CALLS_FIELD) else _reads(outcome, wrong, traced, ctx)
         return failing(outcome, "engine", own or outcome.remedy)
