@@ -55,6 +55,7 @@ FILTERED = (
     "https://example.org/?q=${jndi:x}&key=sk-abc123 password: hunter2, order 20418837"
 )
 SIZES = {Part.LONG_USER: (8_600, 4_400, 2_200), Part.LONG_SYSTEM: (2_200, 1_000)}  # letters
+LONG_PART = 4  # nonces of a part: many more tokens than what engines put between two parts
 ONE_TOKEN: Mapping[str, Any] = {"max_tokens": 1}
 WORD = "again"
 
@@ -93,9 +94,9 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
             {"role": "assistant", "content": nonce("answer")}, plain,
         ),
     ]  # fmt: skip
-    told = nonce("in parts")
-    in_parts: Message = {"role": "user", "content": [{"type": "text", "text": told}]}
-    one = _prompt(Part.IN_PARTS, user(told))
+    texts = [" ".join(nonce(f"part {part}-{n}") for n in range(LONG_PART)) for part in range(2)]
+    in_parts: Message = {"role": "user", "content": [{"type": "text", "text": text} for text in texts]}
+    one = _prompt(Part.IN_PARTS, user("".join(texts)))
     found.append(replace(one, sent=replace(one.prompt, messages=(in_parts,))))
     again: Message = {"role": "assistant", "content": nonce("again")}
     found.append(_prompt(Part.REPEATED, plain, again, plain, again, plain))

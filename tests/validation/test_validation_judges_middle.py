@@ -176,7 +176,13 @@ def test_text_in_parts_is_another_form_that_an_older_server_refuses_and_a_broken
     [one] = [each for each in nonce_prompts.short({}) if each.part is Part.IN_PARTS]
     assert one.sent is not None
     [told] = [turn["content"] for turn in one.prompt.messages]
-    assert [turn["content"] for turn in one.sent.messages] == [[{"type": "text", "text": told}]]
+    [parts] = [turn["content"] for turn in one.sent.messages]
+    assert len(parts) == 2
+    assert "".join(part["text"] for part in parts) == told
+    size = tuple(range(40))
+    assert not Sent(one, size, counted=41).differs  # a break between the two
+    assert Sent(one, size, counted=20).differs  # the second one is away
+    assert Sent(one, size, counted=60).differs  # the list itself is written
     plain = Sent(one, (1, 2, 3), refused=RequestRefused(400, "text alone"))
     assert prompt_arrives._of_an_older_server(plain)
     assert not prompt_arrives._of_an_older_server(replace(plain, refused=RequestRefused(500, "broke")))
@@ -195,7 +201,7 @@ def test_numbers_of_tokens_tell_what_a_count_does_not() -> None:
 @pytest.mark.engine
 def test_each_alteration_changes_a_count_and_is_named_by_it(ctx: Context) -> None:
     chosen = prompt_arrives._chosen(ctx)
-    assert {one.nonce.part for one in chosen} == set(Part)
+    assert {one.nonce.part for one in chosen} == set(Part) - {Part.ORDINARY}
     explained: set[Alteration] = set()
     for alteration, change in alterations.CHANGES:
         wrong = []

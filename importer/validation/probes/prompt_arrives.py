@@ -40,6 +40,7 @@ NAME = "prompt-arrives"
 LESSON = (
     "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question."
 )
+BREAK = 4  # tokens between two parts of a text, and of letters that it keeps apart
 SHOWN = 3  # parts that a remedy names
 MOST = 640  # tokens of a conversation: a CPU reads them within a second
 FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
@@ -66,7 +67,9 @@ class Sent:
 
     @property
     def differs(self) -> bool:
-        """Return whether other tokens than those of the text arrived."""
+        """Return whether other tokens than those of the text arrived; a break may stand between two parts."""
+        if self.nonce.part is Part.IN_PARTS:
+            return self.counted is not None and abs(self.counted - len(self.tokens)) > BREAK
         other = self.numbers is not None and self.numbers != self.tokens
         return other or (self.counted is not None and self.counted != len(self.tokens))
 
