@@ -143,9 +143,10 @@ def _files_before(receipt: Receipt, now: Snapshot, *, offline: bool) -> Sequence
 
 def _of_receipt(receipt: Receipt, now: Snapshot) -> list[str]:
     old = receipt.files
-    new = {
-        path: h for path, h in now.settings.items() if path in old or path not in TEMPLATES
-    }  # older receipts
+    known = (
+        path for path in now.settings if path in old or path not in TEMPLATES
+    )  # older receipts have none
+    new = {path: now.settings[path] for path in known}
     return sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
 
 

@@ -11,7 +11,7 @@ TIMES = 2  # a gateway may keep more than one connection that the server has end
 TURNS = 5  # of servers that take turns, until all of them are taken for alike
 
 
-class Sent(Enum):
+class Resent(Enum):
     """What comes of a failed request that is sent again."""
 
     FAILS = auto()
@@ -19,7 +19,7 @@ class Sent(Enum):
     AT_TIMES = auto()
 
 
-def sent(error: ExchangeError, ctx: Context) -> Sent:
+def resent(error: ExchangeError, ctx: Context) -> Resent:
     """Return what comes of a request that was refused, or that a gateway lost, once it is sent again.
 
     A lost one is answered where an idle connection had ended. Where it is lost at times even without a pause,
@@ -29,13 +29,13 @@ def sent(error: ExchangeError, ctx: Context) -> Sent:
     refused = isinstance(error, RequestRefused) and not error.broke and not error.limited
     failed = next((one for one in reversed(ctx.log) if one.error is not None), None)
     if not (lost or refused) or failed is None or failed.method != "POST" or failed.request is None:
-        return Sent.FAILS
+        return Resent.FAILS
     path, request = failed.path, dict(failed.request)
     if not any(_answered(ctx, path, request) for _ in range(TIMES if lost else TURNS)):
-        return Sent.FAILS
+        return Resent.FAILS
     if refused or not all(_answered(ctx, path, request) for _ in range(TURNS)):
-        return Sent.AT_TIMES
-    return Sent.ANSWERED
+        return Resent.AT_TIMES
+    return Resent.ANSWERED
 
 
 def _answered(ctx: Context, path: str, request: dict[str, object]) -> bool:

@@ -13,6 +13,7 @@ from importer.engines.deaths import Attribution
 from importer.engines.logs import Lacking
 from importer.reasons import Reason
 from importer.validation import again, streams
+from importer.validation.again import Resent
 from importer.validation.context import Context
 from importer.validation.errors import (
     AnswerFailure,
@@ -57,9 +58,9 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if lacking is not None:
         provide = Reason(Remedy.PROVIDE, lacking=lacking)
         return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
-    resent = again.sent(error, ctx)
-    if resent is not again.Sent.FAILS:
-        remedy = Remedy.SERVERS_ALIKE if resent is again.Sent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
+    later = again.resent(error, ctx)
+    if later is not Resent.FAILS:
+        remedy = Remedy.SERVERS_ALIKE if later is Resent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
         return failing(outcome, "engine", Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))
     if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
         return failing(outcome, "configuration", correction)

@@ -48,9 +48,8 @@ def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: 
     if broken.rung is Rung.PARSED:
         if traced.better is None:
             return None
-        if traced.better.key == "tool_parser" and proof_check.encodes_twice(
-            ctx
-        ):  # and that parser decodes it
+        decodes = traced.better.key == "tool_parser" and proof_check.encodes_twice(ctx)
+        if decodes:  # what the model encodes once more than its template
             return failing(outcome, "model", Reason(Remedy.DECODE_ONCE_MORE))
         return failing(outcome, "configuration", _change(traced.better, ctx))
     if broken.rung is Rung.WHOLE and not wrong.stream:
