@@ -82,6 +82,7 @@ class Expectations:
     ``markers``          strings that the proof has shown to be markup, where there was one.
     ``max_tokens``       the most tokens of an answer: half of the context.
     ``plain``            the most tokens of an answer without tools, where the engine is slow.
+    ``prompt``           the most tokens of a long prompt, where the engine is slow.
     ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
     ``context``          tokens of prompt and answer; ``None`` where the document has no limit.
     ``images``           images that a request may hold; 0 where the document has no limit for them.
@@ -104,6 +105,7 @@ class Expectations:
     markers: tuple[str, ...] = ()
     max_tokens: int = UNKNOWN_CONTEXT // 2
     plain: int | None = None
+    prompt: int | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
     context: int | None = None
     images: int = 0
@@ -129,6 +131,10 @@ class Expectations:
         """
         room = tokens if tools or self.plain is None else min(tokens, self.plain)
         return min(self.max_tokens, room + (THOUGHT if self.reasoning_parser else 0))
+
+    def room(self, most: int) -> int:
+        """Return the tokens of a long prompt: ``most``, or fewer where the engine is slow."""
+        return most if self.prompt is None else min(most, self.prompt)
 
     def unsure(self, name: str) -> Reason | None:
         """Return why a probe of a feature beyond the OpenAI API does not apply: absent, or unknown."""

@@ -200,8 +200,7 @@ def probe(
             break
     closed = next((row for row in made.values() if not counts_as_passed(row.outcome)), None)
     if first_answer.NAME in made:
-        plain = first_answer.plain_tokens(made[first_answer.NAME].outcome)
-        bench = replace(bench, promise=replace(bench.promise, plain=plain))
+        bench = replace(bench, promise=first_answer.paced(bench.promise, made[first_answer.NAME].outcome))
 
     def row(one: Probe) -> ProbeRow:
         why = breaker.verdict if closed is None else not_asked(closed)

@@ -134,14 +134,21 @@ def test_a_slow_server_is_said_to_be_slow_with_its_measured_speed() -> None:
     assert len(unasked(rows)) == len(PROBES) - 2
 
 
-@pytest.mark.parametrize(("rate", "plain"), [(4.0, 96), (12.0, 120), (300.0, 3000)])
-def test_a_slow_engine_has_shorter_answers_without_tools(rate: float, plain: int) -> None:
-    measured = first_answer.plain_tokens(Pass(Reason(FirstAnswerReason.MEASURED, rate=rate)))
-    assert measured == plain
-    promise = Expectations(max_tokens=4096, plain=measured)
-    assert promise.limit(256) == min(256, plain)
+@pytest.mark.parametrize(
+    ("rate", "plain", "reads", "prompt"),
+    [(4.0, 96, 30.0, 384), (12.0, 120, 100.0, 500), (300.0, None, 60.0, None)],
+)
+def test_a_slow_engine_has_shorter_answers_and_prompts(
+    rate: float, plain: int | None, reads: float, prompt: int | None
+) -> None:
+    measured = Pass(Reason(FirstAnswerReason.MEASURED, rate=rate, reads=reads))
+    promise = first_answer.paced(Expectations(max_tokens=4096), measured)
+    assert (promise.plain, promise.prompt) == (plain, prompt)
+    assert promise.limit(256) == min(256, plain or 256)
     assert promise.limit(256, tools=True) == 256
-    assert first_answer.plain_tokens(Pass(Reason(FirstAnswerReason.BEGAN, seconds=1.0))) is None
+    assert promise.room(2000) == min(2000, prompt or 2000)
+    unknown = first_answer.paced(promise, Pass(Reason(FirstAnswerReason.BEGAN, seconds=1.0)))
+    assert (unknown.limit(256), unknown.room(2000)) == (256, 2000)
 
 
 def test_a_server_that_refuses_for_load_is_one_outcome(monkeypatch: pytest.MonkeyPatch) -> None:

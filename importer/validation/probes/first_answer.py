@@ -9,7 +9,7 @@ from importer.reasons import Reason
 from importer.validation.client import Exchange
 from importer.validation.context import SIDE_BY_SIDE, Context
 from importer.validation.errors import ExchangeError, Overloaded, TimedOut
-from importer.validation.expectations import no_chat
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING
 from importer.validation.remedy import Remedy
@@ -30,8 +30,11 @@ LESSON = (
 )
 WITHIN = 45.0  # seconds until a greeting's answer begins
 TOKENS = 2000  # of the answers to all probes, on the demo model
+SLOW = 20.0  # tokens in a second; a faster engine answers and reads all as it is
 PLAIN_SECONDS = 10.0  # of an answer without tools, alone
 FEWEST = 96  # tokens of an answer without tools, on any engine
+PROMPT_SECONDS = 5.0  # until a long prompt is read
+SHORTEST = 384  # tokens of a long prompt, on any engine
 needs = no_chat
 
 
@@ -39,7 +42,7 @@ def run(ctx: Context) -> Outcome:
     """Greet and measure, streamed; whole where no stream begins. Raises TimedOut and Overloaded."""
     hasty = replace(ctx, client=replace(ctx.client, begins_within=WITHIN))
     try:
-        hasty.first(GREETING, stream=True)
+        reply = hasty.first(GREETING, stream=True)
     except TimedOut:
         hasty.first(GREETING)
         return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
@@ -47,11 +50,13 @@ def run(ctx: Context) -> Outcome:
         raise
     except ExchangeError:
         return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
-    return judge(ctx.log[-1], ctx.client.seconds_left)
+    return judge(ctx.log[-1], ctx.client.seconds_left, reply.usage.prompt)
 
 
-def judge(exchange: Exchange, left: float) -> Outcome:
-    """Judge the time of a streamed answer; ``left`` is the time limit of all probes in seconds."""
+def judge(exchange: Exchange, left: float, prompt: int | None = None) -> Outcome:
+    """Judge the time of a streamed answer to ``prompt`` tokens; ``left`` is the time limit of all probes in
+    seconds.
+    """
     if not exchange.tokens or not exchange.seconds:
         return Pass(Reason(FirstAnswerReason.BEGAN, seconds=exchange.seconds))
     rate = exchange.tokens / exchange.seconds
@@ -59,10 +64,18 @@ def judge(exchange: Exchange, left: float) -> Outcome:
     if required > left:
         reason = Reason(FirstAnswerReason.TOO_SLOW, rate=rate, seconds=required, limit=left)
         return Inconclusive(reason, "environment", Reason(Remedy.RAISE_TIME_LIMIT, seconds=required))
-    return Pass(Reason(FirstAnswerReason.MEASURED, rate=rate))
+    reads = prompt / exchange.first if prompt and exchange.first else None
+    return Pass(Reason(FirstAnswerReason.MEASURED, rate=rate, reads=reads))
 
 
-def plain_tokens(outcome: Outcome) -> int | None:
-    """Return the most tokens of an answer without tools at the speed of the first one, where it is known."""
-    rate = outcome.reason.fields.get("rate") if outcome.gives(FirstAnswerReason.MEASURED) else None
-    return max(FEWEST, round(PLAIN_SECONDS * rate)) if isinstance(rate, float) else None
+def paced(promise: Expectations, outcome: Outcome) -> Expectations:
+    """Return the expectations, with shorter answers and prompts where the first answer was slow.
+
+    ``rate`` has the tokens in a second of the answer, ``reads`` those of the prompt.
+    """
+    fields = outcome.reason.fields if outcome.gives(FirstAnswerReason.MEASURED) else {}
+    rate, reads = fields.get("rate"), fields.get("reads")
+    if not isinstance(rate, float) or rate >= SLOW:
+        return replace(promise, plain=None, prompt=None)
+    prompt = max(SHORTEST, round(PROMPT_SECONDS * reads)) if isinstance(reads, float) else None
+    return replace(promise, plain=max(FEWEST, round(PLAIN_SECONDS * rate)), prompt=prompt)

@@ -110,7 +110,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _words(promise: Expectations) -> int:
-    return min(MOST, (promise.context or UNKNOWN_CONTEXT) // 2)
+    return min(promise.room(MOST), (promise.context or UNKNOWN_CONTEXT) // 2)
 
 
 def _opening(words: int) -> tuple[Message, ...]:

@@ -113,7 +113,7 @@ def _chosen(ctx: Context) -> list[Sent]:
     tokens = tokens_of(ctx, tuple(text for _, text in texts))
     if tokens is None:
         return []
-    room = min(MOST, (ctx.promise.context or UNKNOWN_CONTEXT) - 1)
+    room = min(ctx.promise.room(MOST), (ctx.promise.context or UNKNOWN_CONTEXT) - 1)
     fitting = [Sent(one, ids) for (one, _), ids in zip(texts, tokens, strict=True) if len(ids) <= room]
     largest: dict[Part, Sent] = {}
     for one in fitting:
