@@ -29,6 +29,7 @@ EXTRA: Mapping[Way, Mapping[str, Any]] = {
 VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
 TRIALS = 3  # a model may decline once by chance
+STEADY: Mapping[str, Any] = {"temperature": 0}  # answers without chance
 SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
 WAYS = {"whole": False, "streamed": True}
 

@@ -53,7 +53,7 @@ def compared(ctx: Context) -> OtherTokens | None:
         if reply is None or not shown:
             return None
         numbers.append(shown)
-        right.append(any(word in reply.content.casefold() for word in prompt.expects))
+        right.append(prompt.answered_by(reply.content))
     found = redrawn(ctx, tuple(numbers))
     return None if found is None else summed(found, right)
 

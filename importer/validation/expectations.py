@@ -72,6 +72,8 @@ ALTERING = (
     "kv_bits", "kv_cache_quantization_bits",
 )  # fmt: skip
 
+WARM = 1.0  # a temperature up to it spoils no answer of an intact model
+
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
@@ -129,12 +131,22 @@ class Expectations:
 
         ``tools``  whether the request offers tools: a call has a length of its own.
         """
-        room = tokens if tools or self.plain is None else min(tokens, self.plain)
+        room = tokens if tools else self.paced(tokens)
         return min(self.max_tokens, room + (THOUGHT if self.reasoning_parser else 0))
+
+    def paced(self, most: int) -> int:
+        """Return the tokens of an answer without a thought: ``most``, or fewer where the engine is slow."""
+        return most if self.plain is None else min(most, self.plain)
 
     def room(self, most: int) -> int:
         """Return the tokens of a long prompt: ``most``, or fewer where the engine is slow."""
         return most if self.prompt is None else min(most, self.prompt)
+
+    @property
+    def hot(self) -> bool:
+        """Return whether the document's temperature spoils answers of an intact model."""
+        temperature = self.sampling.get("temperature")
+        return isinstance(temperature, int | float) and temperature > WARM
 
     def unsure(self, name: str) -> Reason | None:
         """Return why a probe of a feature beyond the OpenAI API does not apply: absent, or unknown."""

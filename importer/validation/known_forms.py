@@ -31,7 +31,7 @@ def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnFo
     with prove nothing, for damaged weights answer some right to any prompt.
     ``None`` where there is none, or no completion can be asked for.
     """
-    if ctx.promise.lacks("completions") or _own_is_right(ctx, prompts, ANSWER):
+    if ctx.promise.lacks("completions") or 2 * _own_right(ctx, prompts, ANSWER) > len(prompts):
         return None
     forms = _candidates(ctx, prompts[0], gaps=noise)
     found = (form for form in forms if all(_right(ctx, text_of(form, p), p) for p in prompts))
@@ -43,7 +43,7 @@ def opening(ctx: Context, prompts: Sequence[Prompt]) -> str | None:
 
     ``None`` where there is none, where the template writes it, or where no completion can be asked for.
     """
-    if ctx.promise.lacks("completions") or _own_is_right(ctx, prompts, THOUGHT):
+    if ctx.promise.lacks("completions") or _own_right(ctx, prompts, THOUGHT) == len(prompts):
         return None
     rendered = [ctx.rendered(prompt) or "" for prompt in prompts]
     unopened = [o for o in OPENINGS if all(t and o.strip() not in t[-TURN_BEGUN:] for t in rendered)]
@@ -74,15 +74,16 @@ def text_of(form: TurnForm, prompt: Prompt) -> str:
     return form.render([(str(m["role"]), str(m["content"])) for m in prompt.messages])
 
 
-def _own_is_right(ctx: Context, prompts: Sequence[Prompt], most: int) -> bool:
-    """Return whether the template's own text is answered right: then no form of it is at fault."""
-    texts = [ctx.rendered(prompt) for prompt in prompts]
-    return all(text and _right(ctx, text, p, most) for text, p in zip(texts, prompts, strict=True))
+def _own_right(ctx: Context, prompts: Sequence[Prompt], most: int) -> int:
+    """Return to how many questions in the template's own text the answers are right: where they are to most,
+    no form of it is at fault.
+    """
+    texts = [ctx.rendered(prompt) or "" for prompt in prompts]
+    return sum(bool(text) and _right(ctx, text, p, most) for text, p in zip(texts, prompts, strict=True))
 
 
 def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:
-    written = greedily(ctx, text, most).casefold()
-    return any(word in written for word in prompt.expects)
+    return prompt.answered_by(greedily(ctx, text, most))
 
 
 def greedily(ctx: Context, text: str, most: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,6 +31,12 @@ class Prompt:
     extra: Mapping[str, Any] = field(default_factory=dict)
     tokens: int = 256
     begins: bool = True
+
+    def answered_by(self, text: str) -> bool:
+        """Return whether a text holds an expected word; noise has some as parts of longer ones."""
+        words = "|".join(map(re.escape, self.expects))
+        found = re.search(rf"(?<![a-z0-9])(?:{words})(?![a-z0-9])", text.casefold())
+        return bool(self.expects) and found is not None
 
 
 def user(text: str) -> Message:
@@ -78,8 +85,8 @@ SUM = Prompt("sum", (user("What is two plus two?"),), expects=("four", "4"))
 # Templates name the switch by one of these names, and ignore the other.
 SUM_THINKING = replace(SUM, name="sum-thinking", switches={"enable_thinking": True, "thinking": True})
 SUM_SILENT = replace(SUM, name="sum-silent", switches={"enable_thinking": False, "thinking": False})
-# Words in a known order, so that a stop string, a limit and a cut have an exact place.
-COUNT = Prompt("count", (user("Count from one to ten in words."),), expects=("ten",))
+# Words in a known order, so that a stop string, a limit and a cut have an exact place; the question has no nine.
+COUNT = Prompt("count", (user("Count from one to ten in words."),), expects=("nine", "9"))
 # Many right answers: random draws differ here.
 NUMBER = Prompt("number", (user("Name a random number from one to twenty."),))
 # One word over and over: a penalty changes this answer.

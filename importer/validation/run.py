@@ -22,11 +22,12 @@ from importer.signals.evidence import TASKS
 from importer.validation import controls, failures, limits, root_causes
 from importer.validation.background import ALL_PROBES, Background, ProbeOptions
 from importer.validation.client import Client
-from importer.validation.context import SIDE_BY_SIDE, Context, Shared
+from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError
-from importer.validation.expectations import Expectations, other_task, promise_of
+from importer.validation.expectations import WARM, Expectations, other_task, promise_of
 from importer.validation.outcome import (
     Fail,
+    Inconclusive,
     NotApplicable,
     Outcome,
     Pass,
@@ -55,7 +56,7 @@ class SpoiltReason(StrEnum):
     PASSES_WITHOUT = "passes-without"
 
 
-# Neutral values, and the remedy for others. A temperature up to WARM spoils no answer of an intact model.
+# Neutral values, and the remedy for others.
 NEUTRAL = {
     "repetition_penalty": 1.0,
     "presence_penalty": 0.0,
@@ -68,7 +69,6 @@ REMEDIES = {
     "frequency_penalty": Reason(Remedy.TAKE_OUT_FREQUENCY_PENALTY),
     "temperature": Reason(Remedy.LOWER_TEMPERATURE),
 }
-WARM = 1.0
 # Requests without an answer: a value that clients send may be one that the server cannot read.
 BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
 OF_THE_MOMENT = (AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN)
@@ -100,6 +100,18 @@ def without(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared])
         if isinstance(run(changed), Pass):
             return judge(outcome, name, value)
     return outcome
+
+
+def steadied(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]) -> Outcome:
+    """Return the outcome; that of answers without chance, where drawn ones of the model show nothing."""
+    settled = not isinstance(outcome, Inconclusive) or outcome.attribution != "model"
+    if settled or ctx.promise.hot or outcome.gives(*OF_THE_MOMENT):
+        return outcome
+    sent = {**ctx.promise.client_sampling, **STEADY}
+    steady = replace(ctx.promise, client_sampling=sent)
+    again = run(replace(ctx, promise=steady, shared=shared.setdefault("steady", Shared())))
+    trials = outcome.trials + again.trials
+    return outcome if isinstance(again, Inconclusive) else replace(again, trials=trials)
 
 
 def judge(outcome: Outcome, name: str, value: object) -> Fail:
@@ -249,6 +261,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
         return NotApplicable(needless)
     outcome = _attributed(one, ctx)
     if not alone(one) and one is not sampling_arrives:
+        outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
     outcome = limits.within(outcome, one, ctx)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]

@@ -324,6 +324,7 @@ def test_probes_send_no_sampling_but_what_is_theirs_to_send() -> None:
     forms = [body for body in seen if body.get("prompt") in turns]  # of noise other forms are asked, greedily
     assert {body["temperature"] for body in forms} == {0.0}
     seen = [body for body in seen if body not in forms]
-    extra = [set(body) - allowed for body in seen]
+    chance = {"temperature"}  # taken out of an answer that showed nothing
+    extra = [set(body) - allowed - (chance if body.get("temperature") == 0 else set()) for body in seen]
     assert set() in extra
     assert {frozenset(e) for e in extra} == {frozenset(), frozenset({"repetition_penalty"})}

@@ -83,6 +83,10 @@ def test_most_simple_questions_have_to_be_answered_right(monkeypatch: pytest.Mon
         return said(next((a for q, a in right.items() if q in text), "?"))
 
     assert verdict(simple_answers.run(asked(good, monkeypatch))) == "pass"
+    chance = asked(lambda body: good(body) if body.get("temperature") == 0 else said("Cats."), monkeypatch)
+    assert verdict(simple_answers.run(chance)) == "pass"
+    spoils = replace(chance, promise=replace(chance.promise, sampling={"temperature": 2}))
+    assert verdict(simple_answers.run(spoils)) == "fail model"
     assert verdict(simple_answers.run(asked(lambda _: said("q4 Tq"), monkeypatch))) == "fail model"
     endless = said("Four.<|im_end|>\nuser\nHey<|im_end|>", "length")
     assert verdict(simple_answers.run(asked(lambda _: endless, monkeypatch))) == "fail configuration"

@@ -29,8 +29,9 @@ from importer.validation.probes import (
     two_user_turns,
     usage_counts,
 )
-from importer.validation.prompts import GREETING
+from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply, Usage
+from importer.validation.run import steadied
 from tests.facts import as_reason
 from tests.judging import remedy, words
 
@@ -79,8 +80,45 @@ def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.Mon
         return said(text)
 
     monkeypatch.setattr(Client, "chat", chat)
-    outcome = stop_strings.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))
-    assert (outcome.outcome, next(drawn)) == ("pass", "F")  # one whole, four to be stopped
+    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
+    varied = stop_strings.run(ctx)
+    assert (verdict(varied), next(drawn)) == ("inconclusive model", "F")  # one whole, four to be stopped
+    assert verdict(steadied(ctx, varied, stop_strings.run, {})) == "pass"
+    hot = replace(ctx, promise=Expectations(sampling={"temperature": 1.5}))
+    assert steadied(hot, varied, stop_strings.run, {}) == varied
+    wrong = Fail(as_reason("other"), "engine")
+    assert steadied(ctx, wrong, stop_strings.run, {}) == wrong
+
+
+def test_a_greeting_is_stopped_where_the_count_has_no_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
+        counts = body["messages"] == list(COUNT.messages)
+        text = "1. 1\n2. 2" if counts else "Hello, how can I help you today?"
+        for stop in body.get("stop", ["#"]):
+            text = text.partition(stop)[0]
+        return said(text)
+
+    monkeypatch.setattr(Client, "chat", chat)
+    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
+    assert verdict(stop_strings.run(ctx)) == "pass"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "right"),
+    [
+        (SUM, "2+2=4.", True),
+        (SUM, "\u7b49\u4e8e4\u3002", True),
+        (SUM, "Fourteen", False),
+        (SUM, "404", False),
+        (NAME_RECALL, "Y onMiYMira.", False),
+        (NAME_RECALL, "MIRA!", True),
+        (COUNT, "8, 9, 10", True),
+        (COUNT, "Listen to ten words", False),
+        (GREETING, "Hello to all.", False),
+    ],
+)
+def test_an_answer_has_an_expected_word_whole(prompt: Prompt, text: str, right: bool) -> None:
+    assert prompt.answered_by(text) is right
 
 
 def test_where_to_stop_is_found_in_what_was_written() -> None:

@@ -136,7 +136,7 @@ def test_a_slow_server_is_said_to_be_slow_with_its_measured_speed() -> None:
 
 @pytest.mark.parametrize(
     ("rate", "plain", "reads", "prompt"),
-    [(4.0, 96, 30.0, 384), (12.0, 120, 100.0, 500), (300.0, None, 60.0, None)],
+    [(4.0, 48, 30.0, 192), (12.0, 96, 100.0, 500), (300.0, None, 60.0, None)],
 )
 def test_a_slow_engine_has_shorter_answers_and_prompts(
     rate: float, plain: int | None, reads: float, prompt: int | None

@@ -31,10 +31,10 @@ LESSON = (
 WITHIN = 45.0  # seconds until a greeting's answer begins
 TOKENS = 2000  # of the answers to all probes, on the demo model
 SLOW = 20.0  # tokens in a second; a faster engine answers and reads all as it is
-PLAIN_SECONDS = 10.0  # of an answer without tools, alone
-FEWEST = 96  # tokens of an answer without tools, on any engine
+PLAIN_SECONDS = 8.0  # of an answer without tools, alone
+FEWEST = 48  # tokens of an answer without tools, on any engine
 PROMPT_SECONDS = 5.0  # until a long prompt is read
-SHORTEST = 384  # tokens of a long prompt, on any engine
+SHORTEST = 192  # tokens of a long prompt, on any engine
 needs = no_chat
 
 

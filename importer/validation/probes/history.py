@@ -38,7 +38,7 @@ def run(ctx: Context) -> Outcome:
 def judge(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge an answer about an earlier turn; ``alone`` is the prompt of one short question in tokens."""
     count = reply.usage.prompt
-    if any(word in reply.content.casefold() for word in NAME_RECALL.expects):
+    if NAME_RECALL.answered_by(reply.content):
         return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
     if count is not None and alone is not None and count <= alone:
         return Fail(Reason(CommonReason.TURNS_UNSEEN), "configuration", EVERY_TURN)

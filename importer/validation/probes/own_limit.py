@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.context import Context
+from importer.validation.context import STEADY, Context
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import COUNT
@@ -29,9 +29,11 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Repeat without ``max_tokens`` a request that is answered to the end with it."""
+    """Repeat without ``max_tokens`` a request that is answered to the end with it, both without chance."""
     full = ctx.first(COUNT)
-    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None)
+    if full.finish_reason != "length":
+        full = ctx.ask(COUNT, **STEADY)
+    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None, **STEADY)
     return judge(reply, full, ctx.promise.limit(COUNT.tokens))
 
 

@@ -154,10 +154,10 @@ def _shown(reply: Reply) -> str:
 
 def _streamed(ctx: Context, word: Word) -> Outcome:
     """Judge a long streamed answer, and when it came."""
-    room = ctx.promise.context
+    room, least = ctx.promise.context, ctx.promise.paced(LONG)
     times = []
     for longer in LONGER:
-        long = LONG * longer if room is None else min(LONG * longer, room // 4)
+        long = least * longer if room is None else min(least * longer, room // 4)
         usage = {"include_usage": True}
         reply = forced.ask(ctx, GREETING, [word], long, stream=True, stream_options=usage)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
@@ -169,7 +169,7 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
         times.append((exchange.seconds, exchange.seconds if exchange.first is None else exchange.first))
         if not at_once(*times[-1]):
             return outcome
-        if times[-1][0] >= SURE or long < LONG * longer:  # longer ones do not fit
+        if times[-1][0] >= SURE or long < least * longer:  # longer ones do not fit
             break
     seconds, first = times[-1]
     reason = Reason(OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first)
@@ -180,8 +180,8 @@ def _letters(ctx: Context, word: Word) -> Outcome:
     """Judge a streamed answer with letters beyond ASCII, where the vocabulary has a word with some."""
     if word.letters.isascii():
         return Pass(Reason(OptionReason.HEEDED, option="stream"))
-    reply = forced.ask(ctx, GREETING, [word], SOME, stream=True)
-    return judge_streamed(reply, word, SOME, usage=False)
+    some = ctx.promise.paced(SOME)
+    return judge_streamed(forced.ask(ctx, GREETING, [word], some, stream=True), word, some, usage=False)
 
 
 def at_once(seconds: float, first: float) -> bool:

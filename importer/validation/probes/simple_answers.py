@@ -45,13 +45,16 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Judge the answers to three questions; where most are wrong, check template and tokenizer."""
     answers = {prompt.name: ctx.first(prompt) for prompt in QUESTIONS}
+    missed = [prompt for prompt in QUESTIONS if not prompt.answered_by(answers[prompt.name].content)]
+    trials = len(QUESTIONS)
+    if 2 * len(missed) > len(QUESTIONS) and not ctx.promise.hot:  # a small model misses some by chance
+        steady = {prompt.name: ctx.ask(prompt, temperature=0) for prompt in missed}
+        answers, trials = answers | steady, trials + len(missed)
+        missed = [prompt for prompt in missed if not prompt.answered_by(answers[prompt.name].content)]
     gap = left_out(answers[COUNT.name])
-    missed = [prompt for prompt in QUESTIONS if not right(answers[prompt.name], prompt)]
     if 2 * len(missed) <= len(QUESTIONS) and gap is None:
-        return Pass(
-            Reason(SimpleAnswersReason.RIGHT, right=len(QUESTIONS) - len(missed), asked=len(QUESTIONS)),
-            trials=len(QUESTIONS),
-        )
+        right = len(QUESTIONS) - len(missed)
+        return Pass(Reason(SimpleAnswersReason.RIGHT, right=right, asked=len(QUESTIONS)), trials)
     if any(_right_before_token(answers[prompt.name], prompt) for prompt in QUESTIONS):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
@@ -72,7 +75,7 @@ def _right_before_token(reply: Reply, prompt: Prompt) -> bool:
     """Return whether a right answer is gone on with behind a control token; noise may hold any token."""
     text = (reply.written or reply.content).casefold()
     token = control_token(text)
-    return token is not None and any(word in text.partition(token)[0] for word in prompt.expects)
+    return token is not None and prompt.answered_by(text.partition(token)[0])
 
 
 def template_fault(failure: Fail, ctx: Context) -> Fail | None:
@@ -187,8 +190,3 @@ def in_order(text: str) -> list[str]:
             numbers.append(number)
             position = match.end()
     return numbers
-
-
-def right(reply: Reply, prompt: Prompt) -> bool:
-    """Return whether an answer holds an expected word."""
-    return any(word in reply.content.casefold() for word in prompt.expects)

@@ -92,4 +92,4 @@ def judge(
 
 def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
     """Return whether an answer holds an expected word."""
-    return isinstance(reply, Reply) and any(word in reply.content.casefold() for word in prompt.expects)
+    return isinstance(reply, Reply) and prompt.answered_by(reply.content)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from importer.reasons import Reason
 from importer.validation.answer_changes import ends_otherwise
@@ -15,7 +14,7 @@ from importer.validation.context import Context, ask_both_ways, together
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.prompts import COUNT, SUM_SILENT, Prompt
+from importer.validation.prompts import COUNT, GREETING, SUM_SILENT
 from importer.validation.reply import Reply
 
 
@@ -34,7 +33,6 @@ class StopStringsReason(StrEnum):
 NAME = "stop-strings"
 LESSON = "A stop string that fell across two tokens was shown by half, or cut out while the answer went on."
 COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
-STEADY: dict[str, Any] = {"temperature": 0}
 NEVER = "\u2603\u2603"  # in no answer
 WORDS = 4  # an answer of fewer has no middle
 
@@ -45,29 +43,20 @@ def needs(promise: Expectations) -> Reason | None:
 
 
 def run(ctx: Context) -> Outcome:
-    """Stop in the middle of a known answer: at a word, and across two."""
+    """Stop in the middle of a known answer: at a word, and across two, where another string stands first."""
     prompt, full, places = COUNT, ctx.first(COUNT), middle(ctx.first(COUNT))
     if not places and full.reasoning.strip():  # it counts in its thoughts, too
         prompt, full = COUNT_SILENT, ctx.first(COUNT_SILENT)
         places = middle(full) or middle(replace(full, reasoning=""))
     if full.finish_reason == "length":
         return endless(full, ctx.promise.markers)
+    if not places and ctx.first(GREETING).finish_reason != "length":
+        prompt, full = GREETING, ctx.first(GREETING)
+        places = middle(full)
     if not places:
         return Inconclusive(Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), "model")
-    outcome = _stopped(ctx, prompt, full)
-    if not isinstance(outcome, Inconclusive):
-        return outcome
-    again = ctx.ask(prompt, **STEADY)  # an answer that varies has its stop string elsewhere each time
-    return _stopped(ctx, prompt, again, **STEADY) if middle(again) else outcome
-
-
-def _stopped(ctx: Context, prompt: Prompt, full: Reply, **sent: Any) -> Outcome:
-    """Repeat the request for ``full`` with a stop string from each of two places in it, the second one behind
-    a string that never comes.
-    """
-    places = middle(full) or middle(replace(full, reasoning=""))
     outcomes = {
-        s: ask_both_ways(ctx, prompt, partial(judge, full=full, stop=s), stop=[*before, s], **sent)
+        s: ask_both_ways(ctx, prompt, partial(judge, full=full, stop=s), stop=[*before, s])
         for s, before in zip(places, ((), (NEVER,)), strict=True)
     }
     return together({repr(stop): outcome for stop, outcome in outcomes.items()})
@@ -93,14 +82,14 @@ def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
         return Fail(Reason(StopStringsReason.SHOWN), "engine")
     if shown == full.content.replace(stop, "").strip():
         return Fail(Reason(StopStringsReason.CUT_OUT), "engine")
-    if reply.finish_reason != "stop":
+    if shown == before and reply.finish_reason == "stop":
+        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+    if shown == before:
         return Fail(
             Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
             "engine",
             ends_otherwise("stop", reply),
         )
-    if shown == before:
-        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
     if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
         return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), "engine")
     if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
