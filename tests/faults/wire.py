@@ -31,6 +31,7 @@ from tests.faults import (
     blind_k_wire,
     blind_l_wire,
     blind_m_wire,
+    blind_n_wire,
     interposing,
     operations,
     relaying,
@@ -54,6 +55,7 @@ BEFORE = (
     | blind_k_wire.BEFORE
     | blind_l_wire.BEFORE
     | blind_m_wire.BEFORE
+    | blind_n_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -72,6 +74,7 @@ AFTER = (
     | blind_k_wire.AFTER
     | blind_l_wire.AFTER
     | blind_m_wire.AFTER
+    | blind_n_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -86,6 +89,7 @@ STREAMS = (
     | blind_k_wire.STREAMS
     | blind_l_wire.STREAMS
     | blind_m_wire.STREAMS
+    | blind_n_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 

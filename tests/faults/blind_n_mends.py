@@ -1,0 +1,48 @@
+"""What a person must change to be rid of each fault of the round ``n``."""
+
+from __future__ import annotations
+
+MENDS = {
+    "n-tool-use-template": (
+        "Remove additional_chat_templates/tool_use.jinja, or replace it by a template that shows the tools."
+    ),
+    "n-ids-of-nine": "Take the check of the length of call ids out of the chat template.",
+    "n-tools-need-system": "Let the chat template show tools without a system message, too.",
+    "n-history-needs-thought": "Let the chat template show assistant turns without a thought in full.",
+    "n-parts-only": "Let the chat template accept content that is a plain string.",
+    "n-system-only-first": "Let the chat template accept system messages after the first message.",
+    "n-one-call-at-once": "Let the chat template render several tool calls in one turn.",
+    "n-accents-stripped": "Remove the normalizer from tokenizer.json.",
+    "n-words-split-otherwise": "Restore the pre-tokenizer of the training in tokenizer.json.",
+    "n-template-type": "Remove chat_template_type from tokenizer_config.json.",
+    "n-yarn-left-on": "Remove rope_scaling from config.json.",
+    "n-cache-of-two-bits": "Remove engine_args.kv_bits from the document, or set it to 8.",
+    "n-heads-tiled": "Convert the weights again, with each key and value head repeated beside itself.",
+    "n-adapter-of-another": "Use the weights without the adapter, or merge one of this very base.",
+    "n-scale-folded-twice": "Convert the weights again, without the attention scale in the query norms.",
+    "n-outliers-clipped": "Use the original weights, or quantise again without clipping.",
+    "n-directions-removed": "Use the original weights, without abliteration.",
+    "n-low-rank": "Use the original weights, or compress to a higher rank.",
+    "n-gate-up-ranks": "Convert the checkpoint again, with gate and up parted for each rank.",
+    "n-smoothed-on-one-side": "Export the weights again, with the smoothing scales in norms and matrices.",
+    "n-rotation-left-out": "Use the weights without the rotation, or an engine that rotates the activations.",
+    "n-null-content-refused": "Let the gateway accept assistant messages whose content is null.",
+    "n-names-masked": "Switch the gateway's masking of names off, or let it restore them.",
+    "n-one-replica-old": "Update the replica with the old release behind the load balancer.",
+    "n-newer-limit-dropped": "Let the gateway pass max_completion_tokens on.",
+    "n-bias-of-another": "Remove the gateway's logit_bias, or make it with this model's tokenizer.",
+    "n-first-part-only": "Let the gateway pass on all parts of a message's content.",
+    "n-html-escaped": "Switch the HTML escaping of answers off in the gateway.",
+    "n-deltas-trimmed": "Let the proxy pass white space at the ends of streamed pieces.",
+    "n-same-role-last": "Let the gateway pass on all messages, or join neighbours of one role.",
+    "n-comments-as-data": "Let the relay pass comments of event streams on as comments, or drop them.",
+    "n-cache-too-far": "Install a version of the engine without the bug in its prefix cache.",
+    "n-jinja-old": "Upgrade jinja2 in the engine's environment.",
+    "n-tokenizers-old": "Upgrade tokenizers in the engine's environment.",
+    "n-warnings-as-errors": "Unset PYTHONWARNINGS.",
+    "n-copy-stopped-halfway": "Copy model.safetensors again, to its end.",
+    "n-log-disk-full": "Make room on the disk that holds the log.",
+    "n-generation-config-gone": "Restore generation_config.json.",
+    "n-login-page-saved": "Download tokenizer_config.json again.",
+    "n-template-edited": "Restore chat_template.jinja as it was imported.",
+}
