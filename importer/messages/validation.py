@@ -122,7 +122,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "cut": "the stream was cut before its end",
         "not-json": "the engine sent what is not JSON: {start!r}",
         "not-object": "{part} is not an object",
-        "no-choices": "the answer has no list of choices",
+        "no-choices": "what has no list of choices stands for an answer or a piece of one: {start}",
         "no-choice": "the answer has no choice",
         "not-text": "`{key}` is not text",
         "calls-no-list": "`tool_calls` is not a list",

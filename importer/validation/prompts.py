@@ -85,7 +85,7 @@ SUM = Prompt("sum", (user("What is two plus two?"),), expects=("four", "4"))
 # Templates name the switch by one of these names, and ignore the other.
 SUM_THINKING = replace(SUM, name="sum-thinking", switches={"enable_thinking": True, "thinking": True})
 SUM_SILENT = replace(SUM, name="sum-silent", switches={"enable_thinking": False, "thinking": False})
-# Words in a known order, so that a stop string, a limit and a cut have an exact place; the question has no nine.
+# Words in a known order: a stop string, a limit and a cut have an exact place. The question has no nine.
 COUNT = Prompt("count", (user("Count from one to ten in words."),), expects=("nine", "9"))
 # Many right answers: random draws differ here.
 NUMBER = Prompt("number", (user("Name a random number from one to twenty."),))

@@ -46,6 +46,7 @@ class ReplyReason(StrEnum):
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
 _BOM = b"\xef\xbb\xbf"
 DONE = "[DONE]"
+QUOTED = 80  # characters of what is no answer
 OLD_FIELD = "function_call"  # of an answer, before tool_calls
 SPACE = "\u2581"  # how sentencepiece vocabularies write it
 BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
@@ -258,7 +259,7 @@ def parsed(text: bytes | str) -> Any:
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
         if joined(text):
             raise ReplyError(Reason(ReplyReason.EVENTS_JOINED)) from None
-        start = text[:80] if isinstance(text, str) else text[:80].decode("utf-8", "replace")
+        start = text[:QUOTED] if isinstance(text, str) else text[:QUOTED].decode("utf-8", "replace")
         raise ReplyError(Reason(ReplyReason.NOT_JSON, start=start)) from None
 
 
@@ -266,6 +267,14 @@ def joined(text: bytes | str) -> bool:
     """Return whether each of several lines is JSON by itself: no empty line stands between events."""
     try:
         return len([json.loads(line) for line in text.splitlines() if line.strip() != DONE]) > 1
+    except (ValueError, RecursionError):
+        return False
+
+
+def holds_object(text: str) -> bool:
+    """Return whether a text is a JSON object, as the arguments of a call are."""
+    try:
+        return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
 
@@ -283,7 +292,7 @@ def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | 
         raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=error_message(data)))
     choices = data.get("choices")
     if not isinstance(choices, list):
-        raise ReplyError(Reason(ReplyReason.NO_CHOICES))
+        raise ReplyError(Reason(ReplyReason.NO_CHOICES, start=json.dumps(data)[:QUOTED]))
     return object_of(choices[0], "the choice") if choices else None, _usage(data.get("usage"))
 
 

@@ -76,7 +76,7 @@ _REASONS = {
         launchers.ray service.variants chat_template.render_worker validation.client hub.outgoing
         engines.model_copies engines.token_merges engines.token_numbers engines.whole_files messages.words memory.embedding validation.known_tools validation.make validation.responses_reply validation.rungs.trace validation.prompt_causes
         validation.score.figures validation.streams validation.remote validation.probes.calls_kept validation.probes.context_length
-        validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
+        validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.request_options validation.probes.simple_answers validation.probes.stop_strings
         validation.probes.stream_equals_whole validation.probes.structured_output
         validation.probes.turns_rendered validation.probes.typed_arguments""",

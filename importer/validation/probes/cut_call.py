@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from enum import StrEnum
 
@@ -12,7 +11,7 @@ from importer.validation.context import Context
 from importer.validation.expectations import no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import WEATHER
-from importer.validation.reply import Reply
+from importer.validation.reply import Reply, holds_object
 
 
 class CutCallReason(StrEnum):
@@ -52,7 +51,7 @@ def run(ctx: Context) -> Outcome:
 
 def judge(reply: Reply) -> Outcome:
     """Judge an answer that was cut inside a call."""
-    broken = [call for call in reply.tool_calls if not _is_object(call.arguments)]
+    broken = [call for call in reply.tool_calls if not holds_object(call.arguments)]
     if reply.finish_reason == "length":
         return Pass(Reason(CutCallReason.SAYS_CUT))
     if broken:
@@ -60,10 +59,3 @@ def judge(reply: Reply) -> Outcome:
     if reply.tool_calls:
         return Pass(Reason(CutCallReason.WHOLE))
     return Fail(Reason(CutCallReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False

@@ -16,7 +16,7 @@ from importer.validation.errors import ExchangeError, TemplateRefusedError
 from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Pass
 from importer.validation.prompts import Prompt
-from importer.validation.reply import Reply
+from importer.validation.reply import Reply, holds_object
 from importer.validation.rungs.fact import Fact, FactReason, Facts, Rung, State, by_rung
 from importer.validation.rungs.offline import Drawn, as_reply
 
@@ -138,14 +138,7 @@ def _sound(reading: Reading, drawn: Drawn) -> bool:
         return False
     if call_markup(drawn.text) and not reading.calls:
         return False
-    return all(_is_object(call.arguments) for call in reading.calls)
-
-
-def _is_object(arguments: str) -> bool:
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except (ValueError, RecursionError):
-        return False
+    return all(holds_object(call.arguments) for call in reading.calls)
 
 
 def _better(
