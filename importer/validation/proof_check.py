@@ -13,7 +13,7 @@ from importer.engines.parsers import ParserQuestion
 from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.markup import call_markup, control_token, thinking_markup, untagged
+from importer.validation.markup import call_markup, control_token, outside, thinking_markup, untagged
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -174,7 +174,7 @@ def _whole_call(text: str) -> str | None:
         return None
     start, end = calls[0]
     line = text.rfind("\n", 0, start) + 1
-    return text[line:end]
+    return outside(text[line:end])  # a template may leave thoughts out of the history
 
 
 def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:
