@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from importer.validation.proof_check import retold
 from importer.validation.prompts import WEATHER
+from importer.validation.proof_check import retold
 from importer.validation.reply import Reply, ToolCall
 
 ASKED = str(WEATHER.messages[-1]["content"])
