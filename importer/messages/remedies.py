@@ -65,6 +65,7 @@ PARTS = {
     "repeated": "turns that come twice",
     "tools": "tools",
     "round": "turns with calls and results",
+    "results": "results of several calls",
     "in-parts": "text in parts",
     "switch": "template variables",
     "ordinary": "questions with names and places",
@@ -238,6 +239,13 @@ TEXTS: dict[str, dict[str, Text]] = {
         ),
         "calls-field": (
             "Let the server, and what stands before it, answer with tool_calls: clients read no {field}."
+        ),
+        "take-request": (
+            "Let the server, and what stands before it, take this request, whose form is that of the API: {says}"
+        ),
+        "options-unaltered": (
+            "Correct the server, or what stands before it: it changes options of requests, such as logit_bias. To the "
+            "same text the model answers right by itself."
         ),
         "raise-rate-limit": (
             "Raise the rate of requests that the server, or what stands before it, allows, or validate later."

@@ -280,6 +280,7 @@ VALIDATION_ANSWERS: dict[str, dict[str, Text]] = {
         "unknown-marker": "the template's {marker} is no token of the tokenizer's",
         "other-form": "in turns of {form} all of them are right",
         "unopened": "behind {opening!r} all of them are right, and the template does not write it",
+        "right-by-itself": "behind the same text the weights answer right, where no chat is asked for",
         "gap": "counting to ten, the model leaves out {gap!r} and goes on",
     },
     "HistoryReason": {

@@ -20,6 +20,8 @@ from importer.validation.remedy import Remedy
 
 TOO_MANY = 429
 GATEWAY = (502, 504)
+# Refusals of the form of a request: every probe keeps to the API, so the server does not.
+OF_FORM = (405, 406, 411, 415, 422, 431)
 
 
 class AnswerFailure(StrEnum):
@@ -108,9 +110,13 @@ class RequestRefused(ExchangeError):
         return self.status == TOO_MANY
 
     def outcome(self) -> Fail:
-        """Return a fault of the engine for 5xx and 429, of the configuration for other 4xx."""
+        """Return a fault of the engine for 5xx, 429 and refusals of the form, of the configuration for other
+        4xx.
+        """
         if self.limited:
             return Fail(self.reason, "engine", Reason(Remedy.RAISE_RATE_LIMIT))
+        if self.status in OF_FORM:
+            return Fail(self.reason, "engine", Reason(Remedy.TAKE_REQUEST, says=self.words))
         return Fail(self.reason, "engine" if self.broke else "configuration")
 
 

@@ -54,6 +54,12 @@ def opening(ctx: Context, prompts: Sequence[Prompt]) -> str | None:
     return None
 
 
+def right_by_itself(ctx: Context, prompts: Sequence[Prompt]) -> bool:
+    """Return whether the weights answer all questions right behind the template's own text."""
+    lacks = ctx.promise.lacks("completions")
+    return lacks is None and _own_right(ctx, prompts, THOUGHT) == len(prompts)
+
+
 def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnForm]:
     """Yield forms whose markers are tokens of the model, without that of its template: as published first."""
     served = ctx.rendered(prompt)

@@ -23,6 +23,7 @@ class Part(StrEnum):
     REPEATED = "repeated"
     TOOLS = "tools"
     ROUND = "round"
+    RESULTS = "results"
     IN_PARTS = "in-parts"
     SWITCH = "switch"
     ORDINARY = "ordinary"
@@ -82,6 +83,10 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
     called = name("first tool")
     made = call(1, called, {"key": "Krak\u00f3w <i>b</i>  &"})
     returned = result(1, called, {"report": nonce("result")})
+    other = name("second tool")
+    further = call(2, other, {"key": nonce("second call")})
+    both: Message = {**made, "tool_calls": [*made["tool_calls"], *further["tool_calls"]]}
+    second = result(2, other, {"report": nonce("second result")})
     plain = user(f"{nonce('plain')}?")
     found = [
         _prompt(Part.PLAIN, plain),
@@ -104,6 +109,7 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
         found.append(_prompt(Part.SWITCH, plain, **switches))
     found.append(_prompt(Part.TOOLS, _system(nonce("beside tools")), plain, tools=tools))
     found.append(_prompt(Part.ROUND, plain, made, returned, tools=tools))
+    found.append(_prompt(Part.RESULTS, plain, both, returned, second, tools=tools))
     return tuple(found)
 
 

@@ -126,6 +126,8 @@ class Remedy(StrEnum):
     OWN_ANSWERS = "own-answers"
     NO_CAP = "no-cap"
     STREAM_AT_ONCE = "stream-at-once"
+    TAKE_REQUEST = "take-request"
+    OPTIONS_UNALTERED = "options-unaltered"
     RAISE_RATE_LIMIT = "raise-rate-limit"
     RAISE_BODY_LIMIT = "raise-body-limit"
     WHOLE_ANSWERS = "whole-answers"

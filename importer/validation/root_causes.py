@@ -60,7 +60,7 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     rows = _of_prompts(rows)
     failed = _failed(rows)
     noise = failed.get(ANSWERS)
-    if noise is not None and noise.attribution == "model":
+    if noise is not None and (noise.attribution == "model" or asks_for(noise, Remedy.OPTIONS_UNALTERED)):
         name = next(filter(None, (cause.shown(failed) for cause in NOISE)), ANSWERS)
         rows = [_following(row, name, failed[name]) if row.probe == ANSWERS else row for row in rows]
         failed = _failed(rows)

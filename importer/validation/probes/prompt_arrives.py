@@ -107,7 +107,7 @@ def _chosen(ctx: Context) -> list[Sent]:
     words = [text for _, text in words_of(ctx) if text.isascii()]
     best = max(words, key=lambda text: (text.startswith(" "), len(text)), default=WORD)
     nonces = [*short(_switches(ctx)), *long(best.strip())]
-    of_tools = () if no_tools(ctx.promise) is None else (Part.TOOLS, Part.ROUND)
+    of_tools = () if no_tools(ctx.promise) is None else (Part.TOOLS, Part.ROUND, Part.RESULTS)
     asked = [one for one in nonces if one.part not in of_tools]
     texts = [(one, text) for one in asked if (text := text_now(ctx, one.prompt)) is not None]
     tokens = tokens_of(ctx, tuple(text for _, text in texts))
@@ -123,16 +123,15 @@ def _chosen(ctx: Context) -> list[Sent]:
 
 def _ordinary(ctx: Context) -> Iterator[Sent]:
     """Yield questions that other probes ask, as far as they were answered: with names, places and numbers."""
-    for prompt in (NAME_RECALL, SUM, *(() if no_tools(ctx.promise) else (WEATHER, TRIP, ROUNDS[-1]))):
-        text = text_now(ctx, prompt)
-        ids = tokens_of(ctx, (text,)) if text is not None else None
-        if ids is None:
-            continue
+    asked = (NAME_RECALL, SUM, *(() if no_tools(ctx.promise) else (WEATHER, TRIP, ROUNDS[-1])))
+    texts = [(prompt, text) for prompt in asked if (text := text_now(ctx, prompt)) is not None]
+    tokens = tokens_of(ctx, tuple(text for _, text in texts)) or ()
+    for (prompt, _), ids in zip(texts, tokens, strict=False):
         try:
             counted = ctx.first(prompt).usage.prompt
         except ExchangeError:
             continue  # who asks it judges that
-        yield Sent(NoncePrompt(Part.ORDINARY, prompt), ids[0], counted)
+        yield Sent(NoncePrompt(Part.ORDINARY, prompt), ids, counted)
 
 
 def _switches(ctx: Context) -> dict[str, object]:

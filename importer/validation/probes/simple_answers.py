@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation import known_forms
-from importer.validation.context import Context
+from importer.validation.context import STEADY, Context
 from importer.validation.diagnosis import endless
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, no_chat
@@ -31,6 +32,7 @@ class SimpleAnswersReason(StrEnum):
     GAP = "gap"
     OTHER_FORM = "other-form"
     UNOPENED = "unopened"
+    RIGHT_BY_ITSELF = "right-by-itself"
 
 
 NAME = "simple-answers"
@@ -48,7 +50,7 @@ def run(ctx: Context) -> Outcome:
     missed = [prompt for prompt in QUESTIONS if not prompt.answered_by(answers[prompt.name].content)]
     trials = len(QUESTIONS)
     if 2 * len(missed) > len(QUESTIONS) and not ctx.promise.hot:  # a small model misses some by chance
-        steady = {prompt.name: ctx.ask(prompt, temperature=0) for prompt in missed}
+        steady = {prompt.name: ctx.ask(prompt, **STEADY) for prompt in missed}
         answers, trials = answers | steady, trials + len(missed)
         missed = [prompt for prompt in missed if not prompt.answered_by(answers[prompt.name].content)]
     gap = left_out(answers[COUNT.name])
@@ -67,6 +69,7 @@ def run(ctx: Context) -> Outcome:
         or form_fault(failure, ctx, noise=noise)
         or opening_fault(failure, ctx)
         or tokenizer_fault(failure, ctx)
+        or options_fault(failure, ctx, answers)
         or failure
     )
 
@@ -132,6 +135,20 @@ def tokenizer_fault(failure: Fail, ctx: Context) -> Fail | None:
     whole = tokenizer_whole.run(ctx)
     note = whole.reason if isinstance(whole, Fail) else altered(ctx)
     return None if note is None else failing(failure, "configuration", OWN, note)
+
+
+def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> Fail | None:
+    """Return the failure as a fault of what stands before the weights, where they answer right to the same
+    tokens without a chat. Values of the document that change an answer are tried elsewhere.
+    """
+    wrote = {name: f"{reply.reasoning}\n{reply.content}" for name, reply in answers.items()}
+    missed = [prompt for prompt in QUESTIONS if not prompt.answered_by(wrote[prompt.name])]
+    bent = ctx.promise.hot or ctx.promise.stopwords or {*ctx.promise.client_sampling} - {*STEADY}
+    counts = ctx.counted(missed[0]) if missed and not bent else None
+    if counts is None or counts[0] != counts[1] or not known_forms.right_by_itself(ctx, missed):
+        return None
+    note = Reason(SimpleAnswersReason.RIGHT_BY_ITSELF)
+    return failing(failure, "engine", Reason(Remedy.OPTIONS_UNALTERED), note)
 
 
 def judge_missed(marker: str | None, missed: int, questions: int, gap: str | None = None) -> Fail:
