@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import root_causes
+from importer.validation import known_forms, root_causes
 from importer.validation import run as spoilt
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -92,6 +92,34 @@ def test_most_simple_questions_have_to_be_answered_right(monkeypatch: pytest.Mon
     assert verdict(simple_answers.run(asked(lambda _: endless, monkeypatch))) == "fail configuration"
     noise = said("Hey<|im_end|>\nuser\nHey<|im_end|>", "length")
     assert verdict(simple_answers.run(asked(lambda _: noise, monkeypatch))) == "fail model"
+
+
+@pytest.mark.parametrize(
+    ("told", "counts", "alone", "promised", "expected"),
+    [
+        ("q4 Tq", (10, 10), True, {}, "fail engine"),
+        ("q4 Tq", (10, 10), False, {}, "fail model"),
+        ("q4 Tq", (10, 12), True, {}, "fail model"),  # another prompt: no option is at fault
+        ("q4 Tq", None, True, {}, "fail model"),
+        ("q4 Tq", (10, 10), True, {"stopwords": ("T",)}, "fail model"),
+        ("q4 Tq", (10, 10), True, {"client_sampling": {"top_k": 1}}, "fail model"),
+        ("q4 Tq", (10, 10), True, {"sampling": {"temperature": 2.0}}, "fail model"),
+    ],
+)
+def test_who_changes_options_is_at_fault_where_the_weights_answer_right(
+    told: str,
+    counts: tuple[int, int] | None,
+    alone: bool,
+    promised: dict[str, Any],
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Context, "counted", lambda *_: counts)
+    monkeypatch.setattr(known_forms, "right_by_itself", lambda *_: alone)
+    outcome = simple_answers.run(asked(lambda _: said(told), monkeypatch, **promised))
+    assert verdict(outcome) == expected
+    altered = Reason(Remedy.OPTIONS_UNALTERED)
+    assert (outcome.remedy == altered) is (expected == "fail engine")
 
 
 def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
