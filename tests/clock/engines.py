@@ -12,6 +12,7 @@ from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
 from importer.validation import answer_changes, anthropic, calls, journal, markup, proof_check, reply
+from importer.validation.prompts import SUM
 from importer.validation.reply import EventParser, Reply, ToolCall
 from tests.clock.repositories import as_is, pieces
 
@@ -125,6 +126,7 @@ READERS = (
     ("Anthropic's events", lambda t: anthropic.from_events(t.encode("utf-8", "replace")), "validation.anthropic", 8_000, as_is),
     ("what a parser returned", judged, "proof.judge proof.prove", 20_000, as_is),
     ("what is proved", compared, "validation.proof_check validation.calls", 8_000, as_is),
+    ("an expected word", SUM.answered_by, "validation.prompts", 8_000, as_is),
     ("what is made of an answer", changed, "validation.answer_changes", 8_000, as_is),
     ("pythonic calls", pythonic, "engines.parser_plugin.reader engines.parser_plugin.arguments", 3_000, as_is),
     ("pythonic calls, opened", lambda t: pythonic(f"[f(a={t}"), "engines.parser_plugin.reader", 3_000, as_is),
