@@ -164,9 +164,7 @@ class Reply:
 
     @property
     def written(self) -> str:
-        """Return the text of the model before any parser: the tokens of its log-probabilities, else
-        ``behind``.
-        """
+        """Return the model's text before any parser: the tokens of its log-probabilities, else ``behind``."""
         spelled = any(
             c in str(e.get("token")) for e in self.logprobs if isinstance(e, dict) for c in BYTE_LEVEL
         )
