@@ -169,7 +169,7 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
         times.append((exchange.seconds, exchange.seconds if exchange.first is None else exchange.first))
         if not at_once(*times[-1]):
             return outcome
-        if times[-1][0] >= SURE or long < least * longer:  # longer ones do not fit
+        if times[-1][0] >= SURE:  # else another one, of the same length where no longer one fits
             break
     seconds, first = times[-1]
     reason = Reason(OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first)
