@@ -27,14 +27,6 @@ FAULTS = (
         bitten="single quotes in the history, and then in the model's own calls",
     ),
     Fault(
-        "template-writes-null-as-a-word",
-        "A turn without text is rendered as the word None.",
-        "configuration",
-        (Text("{{- message.content or '' -}}", "{{- message.content -}}"),),
-        mend="template",
-        bitten="content is null beside calls; LocalAI sends a text instead",
-    ),
-    Fault(
         "template-tells-the-time",
         "The template writes the time of day before everything, so that no prompt begins like another.",
         "configuration",
