@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from importer.engines.process import serve
 from importer.hub import ANYWHERE
 from importer.progress import silent
 from tests.faults import bench
-from tests.faults.blind_i_numbers import Quantised
-from tests.faults.fault import Site
 from tests.models.formats import FORMATS
 from tests.smollm2 import folder
 
@@ -106,15 +103,3 @@ def test_a_real_model_has_a_verdict_in_time(engine: str, tmp_path: Path) -> None
     report = real(folder(), engine, tmp_path)
     assert report["seconds"]["probes"] < SECONDS[engine]
     assert unpassed(report) == {}
-
-
-@pytest.mark.nightly
-@pytest.mark.xdist_group("mlx")
-def test_a_real_model_of_three_bits_is_seen(tmp_path: Path) -> None:
-    """Weights in groups of 64 with three bits each, as they may be published: the import knows no others."""
-    site = Site("mlx", Path(shutil.copytree(folder(), tmp_path / "model")), {})
-    Quantised(3).plant(site)
-    report = real(site.folder, "mlx", tmp_path)
-    failed = [o for o in report["outcomes"] if o["outcome"] == "fail"]
-    assert {o["attribution"] for o in failed} == {"model"}
-    assert {o["remedy"]["kind"] for o in failed} <= {"whole-weights", "trained-weights", "ending-weights"}
