@@ -143,10 +143,8 @@ def _files_before(receipt: Receipt, now: Snapshot, *, offline: bool) -> Sequence
 
 def _of_receipt(receipt: Receipt, now: Snapshot) -> list[str]:
     old = receipt.files
-    known = (
-        path for path in now.settings if path in old or path not in TEMPLATES
-    )  # older receipts have none
-    new = {path: now.settings[path] for path in known}
+    # Older receipts have no hash of a template.
+    new = {path: h for path, h in now.settings.items() if path in old or path not in TEMPLATES}
     return sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
 
 

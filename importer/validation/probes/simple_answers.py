@@ -47,12 +47,11 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Judge the answers to three questions; where most are wrong, check template and tokenizer."""
     answers = {prompt.name: ctx.first(prompt) for prompt in QUESTIONS}
-    missed = [prompt for prompt in QUESTIONS if not prompt.answered_by(answers[prompt.name].content)]
-    trials = len(QUESTIONS)
+    missed, trials = _missed(answers), len(QUESTIONS)
     if 2 * len(missed) > len(QUESTIONS) and not ctx.promise.hot:  # a small model misses some by chance
         steady = {prompt.name: ctx.ask(prompt, **STEADY) for prompt in missed}
         answers, trials = answers | steady, trials + len(missed)
-        missed = [prompt for prompt in missed if not prompt.answered_by(answers[prompt.name].content)]
+        missed = _missed(answers)
     gap = left_out(answers[COUNT.name])
     if 2 * len(missed) <= len(QUESTIONS) and gap is None:
         right = len(QUESTIONS) - len(missed)
@@ -72,6 +71,10 @@ def run(ctx: Context) -> Outcome:
         or options_fault(failure, ctx, answers)
         or failure
     )
+
+
+def _missed(answers: Mapping[str, Reply]) -> list[Prompt]:
+    return [prompt for prompt in QUESTIONS if not prompt.answered_by(answers[prompt.name].content)]
 
 
 def _right_before_token(reply: Reply, prompt: Prompt) -> bool:
