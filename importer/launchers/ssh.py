@@ -124,7 +124,8 @@ LOGS = (
     'grep "^importer-step" "$d/output" 2>/dev/null | tail -n 20; tail -c 4000 "$d/log" 2>/dev/null; exit 0\n'
 )
 FETCH = 'cat "$d/output" 2>/dev/null; tail -c 4000 "$d/log" 2>/dev/null; exit 0\n'
-REMOVE = 'alive && exit 71\nrm -rf "$d"; rmdir "$root" 2>/dev/null; exit 0\n'
+# With its exit status written, a process has nothing left to do, though it may not be gone yet.
+REMOVE = '[ -f "$d/exit" ] || ! alive || exit 71\nrm -rf "$d"; rmdir "$root" 2>/dev/null; exit 0\n'
 
 
 def launcher(target: Target) -> Launcher:

@@ -86,6 +86,21 @@ def test_a_submission_is_repeated_without_a_second_run_and_a_cancel_ends_the_gro
     assert (machine.begun, machine.left) == (before + 1, [])
 
 
+def test_a_run_with_its_exit_status_can_be_removed_before_its_process_is_gone(machine: FarMachine) -> None:
+    sleeping(machine)
+    launcher, before = get(parse(machine.target)), machine.begun
+    run = launcher.submit(task("late"))
+    assert wait_until(lambda: machine.begun == before + 1)
+    folder = machine.folder / run.id
+    pid = int((folder / "pid").read_text().split()[0])
+    try:
+        (folder / "exit").write_text("0\n")
+        launcher.remove(run)
+        assert not machine.left
+    finally:
+        os.killpg(pid, signal.SIGKILL)
+
+
 def _group(leader: int) -> bool:
     try:
         os.killpg(leader, 0)

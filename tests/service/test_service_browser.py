@@ -255,7 +255,7 @@ def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancell
     expect(page.locator("#running")).to_contain_text("cancelled", timeout=LATER)
     service.wait(lambda: not service.engines())
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
-    seen.check("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "409")
+    seen.check("net::ERR_", "409")  # the browser's words for a server that is away
 
 
 def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Service, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -97,6 +98,14 @@ def test_a_long_stream_comes_whole(reply: Reply, kind: OptionReason, remedy: Rem
 )
 def test_a_stream_comes_as_it_is_written(seconds: float, first: float, kept: bool) -> None:
     assert request_options.at_once(seconds, first) is kept
+
+
+@pytest.mark.parametrize(
+    ("seconds", "silent", "held"),
+    [(0.7, 0.02, True), (0.7, 0.69, False), (0.7, math.inf, False), (3.5, math.inf, True)],
+)
+def test_a_busy_machine_holds_no_stream_back(seconds: float, silent: float, held: bool) -> None:
+    assert request_options.kept(seconds, silent) is held
 
 
 def test_clients_get_their_own_answers_and_counts() -> None:

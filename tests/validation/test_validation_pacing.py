@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from itertools import pairwise
 
 import pytest
@@ -19,6 +19,7 @@ from importer.validation.client import TOTAL_LIMIT, Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, Overloaded
 from importer.validation.expectations import CommonReason, Expectations
+from importer.validation.heartbeat import listened
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, ProbeRow
 from importer.validation.pacing import SilenceReason, speed
 from importer.validation.probes import PROBES, first_answer, health, model_listed, plain_chat
@@ -73,8 +74,8 @@ class Talking(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(handler: type[Talking]) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+def serving(handler: type[Talking], kind: type[HTTPServer] = ThreadingHTTPServer) -> Iterator[str]:
+    with kind(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -91,6 +92,20 @@ def ask(url: str, *, total: float = TOTAL_LIMIT, steps: Callable[[str], None] = 
 
 def unasked(rows: dict[str, ProbeRow]) -> list[ProbeRow]:
     return [row for row in rows.values() if row.outcome.gives(CommonReason.NOT_ASKED)]
+
+
+@pytest.mark.parametrize(("kind", "share"), [(ThreadingHTTPServer, (0.0, 0.5)), (HTTPServer, (0.8, 1.0))])
+def test_a_server_is_heard_while_another_waits(
+    kind: type[HTTPServer], share: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one answers nobody meanwhile, as a machine without time does."""
+    monkeypatch.setattr(Talking, "pause", 0.1)
+    with serving(Talking, kind) as url:
+        client, begun = Client(url), time.monotonic()
+        reply, silent = listened(client, lambda: client.chat({"messages": []}, []))
+        seconds = time.monotonic() - begun
+    assert reply.content == " ".join(WORDS)
+    assert share[0] * seconds <= silent <= share[1] * seconds
 
 
 def test_a_server_that_answers_health_alone_has_a_verdict_in_a_stated_time(

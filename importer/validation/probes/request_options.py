@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from importer.reasons import Reason
@@ -16,6 +18,7 @@ from importer.validation.answer_changes import ends_otherwise
 from importer.validation.context import Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.forced import Word
+from importer.validation.heartbeat import listened
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
@@ -56,8 +59,8 @@ STEADY = 2  # different answers at temperature 0: a cache may round the first on
 TOPS = 3
 SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
 AT_ONCE = 0.3  # of these, between the first piece and the last one; the client reads them meanwhile
-LONGER = (1, 2, 5, 10, 20)  # streams of a busy machine may come at once; one of SURE seconds does not
-SURE = 3.0
+LONGER = (1, 2, 5, 10, 20)  # times the shortest stream: short ones may come at once
+SURE = 3.0  # seconds: no machine is busy for so long
 BROKEN = "\ufffd"
 KEY = "answer"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
@@ -153,27 +156,28 @@ def _shown(reply: Reply) -> str:
 
 
 def _streamed(ctx: Context, word: Word) -> Outcome:
-    """Judge a long streamed answer, and when it came."""
+    """Judge a long streamed answer, and when it came; while it comes, light questions show a busy machine."""
     room, least = ctx.promise.context, ctx.promise.paced(LONG)
-    times = []
-    for longer in LONGER:
+    usage = {"include_usage": True}
+    for trial, longer in enumerate(LONGER, 1):
         long = least * longer if room is None else min(least * longer, room // 4)
-        usage = {"include_usage": True}
-        reply = forced.ask(ctx, GREETING, [word], long, stream=True, stream_options=usage)
+        send = partial(forced.ask, ctx, GREETING, [word], long, stream=True, stream_options=usage)
+        reply, silent = (send(), math.inf) if trial == 1 else listened(ctx.client, send)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
         if isinstance(outcome, Fail):
             capped = outcome.gives(OptionReason.CAPPED)
             whole = forced.repeats(forced.ask(ctx, GREETING, [word], long), word) if capped else 0
             return replace(outcome, remedy=WHOLE_ANSWERS) if whole == long else outcome
         exchange = ctx.log[-1]
-        times.append((exchange.seconds, exchange.seconds if exchange.first is None else exchange.first))
-        if not at_once(*times[-1]):
-            return outcome
-        if times[-1][0] >= SURE:  # else another one, of the same length where no longer one fits
+        seconds, first = exchange.seconds, exchange.seconds if exchange.first is None else exchange.first
+        if not at_once(seconds, first):
             break
-    seconds, first = times[-1]
-    reason = Reason(OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first)
-    return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=len(times))
+        if kept(seconds, silent):
+            reason = Reason(
+                OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first
+            )
+            return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=trial)
+    return outcome
 
 
 def _letters(ctx: Context, word: Word) -> Outcome:
@@ -187,6 +191,14 @@ def _letters(ctx: Context, word: Word) -> Outcome:
 def at_once(seconds: float, first: float) -> bool:
     """Return whether all of a stream came together, ``first`` of its ``seconds`` after the request."""
     return seconds >= SLOW and seconds - first <= AT_ONCE * seconds
+
+
+def kept(seconds: float, silent: float) -> bool:
+    """Return whether a stream that came together was held back: nobody waited ``silent`` seconds meanwhile.
+
+    On a machine without time everything comes late; one of ``SURE`` seconds is sure without it.
+    """
+    return seconds >= SURE or silent <= AT_ONCE * seconds
 
 
 def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outcome:
