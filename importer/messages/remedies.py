@@ -264,6 +264,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         ),
         "no-cap": "Raise the limit of tokens that the server, or what stands before it, sets by itself.",
         "stream-at-once": "Switch off the buffering of answers in the server, or in what stands before it.",
+        "sound-cache": (
+            "Use a version of the engine whose prefix cache changes no answer, or switch that cache off: it loses "
+            "or mixes up tokens of a prompt."
+        ),
         "another-engine": (
             "Use another version of the engine, or correct what stands before it; the exchange in the receipt "
             "shows what is wrong."

@@ -292,6 +292,7 @@ VALIDATION_SERVER: dict[str, dict[str, Text]] = {
         "not-held": "the second turn's prompt does not hold the first: see history",
         "more-than-all": "{cached} of {prompt} tokens are cached",
         "not-found": "{cached} of its {prompt} tokens in the cache, {first} were there before",
+        "changes": "with its beginning in the cache token {place} of an answer is another: {warm}; without: {cold}",
         "found": "{least} tokens and more of {first} found again",
         "times": "{warm:.2f} s to the first token instead of {cold:.2f} s",
         "too-fast": "the engine counts no cached tokens, and is too fast to tell: {times}",

@@ -21,6 +21,7 @@ from importer.validation.probes import (
     no_special_tokens,
     own_limit,
     plain_chat,
+    prefix_cache,
     prompt_arrives,
     prompt_rendered,
     reasoning_apart,
@@ -304,5 +305,6 @@ OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
     (Rung.TEMPLATE, calls_kept.NAME, ()),
     (Rung.TOKENS, tokenizer_whole.NAME, ()),
     (Rung.TOKENS, prompt_arrives.NAME, ()),
+    (Rung.DRAWN, prefix_cache.NAME, (Remedy.SOUND_CACHE,)),
     (Rung.DRAWN, likelihood.NAME, ()),
 )

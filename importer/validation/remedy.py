@@ -126,6 +126,7 @@ class Remedy(StrEnum):
     OWN_ANSWERS = "own-answers"
     NO_CAP = "no-cap"
     STREAM_AT_ONCE = "stream-at-once"
+    SOUND_CACHE = "sound-cache"
     TAKE_REQUEST = "take-request"
     OPTIONS_UNALTERED = "options-unaltered"
     RAISE_RATE_LIMIT = "raise-rate-limit"

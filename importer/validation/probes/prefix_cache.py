@@ -1,5 +1,5 @@
 """The probe of the prefix cache: the second turn finds the first one there, also with other sampling and in
-a batch.
+a batch, and it changes no answer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from secrets import token_hex
 from typing import Any
 
 from importer.reasons import Reason
+from importer.validation.cold_and_warm import Change, ColdAndWarm, Tops
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
@@ -20,6 +21,7 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+from importer.validation.rungs.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 
@@ -34,6 +36,7 @@ class PrefixCacheReason(StrEnum):
     NOT_HELD = "not-held"
     MORE_THAN_ALL = "more-than-all"
     NOT_FOUND = "not-found"
+    CHANGES = "changes"
     FOUND = "found"
     TIMES = "times"
     TOO_FAST = "too-fast"
@@ -79,9 +82,30 @@ def needs(promise: Expectations) -> Reason | None:
 
 
 def run(ctx: Context) -> Outcome:
-    """Judge two turns, then the second again: with other sampling, three at once, and once more alone."""
+    """Judge what a cache holds, and whether an answer is the same with it and without."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
+    slow = ctx.promise.plain is not None  # twelve prompts more would take it too long
+    twice = None if slow or ctx.promise.lacks("logprobs") else ColdAndWarm(ctx)
+    outcome = _turns(ctx)
+    change = None if twice is None or isinstance(outcome, Fail) else twice.change()
+    return outcome if change is None else judge_change(change)
+
+
+def judge_change(change: Change) -> Fail:
+    """Return the fault of a cache that changes an answer."""
+    cold, warm = _shown(change.cold), _shown(change.warm)
+    reason = Reason(PrefixCacheReason.CHANGES, rung=Rung.DRAWN, place=change.place, cold=cold, warm=warm)
+    return Fail(reason, "engine", Reason(Remedy.SOUND_CACHE))
+
+
+def _shown(tops: Tops) -> str:
+    likeliest = sorted(tops.items(), key=lambda entry: -entry[1])
+    return ", ".join(f"{token!r} {number:.2f}" for token, number in likeliest)
+
+
+def _turns(ctx: Context) -> Outcome:
+    """Judge two turns, then the second again: with other sampling, three at once, and once more alone."""
     try:
         opening, first = _first(ctx, _words(ctx.promise))
     except HeldError as held:
