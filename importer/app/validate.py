@@ -222,8 +222,9 @@ def run_on(
         report = validate(
             document, served, known, options, offers=vllm_frontends.offers(document, engine.offers)
         ).to_json()
+        report |= {"fit": fit_error(fit, document, served.log)}
     fields = {} if run is None else {"run": run.to_json()}
-    return report | {"fit": fit_error(fit, document, served.log), **fields, **recorded.to_json()}
+    return {**report, **fields, **recorded.to_json()}
 
 
 def validate_document(

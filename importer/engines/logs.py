@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
 import sys
@@ -121,22 +123,49 @@ def of_signal(code: int | None) -> DeathCause | None:
 
 
 def fresh(folder: Path, name: str) -> Path:
-    """Return the path of a new log; the oldest logs of the folder are removed."""
+    """Return the path of a new log; the folder's oldest are removed, but none of a running engine."""
     _make(folder)
-    old = sorted(folder.glob("*.log"), key=lambda p: p.stat().st_mtime)
+    old = sorted(folder.glob("*.log"), key=_written)
     for path in old[: max(0, len(old) - MAX_LOGS + 1)]:
-        path.unlink(missing_ok=True)
+        if not _in_use(path):
+            path.unlink(missing_ok=True)
     stamp = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 10_000:04d}"
     return folder / f"{name}-{stamp}.log"
 
 
+def _written(path: Path) -> float:
+    """Return when a log was last written to; another process may remove it at any time."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _in_use(path: Path) -> bool:
+    """Return whether a process holds the log: whoever opened it, or the engine that writes to it."""
+    try:
+        with path.open("rb") as log:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # it is gone
+        return False
+    return False
+
+
 def opened(path: Path) -> BinaryIO:
-    """Return the log, empty and open for writing; raises DocumentError("cannot-write")."""
+    """Return the log, empty and open for writing; raises DocumentError("cannot-write").
+
+    It is locked until each process that has it has closed it, so that nobody removes it meanwhile.
+    """
     _make(path.parent)
     try:
-        return path.open("wb")
+        log = path.open("wb")
     except OSError as error:
         raise DocumentError("cannot-write", path=path, problem=error.strerror) from None
+    with contextlib.suppress(OSError):  # some file systems have no locks
+        fcntl.flock(log, fcntl.LOCK_SH)
+    return log
 
 
 def tail(path: Path) -> str:

@@ -38,6 +38,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "other-task": lambda fields: f"{KINDS[fields['of']]} does something else",
     },
     "CommonReason": {
+        "template-in": "the chat template in use is that of {place}",
         "result-unseen": "the tool's result does not reach the prompt: a longer one makes it no longer",
         "tools-unseen": "the tools do not reach the prompt: a second one makes it no longer",
         "thought-unread": "the model thinks and no parser takes the thoughts",

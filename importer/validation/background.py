@@ -43,6 +43,10 @@ class Render(Protocol):
         """Return the digest of the template, as a proof names it."""
 
     @property
+    def place(self) -> str:
+        """Return the template's file where several stand beside one another; else empty."""
+
+    @property
     def analysis(self) -> TemplateAnalysis | None:
         """Return the analysis of the template, as a proof has it; ``None`` without a template."""
 

@@ -27,6 +27,7 @@ class PromiseReason(StrEnum):
 class CommonReason(StrEnum):
     """Reasons of several judges."""
 
+    TEMPLATE_IN = "template-in"
     RESULT_UNSEEN = "result-unseen"
     TOOLS_UNSEEN = "tools-unseen"
     THOUGHT_UNREAD = "thought-unread"

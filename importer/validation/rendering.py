@@ -74,6 +74,12 @@ class PromptRendering(Closing):
         """Return the digest of the template; empty where there is none."""
         return self._template.digest if self._template else ""
 
+    @property
+    def place(self) -> str:
+        """Return the template's file where several stand beside one another; else empty."""
+        found = self._template
+        return found.source if found is not None and len(found.all) > 1 else ""
+
     def knows(self, variable: str) -> bool:
         """Return whether the variable's name stands in the template."""
         text = "" if self._template is None else self._template.text + self._template.plain

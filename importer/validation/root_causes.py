@@ -15,12 +15,14 @@ from importer.validation.cause_rules import (
     OFFLINE,
     PARSERS,
     ROOTS,
+    TEMPLATES,
     broken,
     came,
     of_engine,
     rests,
 )
 from importer.validation.errors import AnswerFailure
+from importer.validation.expectations import CommonReason
 from importer.validation.outcome import Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     calls_kept,
@@ -49,6 +51,14 @@ def with_a_remedy(row: ProbeRow) -> ProbeRow:
         return row
     remedy = IN_ANY_CASE.get(row.outcome.attribution)
     return row if remedy is None else replace(row, outcome=replace(row.outcome, remedy=Reason(remedy)))
+
+
+def with_a_place(row: ProbeRow, place: str) -> ProbeRow:
+    """Return the row, with the place of the chat template where that is to be changed."""
+    if not place or not isinstance(row.outcome, Fail) or not asks_for(row.outcome, *TEMPLATES):
+        return row
+    told = Reason(CommonReason.TEMPLATE_IN, place=place)
+    return replace(row, outcome=replace(row.outcome, notes=(*row.outcome.notes, told)))
 
 
 def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:

@@ -236,7 +236,10 @@ def probe(
         pool.shutdown(wait=False, cancel_futures=True)
     rows += [row(one) for one in probes if alone(one)]
     order = {one.NAME: place for place, one in enumerate(probes)}
-    traced = [root_causes.with_a_remedy(row) for row in root_causes.traced(rows)]
+    place = bench.render.place if bench.render is not None else ""
+    traced = [
+        root_causes.with_a_place(root_causes.with_a_remedy(row), place) for row in root_causes.traced(rows)
+    ]
     return sorted(traced, key=lambda made: order[made.probe])
 
 

@@ -241,6 +241,24 @@ def test_logs_are_kept_but_not_for_ever(tmp_path: Path) -> None:
     assert (tmp_path / "toy-29.log").exists()
 
 
+def test_no_log_of_a_running_engine_is_removed(tmp_path: Path) -> None:
+    with logs.opened(tmp_path / "toy-old.log") as own:
+        os.utime(tmp_path / "toy-old.log", (0, 0))
+        held = subprocess.Popen(["sleep", "600"], stdout=own, stdin=subprocess.DEVNULL)
+    try:
+        for age in range(1, 30):
+            (tmp_path / f"toy-{age}.log").write_text("")
+        logs.fresh(tmp_path, "toy")
+        assert (tmp_path / "toy-old.log").exists(), "the process that writes to it still runs"
+    finally:
+        held.kill()
+        held.wait()
+    os.utime(tmp_path / "toy-old.log", (0, 0))
+    (tmp_path / "toy-30.log").write_text("")
+    logs.fresh(tmp_path, "toy")
+    assert not (tmp_path / "toy-old.log").exists()
+
+
 def test_a_log_that_cannot_be_written(weights: Path, tmp_path: Path) -> None:
     with pytest.raises(ImporterError) as caught, toy("serves", weights, log_path=tmp_path):
         pass
