@@ -32,6 +32,8 @@ from tests.faults import (
     blind_l_wire,
     blind_m_wire,
     blind_n_wire,
+    blind_o_wire,
+    blind_p_wire,
     interposing,
     operations,
     relaying,
@@ -56,6 +58,8 @@ BEFORE = (
     | blind_l_wire.BEFORE
     | blind_m_wire.BEFORE
     | blind_n_wire.BEFORE
+    | blind_o_wire.BEFORE
+    | blind_p_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -75,6 +79,8 @@ AFTER = (
     | blind_l_wire.AFTER
     | blind_m_wire.AFTER
     | blind_n_wire.AFTER
+    | blind_o_wire.AFTER
+    | blind_p_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -90,6 +96,8 @@ STREAMS = (
     | blind_l_wire.STREAMS
     | blind_m_wire.STREAMS
     | blind_n_wire.STREAMS
+    | blind_o_wire.STREAMS
+    | blind_p_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 
