@@ -139,6 +139,11 @@ class Expectations:
         """Return the tokens of an answer without a thought: ``most``, or fewer where the engine is slow."""
         return most if self.plain is None else min(most, self.plain)
 
+    @property
+    def slow(self) -> bool:
+        """Return whether the engine is slow, so that probes make do with fewer and shorter answers."""
+        return self.plain is not None
+
     def room(self, most: int) -> int:
         """Return the tokens of a long prompt: ``most``, or fewer where the engine is slow."""
         return most if self.prompt is None else min(most, self.prompt)

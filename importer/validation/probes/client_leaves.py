@@ -24,6 +24,7 @@ class ClientLeavesReason(StrEnum):
 NAME = "client-leaves"
 LESSON = "Work for clients that had left went on to its end and kept their slots; a race crashed the engine."
 ALONE = True  # it measures the time of the answer after
+BRIEF = 16  # tokens of the answers that are timed
 SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
 needs = no_chat
 
@@ -31,10 +32,11 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Hang up twice in each way, then send a question."""
     before = _timed(ctx)[1]
+    left = ctx.promise.limit(COUNT.tokens)
     body = {
         "model": ctx.model,
         "messages": list(COUNT.messages),
-        "max_tokens": ctx.promise.limit(COUNT.tokens),
+        "max_tokens": left // 2 if ctx.promise.slow else left,
     }
     for after in (None, 1, None, 1):
         ctx.client.leave({**body, "stream": True}, ctx.log, after=after, wait=0.02)
@@ -43,7 +45,7 @@ def run(ctx: Context) -> Outcome:
 
 def _timed(ctx: Context) -> tuple[Reply, float]:
     started = time.monotonic()
-    return ctx.ask(SUM), time.monotonic() - started
+    return ctx.ask(SUM, max_tokens=BRIEF), time.monotonic() - started
 
 
 def judge(reply: Reply, seconds: float, before: float) -> Outcome:

@@ -85,8 +85,10 @@ def run(ctx: Context) -> Outcome:
     """Judge what a cache holds, and whether an answer is the same with it and without."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
-    slow = ctx.promise.plain is not None  # twelve prompts more would take it too long
-    twice = None if slow or ctx.promise.lacks("logprobs") else ColdAndWarm(ctx)
+    apart = ctx.promise.slow or ctx.promise.lacks(
+        "logprobs"
+    )  # fourteen prompts more take a slow one too long
+    twice = None if apart else ColdAndWarm(ctx)
     outcome = _turns(ctx)
     change = None if twice is None or isinstance(outcome, Fail) else twice.change()
     return outcome if change is None else judge_change(change)

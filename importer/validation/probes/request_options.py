@@ -51,7 +51,7 @@ LONG = 96  # tokens: more than the caps that were met
 SOME = 96  # tokens: letters of two bytes, more than a piece of any odd length has places
 CLIENTS = 6
 DICE = 16  # words to draw from
-DRAWN = 8  # words of a drawn answer
+DRAWN, FEWER = 8, 4  # words of a drawn answer; the latter of a slow engine
 SEEDS = (1, 2, 3, 4, 5)
 MORE_SEEDS = tuple(range(6, 11))
 HOT = 2.0
@@ -218,8 +218,9 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
 
 def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
     """Judge answers to several clients at once: each has a word, a length and a prompt of its own."""
+    drawn = FEWER if ctx.promise.slow else DRAWN
     asked = [
-        (Prompt(f"client-{n}", (user(" ".join([word.letters] * (n + 1))),)), word, DRAWN + n)
+        (Prompt(f"client-{n}", (user(" ".join([word.letters] * (n + 1))),)), word, drawn + n)
         for n, word in enumerate(words[:CLIENTS])
     ]
     with ThreadPoolExecutor(CLIENTS) as pool:
@@ -289,8 +290,9 @@ def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
 
 
 def _drawn(ctx: Context, words: Sequence[Word], seeds: Sequence[int], *, temperature: float) -> list[str]:
+    count = FEWER if ctx.promise.slow else DRAWN
     return [
-        forced.letters(forced.ask(ctx, GREETING, words, DRAWN, temperature=temperature, seed=seed))
+        forced.letters(forced.ask(ctx, GREETING, words, count, temperature=temperature, seed=seed))
         for seed in seeds
     ]
 
