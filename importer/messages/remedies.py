@@ -147,6 +147,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "write-turns": "Use the chat template of these weights: they know turns of {form}, such as {turns!r}.",
         "begin-turns-alike": "Use a chat template that begins every turn of the assistant alike.",
         "render-everything": _render_everything,
+        "render-text": "Use a chat template that writes content that is a plain text, and not parts alone.",
         "render-unaltered": "Use a chat template that writes every field of a request as it was sent.",
         "own-tokenizer": "Use the tokenizer that belongs to the weights.",
         "tell-as-written": "Use a chat template that renders calls as the model writes them: {own!r}.",

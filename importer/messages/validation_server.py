@@ -17,6 +17,8 @@ VALIDATION_PROMPT: dict[str, dict[str, Text]] = {
         "taken": "{variable} is the engine's to say to the template",
         "turn-begun": "the assistant's turn is begun",
         "no-turn": "the template begins no turn of the assistant, though {shown!r} stands before its words",
+        "text-shown": "a question's words are in the prompt",
+        "text-lost": "{words!r} does not reach the prompt: the template writes no content that is a plain text",
         "proved": "the template is the one that was proved",
         "all-known": "every variable is known",
         "unknown": "the template does not know {variable}: it changes nothing",

@@ -81,8 +81,8 @@ TEMPLATES = (
     Remedy.HEED_GENERATION_PROMPT, Remedy.CLOSE_BLOCK, Remedy.RENDER_SYSTEM_ROLE, Remedy.RENDER_EVERY_RESULT,
     Remedy.SHOW_TOOLS, Remedy.NO_CLOCK, Remedy.NO_ESCAPING, Remedy.WRITE_EMPTY, Remedy.TAKE_THOUGHTS_OFF,
     Remedy.SYSTEM_ONCE, Remedy.END_TURNS, Remedy.OPEN_THOUGHT, Remedy.WRITE_TURNS, Remedy.BEGIN_TURNS_ALIKE,
-    Remedy.RENDER_EVERYTHING, Remedy.RENDER_UNALTERED, Remedy.TELL_AS_WRITTEN, Remedy.LIST_TOOLS,
-    Remedy.OTHER_TEMPLATE,
+    Remedy.RENDER_EVERYTHING, Remedy.RENDER_UNALTERED, Remedy.RENDER_TEXT, Remedy.TELL_AS_WRITTEN,
+    Remedy.LIST_TOOLS, Remedy.OTHER_TEMPLATE,
 )  # fmt: skip
 BARE = "bare"  # the conversation of the way in that is one question
 PENALTIES = (
@@ -261,7 +261,7 @@ def _declined(row: ProbeRow) -> bool:
 
 # Causes of wrong simple answers of an intact model.
 NOISE = (
-    RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE,), _rests_on_answers),
+    RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE, Remedy.RENDER_TEXT), _rests_on_answers),
     RootCause(sampling_arrives.NAME, SENDS, _rests_on_answers, _of_the_dice),
     RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
@@ -270,6 +270,7 @@ NOISE = (
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
     RootCause(files_as_imported.NAME, (), _of_files),
+    RootCause(prompt_rendered.NAME, (Remedy.RENDER_TEXT,), _sent),
     RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS,), _sent, _of_clients),
     RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
@@ -308,7 +309,11 @@ CAUSES = (
 # Probes that compare two rungs before the answer; whatever rests on answers, and is not itself seen to break
 # between two later rungs, follows from the first that fails.
 OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
-    (Rung.TEMPLATE, prompt_rendered.NAME, (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT)),
+    (
+        Rung.TEMPLATE,
+        prompt_rendered.NAME,
+        (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT, Remedy.RENDER_TEXT),
+    ),
     (Rung.TEMPLATE, template_whole.NAME, ()),
     (Rung.TEMPLATE, turns_rendered.NAME, ()),
     (Rung.TEMPLATE, tools_in_prompt.NAME, ()),

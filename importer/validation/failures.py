@@ -25,7 +25,8 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
-from importer.validation.journal import Ended
+from importer.validation.heartbeat import PATH as LIGHT
+from importer.validation.journal import Ended, Journal
 from importer.validation.outcome import Fail, Inconclusive, Outcome, failing
 from importer.validation.remedy import Remedy
 
@@ -62,12 +63,30 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if later is not Resent.FAILS:
         remedy = Remedy.SERVERS_ALIKE if later is Resent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
         return failing(outcome, "engine", Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))
+    if isinstance(error, ServerUnreachable) and journal is not None and _unwritten(ctx, journal):
+        space = Reason(Lacking.LOG_SPACE, path=str(journal.path))
+        provide = Reason(Remedy.PROVIDE, lacking=space)
+        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=space))
     if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
         return failing(outcome, "configuration", correction)
     if isinstance(outcome, Fail) and (stream := streams.broken(error, ctx)) is not None:
         outcome = replace(outcome, remedy=stream)
     raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
     return outcome if raised is None else _raised(error, outcome, raised)
+
+
+def _unwritten(ctx: Context, journal: Journal) -> bool:
+    """Return whether one more request is lost, too, and the log takes nothing of it, as it did of others."""
+    before = journal.size
+    if before <= journal.ready:
+        return False
+    try:
+        ctx.client.get(LIGHT, [])
+    except ServerUnreachable:
+        return journal.alive() and journal.size == before
+    except ExchangeError:
+        pass
+    return False
 
 
 def _of_template(error: ExchangeError, outcome: Outcome, ctx: Context) -> Fail | None:

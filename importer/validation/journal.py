@@ -43,7 +43,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A log from ``start`` (bytes) on.
+    """A log from ``start`` (bytes) on; it had ``ready`` bytes when the engine was ready.
 
     ``alive``   whether the engine runs, ``code`` its exit status.
     ``deaths``  the known causes of its end. ``full``  whether its log may not grow.
@@ -55,13 +55,19 @@ class Journal:
     start: int = 0
     code: Callable[[], int | None] = lambda: None
     full: Callable[[], bool] = lambda: False
+    ready: int = 0
+
+    @property
+    def size(self) -> int:
+        """Return the present size in bytes; 0 where the log is gone."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
 
     def from_here(self) -> Journal:
         """Return the same log from its present end on."""
-        try:
-            return replace(self, start=self.path.stat().st_size)
-        except OSError:
-            return self
+        return replace(self, start=self.size) if self.path.exists() else self
 
     def opening(self) -> str:
         """Return the first ``HEAD`` bytes of the log."""

@@ -54,6 +54,7 @@ class Remedy(StrEnum):
     BEGIN_TURNS_ALIKE = "begin-turns-alike"
     RENDER_EVERYTHING = "render-everything"
     RENDER_UNALTERED = "render-unaltered"
+    RENDER_TEXT = "render-text"
     OWN_TOKENIZER = "own-tokenizer"
     TELL_AS_WRITTEN = "tell-as-written"
     LIST_TOOLS = "list-tools"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from importer.engines import ENGINES
@@ -21,7 +21,7 @@ from importer.engines.doctor.case import (
     TroubleSeverity,
     of_engine,
 )
-from importer.engines.doctor.kinds import DoctorRemedy
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.errors import EngineError
 from importer.reasons import Reason
 
@@ -174,6 +174,24 @@ def refuse(case: DoctorCase, name: str, *, fetched: bool = True) -> list[DoctorF
         remedy=Reason(DoctorRemedy.SEVERAL, remedies=[trouble.remedy for _, trouble in stopping]),
         troubles=tuple(finding for finding, _ in stopping),
     )
+
+
+def inside(error: EngineError) -> list[DoctorFinding]:
+    """Return the findings behind a refusal where all of them are of the weights' folder; else none."""
+    troubles = error.details.get("troubles")
+    found = [one for one in troubles if isinstance(one, DoctorFinding)] if isinstance(troubles, tuple) else []
+    return found if all(one.check in INSIDE for one in found) else []
+
+
+def explained(error: EngineError, found: Sequence[DoctorFinding], changed: tuple[str, ...]) -> EngineError:
+    """Return a refusal for files of a model, with those that have changed since the import as its cause."""
+    cause = Trouble(
+        Reason(DoctorReason.CHANGED_SINCE, files=changed), Reason(DoctorRemedy.PUT_BACK, files=changed)
+    )
+    findings = (DoctorFinding("snapshot", "document", cause), *found)
+    problem = tuple(one.result.reason for one in findings)
+    told = {"problem": problem, "remedy": cause.remedy, "troubles": findings}
+    return EngineError("would-not-run", **{**error.details, **told})
 
 
 def _about(part: str) -> list[Check]:

@@ -44,7 +44,9 @@ def run(ctx: Context) -> Outcome:
     if ctx.render is None or not ctx.files:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
     served = {**ctx.render.files, **ctx.served}
-    if ctx.proof is not None and proof_check.same_template(ctx, ctx.proof):  # a file may be written otherwise
+    if (
+        ctx.proof is not None and ctx.render.digest and proof_check.same_template(ctx, ctx.proof)
+    ):  # a file may be written otherwise
         served = {name: now for name, now in served.items() if name not in TEMPLATES}
         served |= {name: was for name, was in ctx.files.items() if name in TEMPLATES}
     return judge(ctx.files, served)
@@ -57,12 +59,12 @@ def judge_broken(files: tuple[str, ...]) -> Fail:
 
 
 def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
-    """Judge hashes by file; two of unlike length have unlike kinds, and are not compared.
+    """Judge hashes by file.
 
     What lies on the machine is not what was imported and reviewed: the environment is at fault, whatever the
     file.
     """
-    known = [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
+    known = comparable(imported, served)
     changed = [name for name in known if served.get(name) != imported[name]]
     unrecorded = () if any(name.endswith(WEIGHTS) for name in imported) else (WEIGHTS,)  # of older receipts
     changed += [name for name in served if name not in imported and not name.endswith(unrecorded)]
@@ -70,3 +72,8 @@ def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
         return Pass(Reason(FilesReason.SAME, count=len(known)))
     reason = Reason(FilesReason.CHANGED, files=tuple(changed))
     return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=tuple(changed)))
+
+
+def comparable(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:
+    """Return the names of files whose hashes are of one kind: two of unlike length are not compared."""
+    return [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]

@@ -44,6 +44,8 @@ class PromptReason(StrEnum):
     COUNTED = "counted"
     DIFFERS = "differs"
     ANOTHER_READ = "another-read"
+    TEXT_SHOWN = "text-shown"
+    TEXT_LOST = "text-lost"
 
 
 NAME = "prompt-rendered"
@@ -87,6 +89,8 @@ def run(ctx: Context) -> Outcome:
         counts = ctx.counted(prompt)
         if counts is not None:
             outcomes[prompt.name] = judge_counts(*counts, ctx.render.others)
+        if prompt is GREETING and counts is not None:
+            outcomes["text"] = judge_text(text, *counts)
     if not no_tools(ctx.promise):
         outcomes["history"] = judge_history(
             *(ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1]))
@@ -168,6 +172,14 @@ def judge_start(plain: int | None, switched: int | None) -> Outcome:
     reason = Reason(PromptReason.NOT_STARTED, plain=plain, told=switched)
     remedy = Reason(Remedy.START_WITH_VARIABLES)
     return Fail(reason, "configuration", remedy, trials=2)
+
+
+def judge_text(text: str, chat: int, rendered: int) -> Outcome:
+    """Judge a question in the rendered text; an engine that makes parts of a text has more tokens."""
+    words = str(GREETING.messages[0]["content"])
+    if words.casefold() in text.casefold() or chat != rendered:
+        return Pass(Reason(PromptReason.TEXT_SHOWN))
+    return Fail(Reason(PromptReason.TEXT_LOST, words=words), "configuration", Reason(Remedy.RENDER_TEXT))
 
 
 def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
