@@ -248,6 +248,10 @@ TEXTS: dict[str, dict[str, Text]] = {
             "Correct the server, or what stands before it: it changes options of requests, such as logit_bias. To the "
             "same text the model answers right by itself."
         ),
+        "no-own-stops": (
+            "Take out the stop string that the server, or what stands before it, adds to requests: answers end "
+            "before {before!r}."
+        ),
         "raise-rate-limit": (
             "Raise the rate of requests that the server, or what stands before it, allows, or validate later."
         ),

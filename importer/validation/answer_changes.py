@@ -174,10 +174,15 @@ def _moved(own: Reply, came: Reply) -> AnswerChange | None:
     return None
 
 
+def of_text(own: str, came: str) -> AnswerChange | None:
+    """Return the known change that makes of one text the other, or ``None``."""
+    return next((change for change, holds in TEXTS if own and holds(own, came)), None)
+
+
 def _of_text(own: str, came: str, part: str) -> Iterator[Reason]:
     if own == came:
         return
-    change = next((c for c, holds in TEXTS if own and holds(own, came)), None)
+    change = of_text(own, came)
     if change is None:
         change = AnswerChange.WORDS_CHANGED if own else AnswerChange.TEXT_ADDED
     yield Reason(change, part=part, own=own[:QUOTED], came=came[:QUOTED])

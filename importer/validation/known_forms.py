@@ -60,6 +60,11 @@ def right_by_itself(ctx: Context, prompts: Sequence[Prompt]) -> bool:
     return lacks is None and _own_right(ctx, prompts, THOUGHT) == len(prompts)
 
 
+def by_itself(ctx: Context, prompt: Prompt) -> str:
+    """Return what the weights write behind the template's own text."""
+    return greedily(ctx, ctx.rendered(prompt) or "", THOUGHT)
+
+
 def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnForm]:
     """Yield forms whose markers are tokens of the model, without that of its template: as published first."""
     served = ctx.rendered(prompt)

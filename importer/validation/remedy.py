@@ -130,6 +130,7 @@ class Remedy(StrEnum):
     SOUND_CACHE = "sound-cache"
     TAKE_REQUEST = "take-request"
     OPTIONS_UNALTERED = "options-unaltered"
+    NO_OWN_STOPS = "no-own-stops"
     RAISE_RATE_LIMIT = "raise-rate-limit"
     RAISE_BODY_LIMIT = "raise-body-limit"
     WHOLE_ANSWERS = "whole-answers"

@@ -42,6 +42,7 @@ PROMPTS = {
     probe.NAME for probe in (prompt_arrives, request_options, tools_in_prompt, calls_kept, system_role)
 }
 SENDS_NOTHING = OFFLINE | {prompt_rendered.NAME}  # the last one with IMPORT_AGAIN
+BY_ITSELF = (Remedy.OPTIONS_UNALTERED, Remedy.NO_OWN_STOPS)  # the weights answer right without a chat
 UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
 
 
@@ -70,7 +71,7 @@ def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     rows = _of_prompts(rows)
     failed = _failed(rows)
     noise = failed.get(ANSWERS)
-    if noise is not None and (noise.attribution == "model" or asks_for(noise, Remedy.OPTIONS_UNALTERED)):
+    if noise is not None and (noise.attribution == "model" or asks_for(noise, *BY_ITSELF)):
         name = next(filter(None, (cause.shown(failed) for cause in NOISE)), ANSWERS)
         rows = [_following(row, name, failed[name]) if row.probe == ANSWERS else row for row in rows]
         failed = _failed(rows)

@@ -86,6 +86,26 @@ def test_a_validation_is_refused_before_anything_starts(desk: Desk) -> None:
     assert desk("doctor", "toy").code == 1
 
 
+def test_files_that_changed_since_the_import_come_before_what_they_stop(desk: Desk) -> None:
+    desk.directory("toy", BASE)
+    shutil.copytree(MODEL, desk.folder / "toy", dirs_exist_ok=True)
+    place = desk.folder / "toy" / "tokenizer.json"
+    tokenizer = json.loads(place.read_text())
+    decoder = {str(token["id"]): {"content": token["content"]} for token in tokenizer["added_tokens"]}
+    settings = place.with_name("tokenizer_config.json")
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"added_tokens_decoder": decoder}))
+    assert desk("./toy", "--backend", "mlx", "--no-validate").code == 0
+    desk.engine(does="raise SystemExit(3)")
+    for number, token in enumerate(tokenizer["added_tokens"]):
+        token["content"] = f"[other{number}]"
+    place.write_text(json.dumps(tokenizer))
+    ran = desk("validate", "toy", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (6, "would-not-run")
+    assert "not as imported: tokenizer.json; " in ran.line["error"]["message"]
+    assert [t["part"] for t in ran.line["error"]["troubles"]][:1] == [ENVIRONMENT]
+    assert "Put tokenizer.json back" in ran.err + str(ran.line)
+
+
 def test_looking_starts_nothing_and_imports_no_engine(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.directory("toy", BASE)
     shutil.copytree(MODEL, desk.folder / "toy", dirs_exist_ok=True)

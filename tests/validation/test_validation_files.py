@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from importer.engines import whole_files
 from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.progress import silent
+from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import diagnosis, root_causes
 from importer.validation.client import Client
@@ -28,6 +30,7 @@ from importer.validation.expectations import promise_of
 from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
 from importer.validation.probes import files_as_imported, simple_answers, tool_call
 from importer.validation.remedy import Remedy
+from importer.validation.rendering import PromptRendering
 from tests.facts import as_reason
 from tests.hubserver import HubServer, Repo, isolate
 from tests.judging import remedy, words
@@ -86,6 +89,15 @@ def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> 
     assert told.attribution == "environment"
     assert words(told).startswith("of config.json, generation_config.json and added_tokens.json ")
     assert "import the model again" in remedy(told)
+
+
+def test_a_template_that_is_gone_is_no_other_way_to_write_it(model: Path) -> None:
+    files, proof = snapshot(model), Proof("mlx", "0.32.2", {}, {}, template="0" * 64)
+    (model / "chat_template.jinja").unlink()
+    with closing(PromptRendering(local.resolve(str(model), model))) as render:
+        bench = Context(promise_of({"name": "x"}), "x", Client("http://127.0.0.1:1"))
+        told = files_as_imported.run(replace(bench, render=render, proof=proof, files=files))
+    assert words(told).startswith("of chat_template.jinja ")
 
 
 def test_what_no_engine_reads_is_not_its_to_judge(model: Path) -> None:

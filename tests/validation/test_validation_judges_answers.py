@@ -122,6 +122,20 @@ def test_who_changes_options_is_at_fault_where_the_weights_answer_right(
     assert (outcome.remedy == altered) is (expected == "fail engine")
 
 
+@pytest.mark.parametrize(
+    ("own", "reply", "before"),
+    [
+        ("<think>\nA sum.\n</think>\n\nFour.", said("", reasoning="A sum."), "\n</think>\n\nF"),
+        ("One, two.\n\nThree.", said("One, two.", "stop"), "\n\nThree."),
+        ("One, two.\n\nThree.", said("One, two.", "length"), None),
+        ("One, two.", said("Nine.", "stop"), None),
+        ("One, two.", said("", "stop"), None),
+    ],
+)
+def test_an_answer_that_another_stop_string_ends(own: str, reply: Reply, before: str | None) -> None:
+    assert simple_answers.ended_before(own, reply) == before
+
+
 def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     sampling = {"temperature": 0.7, "presence_penalty": 0.0, "repetition_penalty": 2.0}
     assert spoilt.suspects(sampling) == {"repetition_penalty": 2.0}

@@ -82,7 +82,10 @@ def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
         (answer("Zo\u00eb" * 96, 96), OptionReason.HEEDED, None),
         (answer("Zo\u00eb" * 24, 24), OptionReason.CAPPED, Remedy.NO_CAP),
         (answer("Zo\u00eb" * 5 + "Zo\ufffd\ufffd", 96), OptionReason.LETTERS_BROKEN, Remedy.WHOLE_ANSWERS),
-        (answer("Zo" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.OWN_ANSWERS),
+        (answer("Zo" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.ANSWERS_UNALTERED),
+        (answer("Zo\\u00eb" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.ANSWERS_UNALTERED),
+        (answer("o\u00eb" + "Zo\u00eb" * 95, 96), OptionReason.LETTERS_BROKEN, Remedy.WHOLE_ANSWERS),
+        (answer("weather" * 96, 96), OptionReason.LETTERS_BROKEN, Remedy.OWN_ANSWERS),
         (answer("Zo\u00eb" * 96, None), OptionReason.IGNORED, Remedy.HEED_OPTIONS),
     ],
 )

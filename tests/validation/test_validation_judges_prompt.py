@@ -157,6 +157,18 @@ def test_of_two_results_both_reach_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "counts", "expected"),
+    [
+        ("<|im_start|>user\nSay hello.<|im_end|>", (9, 9), "pass"),
+        ("<|im_start|>user\n<|im_end|>", (5, 5), "fail configuration"),
+        ("<|im_start|>user\n<|im_end|>", (8, 5), "pass"),
+    ],
+)
+def test_an_engine_may_make_parts_of_a_text(text: str, counts: tuple[int, int], expected: str) -> None:
+    assert verdict(prompt_rendered.judge_text(text, *counts)) == expected
+
+
+@pytest.mark.parametrize(
     ("rendered", "open_"),
     [
         ("<|im_start|>assistant\n<think>\n", True),

@@ -14,7 +14,7 @@ from typing import Any
 
 from importer.reasons import Reason
 from importer.validation import forced
-from importer.validation.answer_changes import ends_otherwise
+from importer.validation.answer_changes import QUOTED, AnswerChange, ends_otherwise, of_text
 from importer.validation.context import Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.forced import Word
@@ -62,6 +62,13 @@ AT_ONCE = 0.3  # of these, between the first piece and the last one; the client 
 LONGER = (1, 2, 5, 10, 20)  # times the shortest stream: short ones may come at once
 SURE = 3.0  # seconds: no machine is busy for so long
 BROKEN = "\ufffd"
+# Changes of an answer that come of its pieces.
+BY_STREAM = (
+    AnswerChange.BEGUN_AGAIN,
+    AnswerChange.PIECES_REPEATED,
+    AnswerChange.BEGINNING_LOST,
+    AnswerChange.END_LOST,
+)
 KEY = "answer"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
 
@@ -206,14 +213,26 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
     came = forced.repeats(reply, word)
     if came == 0:
         reason = Reason(OptionReason.LETTERS_BROKEN, rung=Rung.STREAM, asked=word.letters, came=_shown(reply))
-        broken = BROKEN in reply.content + reply.reasoning
-        return Fail(reason, "engine", Reason(Remedy.WHOLE_ANSWERS if broken else Remedy.OWN_ANSWERS))
+        return Fail(reason, "engine", _of_letters(reply, word.letters * limit))
     if came < limit:
         reason = Reason(OptionReason.CAPPED, rung=Rung.WHOLE, option="max_tokens", asked=limit, came=came)
         return Fail(reason, "engine", Reason(Remedy.NO_CAP))
     if usage and reply.usage.completion is None:
         return ignored("stream_options", "include_usage", rung=Rung.STREAM)
     return Pass(Reason(OptionReason.HEEDED, option="stream"))
+
+
+def _of_letters(reply: Reply, own: str) -> Reason:
+    """Return the remedy for a streamed answer that is not ``own``, which it was forced to be."""
+    came = forced.letters(reply)
+    change = of_text(own, came)
+    if BROKEN in came or change in BY_STREAM:
+        return WHOLE_ANSWERS
+    if change is None:
+        return Reason(Remedy.OWN_ANSWERS)
+    part = "content" if reply.content.strip() else "reasoning"
+    told = Reason(change, part=part, own=own[:QUOTED], came=came[:QUOTED])
+    return Reason(Remedy.ANSWERS_UNALTERED, change=told)
 
 
 def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:

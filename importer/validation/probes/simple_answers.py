@@ -13,7 +13,7 @@ from importer.validation.context import STEADY, Context
 from importer.validation.diagnosis import endless
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, no_chat
-from importer.validation.markup import control_token
+from importer.validation.markup import control_token, untagged
 from importer.validation.outcome import Fail, Outcome, Pass, failing
 from importer.validation.probes import tokenizer_whole, turns_rendered
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, TALK, Prompt
@@ -36,6 +36,7 @@ class SimpleAnswersReason(StrEnum):
 
 
 NAME = "simple-answers"
+SHOWN = 12  # characters behind the end of an answer
 LESSON = (
     "Values of another model, a foreign tokenizer, weights that were rounded away: fluent start, then noise."
 )
@@ -151,7 +152,21 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
     if counts is None or counts[0] != counts[1] or not known_forms.right_by_itself(ctx, missed):
         return None
     note = Reason(SimpleAnswersReason.RIGHT_BY_ITSELF)
-    return failing(failure, "engine", Reason(Remedy.OPTIONS_UNALTERED), note)
+    own = known_forms.by_itself(ctx, missed[0])
+    before = ended_before(own, answers[missed[0].name])
+    remedy = (
+        Reason(Remedy.OPTIONS_UNALTERED) if before is None else Reason(Remedy.NO_OWN_STOPS, before=before)
+    )
+    return failing(failure, "engine", remedy, note)
+
+
+def ended_before(own: str, reply: Reply) -> str | None:
+    """Return the text that an answer ends before, where it is the beginning of what the weights write."""
+    came = "".join(f"{reply.reasoning}{reply.content}".split())
+    if reply.finish_reason != "stop" or not came:
+        return None
+    places = (place for place in range(len(own)) if "".join(untagged(own[:place]).split()) == came)
+    return next((own[place : place + SHOWN] for place in places), None)
 
 
 def judge_missed(marker: str | None, missed: int, questions: int, gap: str | None = None) -> Fail:
