@@ -92,7 +92,7 @@ def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> 
 
 
 def test_a_template_that_is_gone_is_no_other_way_to_write_it(model: Path) -> None:
-    files, proof = snapshot(model), Proof("mlx", "0.32.2", {}, {}, template="0" * 64)
+    files, proof = snapshot(model), Proof("mlx", "0.32.2", "0" * 64, {}, written={})
     (model / "chat_template.jinja").unlink()
     with closing(PromptRendering(local.resolve(str(model), model))) as render:
         bench = Context(promise_of({"name": "x"}), "x", Client("http://127.0.0.1:1"))
