@@ -80,7 +80,10 @@ def die(mode: str) -> None:
         raise SystemExit("ToyError: no wheels")
     if mode == "dies-strangely":
         raise RuntimeError("something nobody has seen")
-    if mode == "wants-config" and not Path(os.environ.get("TOY_MODEL", "/none"), "config.json").is_file():
+    config = Path(os.environ.get("TOY_MODEL", "/none"), "config.json")
+    if mode == "wants-config" and not config.is_file():
+        raise RuntimeError("something in these files")
+    if mode == "hates-quantization" and "quantization_config" in config.read_text():
         raise RuntimeError("something in these files")
     if os.environ.get("TOY_HATES"):
         raise RuntimeError("it does not say why")

@@ -298,12 +298,21 @@ class _Start:
         starts: Callable[[Collection[Setup], float], bool] = self._python_starts if python else self._starts
         groups = (known, start_trials.of_machine(variables, known))
         found = start_trials.blamed(cause, groups, logs.tail(log), starts, self.report)
-        return start_trials.with_another_model(found, self._another_starts, self.report)
+        found = start_trials.with_another_model(found, self._another_starts, self.report)
+        if found.reason.kind is not Died.OWN_FILES:
+            return found
+        own = (start_trials.of_model(self.model_dir),)
+        setting = start_trials.blamed(cause, own, logs.tail(log), self._starts, self.report)
+        return found if setting is cause else setting
 
     def _starts(self, left_out: Collection[Setup], seconds: float) -> bool:
         """Return whether the engine is ready within so many seconds, without some settings."""
-        port = free_port()
-        return self._ready(self.launch(port, left_out), port, seconds, _names(left_out))
+        port, keys = free_port(), start_trials.scales(left_out)
+        without = self
+        if keys:
+            place = Path(tempfile.mkdtemp(prefix=SCALED, dir=self.folder))
+            without = replace(self, model_dir=model_copies.without_keys(self.model_dir, keys, place))
+        return self._ready(without.launch(port, left_out), port, seconds, _names(left_out))
 
     def _another_starts(self) -> bool:
         """Return whether the engine is ready with the model that ships, without settings of the document."""

@@ -27,11 +27,12 @@ UNPLACED = frozenset({Died.LAST_WORDS, Died.SILENT})
 # Keys of a document that belong to the engine and not to the model.
 OF_ENGINE = ("name", "backend", "importer")
 VARIABLES = "chat_template_kwargs"
-# Keys of config.json that scale what is computed, and that a family of models does without.
+# Keys of config.json that scale what is computed, or say how weights are packed, and that a family of models
+# does without. Weights that are packed do not load without their key.
 SCALES = (
     "rope_scaling", "sliding_window", "partial_rotary_factor", "attn_logit_softcapping",
     "final_logit_softcapping", "logits_scaling", "logit_scale", "attention_multiplier",
-    "embedding_multiplier", "residual_multiplier",
+    "embedding_multiplier", "residual_multiplier", "quantization_config", "quantization",
 )  # fmt: skip
 # Keys of a document with settings that a start may go without.
 KEYS = (environment.KEY, argument_check.KEY, VARIABLES)

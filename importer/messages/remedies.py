@@ -91,6 +91,12 @@ def _provide(fields: Fields) -> str:
     return f"{lacking[:1].upper()}{lacking[1:]}."
 
 
+def _other_template(fields: Fields) -> str:
+    says = fields.get("says")
+    shown = "" if says is None else f"; this one refuses it ({says})"
+    return f"Use a chat template that takes this conversation{shown}."
+
+
 def _raise_time_limit(fields: Fields) -> str:
     seconds = fields.get("seconds")
     least = "" if seconds is None else f" to {seconds:.0f} s or more"
@@ -167,7 +173,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         ),
         "ending-weights": "Use weights that were trained to end their turns: an answer of these goes on and on.",
         "import-again": "Fetch the model's own chat template, or import the model again.",
-        "other-template": "Use a chat template that takes this conversation.",
+        "other-template": _other_template,
         "fetch-template": "Fetch the model's own chat template.",
         "one-template": (
             "Make the chat template in {files:and} the same as the model's, or name it in the document."
@@ -263,6 +269,9 @@ TEXTS: dict[str, dict[str, Text]] = {
         ),
         "heed-options": (
             "Use an engine that heeds this option ({option}), or correct what stands before it: it changes requests."
+        ),
+        "own-streams": (
+            "Correct the server, or what stands before it: it mixes the streams that several clients get at once."
         ),
         "own-answers": (
             "Correct the server, or what stands before it: an answer does not belong to its request."

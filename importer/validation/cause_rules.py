@@ -272,7 +272,7 @@ ROOTS = (
     RootCause(files_as_imported.NAME, (), _of_files),
     RootCause(prompt_rendered.NAME, (Remedy.RENDER_TEXT,), _sent),
     RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
-    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS,), _sent, _of_clients),
+    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.OWN_STREAMS), _sent, _of_clients),
     RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
     RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),

@@ -95,7 +95,7 @@ def _of_template(error: ExchangeError, outcome: Outcome, ctx: Context) -> Fail |
         problem = refusal(ctx)
         if problem is not None:
             note = Reason(AnswerFailure.TEMPLATE_REFUSES, says=problem)
-            return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE), note)
+            return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE, says=problem), note)
     if (
         isinstance(error, RequestRefused | ReplyError)
         and ctx.without_template

@@ -124,6 +124,7 @@ class Remedy(StrEnum):
     SHORTER_KEEP_ALIVE = "shorter-keep-alive"
     CALLS_FIELD = "calls-field"
     HEED_OPTIONS = "heed-options"
+    OWN_STREAMS = "own-streams"
     OWN_ANSWERS = "own-answers"
     NO_CAP = "no-cap"
     STREAM_AT_ONCE = "stream-at-once"

@@ -77,6 +77,16 @@ def test_files_of_the_model_are_named_where_another_model_starts(importer_home: 
     assert "something in these files" in error.message
 
 
+def test_a_key_of_config_json_is_named_where_it_starts_without(importer_home: Path, weights: Path) -> None:
+    (weights / "config.json").write_text(
+        '{"quantization_config": {"quant_method": "awq"}, "model_type": "m"}'
+    )
+    error = died(weights, "hates-quantization")
+    told = setting(error)
+    assert (told.kind, told.fields["name"]) == (StartSetting.OF_MODEL, "quantization_config")
+    assert error.details["blames"] == "configuration"
+
+
 def test_the_engine_is_named_where_no_model_starts(importer_home: Path, weights: Path) -> None:
     error = died(weights, "dies-strangely")
     problem = error.details["problem"]

@@ -11,6 +11,7 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, install, tokenizer
 from importer.hub import local
+from importer.reasons import Reason
 from importer.validation import alterations, nonce_prompts, prompt_causes, root_causes
 from importer.validation.alterations import Alteration
 from importer.validation.client import Client
@@ -119,6 +120,11 @@ def test_clients_get_their_own_answers_and_counts() -> None:
         found = request_options.judge_clients(replies, [ONE, OTHER], [15, 17])
         assert isinstance(found, Fail)
         assert (found.reason.kind, found.reason.fields["rung"]) == (OptionReason.CROSSED, Rung.GATEWAY)
+    mixed = answer("weather" * 3 + "Zo\u00eb" + "weather" * 4, 8, 15)
+    for raw, remedy in (((), Remedy.OWN_ANSWERS), (({}, {}), Remedy.OWN_STREAMS)):
+        found = request_options.judge_clients([replace(mixed, raw=raw), others], [ONE, OTHER], [15, 17])
+        assert isinstance(found, Fail)
+        assert found.remedy == Reason(remedy)
     found = request_options.judge_clients([answer("Hello to all", 3, 15), others], [ONE, OTHER], [15, 17])
     assert (found.reason.kind, found.reason.fields["option"]) == (OptionReason.IGNORED, "logit_bias")
 

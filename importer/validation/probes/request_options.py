@@ -236,14 +236,21 @@ def _of_letters(reply: Reply, own: str) -> Reason:
 
 
 def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
-    """Judge answers to several clients at once: each has a word, a length and a prompt of its own."""
+    """Judge answers to several clients at once: each has a word, a length and a prompt of its own, and every
+    second one a stream.
+    """
     drawn = FEWER if ctx.promise.slow else DRAWN
     asked = [
         (Prompt(f"client-{n}", (user(" ".join([word.letters] * (n + 1))),)), word, drawn + n)
         for n, word in enumerate(words[:CLIENTS])
     ]
+    ways = [
+        {"stream": True, "stream_options": {"include_usage": True}} if n % 2 else {} for n in range(CLIENTS)
+    ]
     with ThreadPoolExecutor(CLIENTS) as pool:
-        replies = list(pool.map(lambda one: forced.ask(ctx, one[0], [one[1]], one[2]), asked))
+        replies = list(
+            pool.map(lambda one, way: forced.ask(ctx, one[0], [one[1]], one[2], **way), asked, ways)
+        )
     return judge_clients(replies, [word for _, word, _ in asked], _counts(ctx, [one for one, _, _ in asked]))
 
 
@@ -259,12 +266,14 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
     """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
     for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
         others = {*counts} - {*counts[place : place + 1]}
-        theirs = any(forced.repeats(reply, other) for other in words if other is not word)
+        foreign = forced.letters(reply).replace(word.letters, "")
+        theirs = any(other.letters in foreign for other in words if other is not word)
         if not (theirs or forced.repeats(reply, word)):
             return ignored("logit_bias", word.letters)
         if theirs or reply.usage.prompt in others:
             reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
-            return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS), trials=len(replies))
+            remedy = Reason(Remedy.OWN_STREAMS if len(reply.raw) > 1 else Remedy.OWN_ANSWERS)
+            return Fail(reason, "engine", remedy, trials=len(replies))
     return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
 
 
