@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -52,6 +53,7 @@ class AllowedFolders:
         return real
 
 
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 ANYWHERE = AllowedFolders(None)  # for the command line: the system's permissions decide
 
 
@@ -223,8 +225,10 @@ def plain(path: Path, flags: int = 0) -> BinaryIO:
 
 
 def _is_blob(root: Path, target: Path) -> bool:
-    """Return whether the target is a blob of the Hub client's cache.
+    """Return whether the target is a blob of a cache that the folder belongs to: named by its hash.
 
-    The cache links ``snapshots/<commit>/file`` to ``../../blobs/<hash>``.
+    The Hub's client links ``snapshots/<commit>/file`` to ``../../blobs/<hash>``; copies of a cache may be
+    less deep.
     """
-    return root.parent.name == "snapshots" and target.parent == root.parent.parent / "blobs"
+    near = target.parent.name == "blobs" and target.parent.parent in root.parents
+    return near and _HASH.fullmatch(target.name) is not None

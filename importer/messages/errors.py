@@ -192,7 +192,7 @@ STEPS: dict[str, Text] = {
     "broken-json": "Tell the repository's owner, or fix the file.",
     "too-large": "No real {file} is that large; check the repository.",
     "not-text": "Check the repository.",
-    "unreadable": "Check the file's permissions.",
+    "unreadable": "Check the file's permissions; put the file itself in the place of a link (cp -L), or fetch it again.",
     "too-costly": "No real {file} needs that much; check the repository.",
     "invalid": "Fix the named key; docs/document.md lists them all.",
     "cannot-export": "{remedy}",

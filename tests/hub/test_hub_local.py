@@ -104,12 +104,18 @@ def test_what_is_no_small_text_file(tmp_path: Path, name: str, fatal: bool, kind
     assert caught.value.kind == {"large": "too-large", "binary": "not-text"}.get(kind, "unreadable")
 
 
-def test_links_inside_and_into_the_clients_blobs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["snapshots/1234", "1234"])
+@pytest.mark.parametrize("name", ["abc0" * 10, "abc0" * 16, "abc", "secret.json"])
+def test_links_inside_and_into_the_clients_blobs(place: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "blobs").mkdir()
-    (tmp_path / "blobs" / "abc").write_text('{"model_type": "toy"}')
-    model = tmp_path / "snapshots" / "1234"
+    (tmp_path / "blobs" / name).write_text('{"model_type": "toy"}')
+    model = tmp_path / place
     model.mkdir(parents=True)
-    (model / "config.json").symlink_to("../../blobs/abc")
+    (model / "config.json").symlink_to(tmp_path / "blobs" / name)
+    if len(name) < 40:  # it is no hash
+        with pytest.raises(RepositoryError):
+            read(model)
+        return
     (model / "real.json").write_text("{}")
     (model / "generation_config.json").symlink_to("real.json")
     assert set(read(model).texts) == {"config.json", "generation_config.json"}
