@@ -77,7 +77,9 @@ PARTS = {
 def _render_everything(fields: Fields) -> str:
     tools = fields.get("tools")
     what = "each tool with its description and whole schema" if tools else "every turn, call and result whole"
-    return f"Use a chat template that renders {what}{'' if tools else ' and in order'}."
+    where = f"{fields['where']}: " if fields.get("where") else ""
+    shown = f" ({where}{fields['problem']})" if fields.get("problem") else ""
+    return f"Use a chat template that renders {what}{'' if tools else ' and in order'}{shown}."
 
 
 def _requests_unaltered(fields: Fields) -> str:
@@ -185,7 +187,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "start-without": "Start the engine without {setting}: take it out, or correct it.",
         "take-out-setting": "Take {key} out of the document.",
         "correct-setting": "Correct {key} in the document.",
-        "take-out-variable": "Take {variable} out of chat_template_kwargs.",
+        "take-out-variable": "Take {variables:and} out of chat_template_kwargs.",
         "choose-context": "Choose max_model_len by what the engine reports, or leave it more memory.",
         "set-context": "Set max_model_len to {served}, or start the engine with {promised}.",
         "one-image": "Set limit_mm_per_prompt to one image.",

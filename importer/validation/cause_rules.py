@@ -283,6 +283,7 @@ ROOTS = (
 CAUSES = (
     RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), broken),
+    RootCause(None, (Remedy.SERVERS_ALIKE,), _answered),
     RootCause(model_listed.NAME, (), _refused),
     RootCause(settings_read_back.NAME, PARSERS, _set_up),
     RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),

@@ -125,7 +125,7 @@ def named_setting(message: str, ctx: Context) -> Reason | None:
     promise = ctx.promise
     variable = next((v for v in promise.variables if _names(message, v)), None)
     if variable is not None:
-        return Reason(Remedy.TAKE_OUT_VARIABLE, variable=variable)
+        return Reason(Remedy.TAKE_OUT_VARIABLE, variable=variable, variables=(variable,))
     for name in {**promise.sampling, **promise.client_sampling}:
         if re.search(
             rf"\b{re.escape(name)}\b\W+(?:\w+\W+){{0,3}}(?:must|should|cannot|can't|expected)\b", message

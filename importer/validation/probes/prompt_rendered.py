@@ -136,7 +136,7 @@ def judge_taken(taken: list[str]) -> Outcome:
     """Judge template variables of the document that the engine itself sets."""
     if not taken:
         return Pass(Reason(PromptReason.NOTHING_TAKEN))
-    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0])
+    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0], variables=tuple(taken))
     return Fail(Reason(PromptReason.TAKEN, variable=taken[0]), "configuration", remedy)
 
 

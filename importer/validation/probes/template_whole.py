@@ -128,6 +128,7 @@ def remedy(finding: WayInFinding) -> Reason:
     if finding.kind is WayInKind.DOUBLED and finding.field is WayInField.SYSTEM:
         return Reason(Remedy.SYSTEM_ONCE)
     if finding.kind in LOSSES:
-        tools = {"tools": True} if finding.field in OF_TOOLS else {}
-        return Reason(Remedy.RENDER_EVERYTHING, **tools)
+        tools = finding.field in OF_TOOLS
+        told = {"tools": tools, "where": finding.conversation, "problem": finding.reason}
+        return Reason(Remedy.RENDER_EVERYTHING, **told)
     return Reason(REMEDIES.get(finding.kind, Remedy.RENDER_UNALTERED))

@@ -64,7 +64,8 @@ def _by_turns(outcome: Fail | Inconclusive, wrong: Judgement, ctx: Context) -> b
         seen = [wrong.judge(ctx.ask(wrong.prompt)) for _ in range(REPEATS)]
     except ExchangeError:
         return False
-    return any(isinstance(one, Pass) for one in seen) and any(one.gives(outcome.reason.kind) for one in seen)
+    as_before = (one for one in seen if one.gives(outcome.reason.kind) or one.attribution == "configuration")
+    return any(isinstance(one, Pass) for one in seen) and any(as_before)
 
 
 def _contradicted(outcome: Fail | Inconclusive, traced: Trace) -> bool:
