@@ -20,6 +20,7 @@ Facts = Sequence[Mapping[str, Any]]  # evidence as it stands in receipts
 RULES = frozenset(str(rule) for rule in Rule)  # an older receipt may have others
 UNPROVED = (
     ProofReason.NOT_PROVED, Unavailable.NOTHING_RENDERED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_INSTALLED,
+    Unavailable.NOT_KNOWN,
 )  # fmt: skip
 
 

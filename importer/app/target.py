@@ -95,6 +95,7 @@ def bind(
         target,
         templates=tuple(t for t in offered(backend) if frontend != RUST or not _is_plugin(t, backend)),
         proved_by=None if provider is None or provider is exact else provider.version,
+        unread=next((i.version for i in installed if i.version not in known), None) if ask else None,
         **_of_frontend(backend, registry, frontend),
     )
     return BoundTarget(target, None if provider is None else provider.python)

@@ -209,7 +209,7 @@ def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> 
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     show.note(f"{stored.name}: {_result(report)} {engine} ({spent}{report_model.pace(report['speed'])}).")
     for what, fit in report.get("fit", {}).items():
-        amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+.2%}"
+        amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+z.2%}"
         show.note(f"{what.replace('_', ' ')}: {amounts}.")
     if not report["passed"]:
         bad = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]

@@ -78,6 +78,7 @@ class Target:
     ``guessed``   the reasoning parser that the frontend takes by the model's id where the document has none.
     ``built_in``  whether the frontend reads this model by code of its own, and rejects every parser by name.
     ``proved_by`` the version whose parsers take part in the proof, where it is another one.
+    ``unread``    the installed version where its parsers are not known here, so that they are not asked.
     """
 
     backend: str
@@ -92,6 +93,7 @@ class Target:
     elsewhere: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     joint: frozenset[str] = frozenset()
     proved_by: str | None = None
+    unread: str | None = None
     guessed: str | None = None
     built_in: bool = False
 

@@ -116,6 +116,7 @@ class Unavailable(StrEnum):
     NOTHING_RENDERED = "nothing-rendered"
     NOT_RUN_HERE = "not-run-here"
     NOT_INSTALLED = "not-installed"
+    NOT_KNOWN = "not-known"
 
 
 SILENT_KINDS: Mapping[str, Reason] = {
@@ -392,4 +393,6 @@ def _unproved(target: Target) -> Reason:
         return Reason(Unavailable.NOTHING_RENDERED)
     if not target.runs:
         return Reason(Unavailable.NOT_RUN_HERE, engine=target.backend)
+    if target.unread is not None:
+        return Reason(Unavailable.NOT_KNOWN, engine=target.backend, version=target.unread)
     return Reason(Unavailable.NOT_INSTALLED, engine=target.backend)

@@ -52,6 +52,7 @@ class Died(StrEnum):
     MODEL_TYPE_UNKNOWN = "model-type-unknown"
     MODEL_TYPE_UNSUPPORTED = "model-type-unsupported"
     NO_AVX2 = "no-avx2"
+    NO_DEVICE = "no-device"
     NO_DTYPE = "no-dtype"
     NO_LIBRARY = "no-library"
     NO_MEMORY_FOR_CACHE = "no-memory-for-cache"

@@ -16,9 +16,8 @@ HEAD = 1024 * 1024  # bytes of a log: memory is reported before the first reques
 NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
 WEIGHTS = re.compile(rf"Model loading took {NUMBER} GiB")
 CACHE = re.compile(rf"Available KV cache memory: {NUMBER} GiB|(?:Explicitly|Auto) set \({NUMBER}/")
-TOKENS = re.compile(
-    r"KV cache size: ([0-9][0-9,]{0,18}) tokens, Maximum concurrency for ([0-9][0-9,]{0,18}) tokens"
-)
+TOKENS = re.compile(r"KV cache size: ([0-9][0-9,]{0,18}) tokens")
+CONTEXT = re.compile(r"Maximum concurrency for ([0-9][0-9,]{0,18}) tokens")  # on the same line from 0.32 on
 # vLLM: its arguments, its effective settings, and the sampling of requests without values.
 # Only the first match in a line counts: where nothing follows it, nothing follows a later one.
 NON_DEFAULT = re.compile(r"^(?>.*?non-default args: (?=\{))(\{.*\})", re.MULTILINE)
@@ -44,12 +43,12 @@ def read_memory(log: Path) -> Reported:
     """Return the memory in the beginning of a log (for now of vLLM); ``None`` for each missing figure."""
     with log.open("rb") as file:
         text = file.read(HEAD).decode(errors="replace")
-    weights, cache, tokens = (pattern.search(text) for pattern in (WEIGHTS, CACHE, TOKENS))
+    weights, cache, tokens, context = (p.search(text) for p in (WEIGHTS, CACHE, TOKENS, CONTEXT))
     return Reported(
         weights=None if weights is None else int(float(weights[1]) * GIB),
         cache=None if cache is None else int(float(cache[1] or cache[2]) * GIB),
         tokens=None if tokens is None else int(tokens[1].replace(",", "")),
-        context=None if tokens is None else int(tokens[2].replace(",", "")),
+        context=None if context is None else int(context[1].replace(",", "")),
     )
 
 

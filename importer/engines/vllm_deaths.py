@@ -13,6 +13,7 @@ DEATHS = (
         ENVIRONMENT,
     ),
     Death(r"Illegal instruction", Died.NO_AVX2, ENVIRONMENT),
+    Death(r"Failed to infer device type", Died.NO_DEVICE, ENVIRONMENT),
     Death(
         r"(?P<parser>--\S+ \S+(?: and --\S+ \S+)?) cannot be used with the tokenizer[^:]*: (?P<words>.*)",
         Died.PARSER_UNFIT,

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from importer.memory.devices import CARDS
 from importer.messages import render
 from importer.reasons import Reason
 
@@ -228,9 +229,13 @@ def compare(
 
 
 def resident(fit: Mapping[str, Any], held: int | None) -> dict[str, Any]:
-    """Return the whole estimate beside the bytes of an engine's processes; empty where either is unknown."""
-    total = ((fit.get("estimate") or {}).get("total") or {}).get("likely")
-    return {"resident": beside(total, held)} if total and held else {}
+    """Return the whole estimate beside the bytes of an engine's processes; empty where either is unknown, and
+    where the estimate is of a card: its memory is in no process.
+    """
+    estimate = fit.get("estimate") or {}
+    on_card = (estimate.get("load") or {}).get("device") in CARDS
+    total = (estimate.get("total") or {}).get("likely")
+    return {"resident": beside(total, held)} if total and held and not on_card else {}
 
 
 def beside(predicted: int, reported: int) -> dict[str, Any]:

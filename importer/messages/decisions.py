@@ -115,6 +115,7 @@ DECIDE: dict[str, dict[str, Text]] = {
         "nothing-known": _nothing_known,
         "nothing-rendered": "not proved: there was nothing to render",
         "not-run-here": "not proved: the importer does not run {engine}, so its parsers were not asked",
+        "not-known": "not proved: {engine} {version} is installed, and this importer does not know its parsers",
         "not-installed": "not proved: {engine} is not installed, so its own parsers did not read the "
         "template",
     },

@@ -38,10 +38,11 @@ TEXTS: dict[str, dict[str, Text]] = {
         "model-type-unsupported": "{words} is not supported by this version of the engine",
         "no-avx2": "this processor lacks AVX2, which the build needs",
         "no-dtype": "config.json's dtype {dtype} is none",
+        "no-device": "it finds no device that it is built for: its driver, or its build, is another's",
         "no-library": "the system lacks {library}; install libnuma1 and libgomp1",
         "no-memory-for-cache": "there is not enough memory for weights and KV cache",
         "no-memory-for-weights": "there is not enough memory for the weights",
-        "no-module": "its environment lacks {module}; install the engine again",
+        "no-module": "its environment lacks {module}; install that there, or the engine again",
         "option-refused": "its server refused an option: {words}",
         "own-files": "it starts with the model that ships and not with this one ({problem}): "
         "compare config.json, the tokenizer and the weights with the vendor's",

@@ -276,7 +276,7 @@ VALIDATION_SERVER: dict[str, dict[str, Text]] = {
         "cache": "the KV cache holds less than predicted: {figures:;}",
         "whole": "it takes more memory than predicted: {figures:;}",
         "as-predicted": "{figures:;}",
-        "tokens": "{name}: {predicted:,} predicted, {reported:,} reported, {error:+.1%}",
+        "tokens": "{name}: {predicted:,} predicted, {reported:,} reported, {error:+z.1%}",
         "bytes": "{name}: {predicted:.2f} GiB predicted, {reported:.2f} GiB reported",
     },
     "MemoryFlatReason": {

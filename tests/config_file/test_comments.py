@@ -67,7 +67,7 @@ UNDECIDING = {
         "ShownReason": "switches",
         "StopReason": "unnamed",
         "UnservedReason": "adapts encoder-decoder names-nothing no-head",
-        "Unavailable": "not-installed not-run-here nothing-known nothing-rendered",
+        "Unavailable": "not-installed not-known not-run-here nothing-known nothing-rendered",
         "WeighReason": "heard-first lost stands-beside user-decides",
     }.items()
     for kind in kinds.split()

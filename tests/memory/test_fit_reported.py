@@ -22,6 +22,11 @@ INFO [gpu_worker.py:760] Available KV cache memory: 4.53 GiB
 INFO [kv_cache_utils.py:2327] GPU KV cache size: 32,976 tokens, \
 Maximum concurrency for 32,768 tokens per request: 1.01x
 """
+CUDA_026 = """\
+INFO [gpu_worker.py:498] Available KV cache memory: 23.5 GiB
+INFO [kv_cache_utils.py:2071] GPU KV cache size: 32,835,152 tokens
+INFO [kv_cache_utils.py:2072] Maximum concurrency for 2,048 tokens per request: 16032.79x
+"""
 GIB = 2**30
 
 
@@ -36,6 +41,7 @@ def fit(context: int, block: int = 0, blocks: int = 0, **likely: int) -> dict[st
     [
         (CPU, Reported(None, int(0.06 * GIB), 87_296, 2048)),
         (CUDA, Reported(int(15.27 * GIB), int(4.53 * GIB), 32_976, 32_768)),
+        (CUDA_026, Reported(None, int(23.5 * GIB), 32_835_152, 2048)),
         ("INFO: started\n", Reported()),
         ("Auto set (7.5/11.59) GiB for KV cache", Reported(cache=int(7.5 * GIB))),
     ],

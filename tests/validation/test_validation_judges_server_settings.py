@@ -214,6 +214,8 @@ def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
     assert verdict(memory_predicted.judge(resident(fit, 17_000 * MIB))) == "pass"
     assert verdict(memory_predicted.judge(resident(fit, 9_000 * MIB))) == "pass"
     assert verdict(memory_predicted.judge(resident(fit, 32_000 * MIB))) == "fail configuration"
+    on_card = {"estimate": {**fit["estimate"], "load": {"device": "cuda"}}}
+    assert resident(on_card, 32_000 * MIB) == {}, "its memory is in no process"
 
 
 def test_what_an_engine_leaves_in_shared_memory() -> None:
