@@ -6,12 +6,12 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from string import hexdigits
 from typing import BinaryIO
 
 from importer.errors import RepositoryError, ServiceError, UsageError
@@ -53,7 +53,7 @@ class AllowedFolders:
         return real
 
 
-_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+HASHES = (40, 64)  # letters of a blob's name: git's hash, or SHA-256
 ANYWHERE = AllowedFolders(None)  # for the command line: the system's permissions decide
 
 
@@ -231,4 +231,4 @@ def _is_blob(root: Path, target: Path) -> bool:
     less deep.
     """
     near = target.parent.name == "blobs" and target.parent.parent in root.parents
-    return near and _HASH.fullmatch(target.name) is not None
+    return near and len(target.name) in HASHES and {*target.name} <= {*hexdigits}
