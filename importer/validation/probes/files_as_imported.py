@@ -44,9 +44,8 @@ def run(ctx: Context) -> Outcome:
     if ctx.render is None or not ctx.files:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
     served = {**ctx.render.files, **ctx.served}
-    if (
-        ctx.proof is not None and ctx.render.digest and proof_check.same_template(ctx, ctx.proof)
-    ):  # a file may be written otherwise
+    proof = ctx.proof if ctx.render.digest else None  # a template that is gone is no other way to write it
+    if proof is not None and proof_check.same_template(ctx, proof):
         served = {name: now for name, now in served.items() if name not in TEMPLATES}
         served |= {name: was for name, was in ctx.files.items() if name in TEMPLATES}
     return judge(ctx.files, served)
