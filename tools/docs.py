@@ -69,8 +69,8 @@ environment of your own (`IMPORTER_<ENGINE>_PYTHON`) and `nvidia-smi` are starte
 0.2 s, most of it for importing modules, and 0.02 s for the second look. After a warning the run continues.
 
 No test machine has an NVIDIA card or is a Mac: `driver`, `card-memory` and `metal` are tested on planted
-files and figures. On an H100, `doctor` named driver, card and free memory right. The oldest drivers are those of NVIDIA's page on
-minor version compatibility.
+files and figures. On an H100, `doctor` named driver, card and free memory right. The oldest drivers are those
+of NVIDIA's page on minor version compatibility.
 `libraries` reads what the installed extension names as needed, `instructions` goes by the builds that lie
 in the package and by the version of numpy.
 

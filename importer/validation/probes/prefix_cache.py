@@ -85,10 +85,9 @@ def run(ctx: Context) -> Outcome:
     """Judge what a cache holds, and whether an answer is the same with it and without."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
-    apart = ctx.promise.slow or ctx.promise.lacks(
-        "logprobs"
-    )  # fourteen prompts more take a slow one too long
-    twice = None if apart else ColdAndWarm(ctx)
+    # Fourteen prompts more take a slow engine too long.
+    asked = not ctx.promise.slow and ctx.promise.lacks("logprobs") is None
+    twice = ColdAndWarm(ctx) if asked else None
     outcome = _turns(ctx)
     change = None if twice is None or isinstance(outcome, Fail) else twice.change()
     return outcome if change is None else judge_change(change)
