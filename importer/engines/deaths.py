@@ -68,6 +68,7 @@ class Died(StrEnum):
     PORT_TAKEN = "port-taken"
     PYTHON_FAILS = "python-fails"
     REASONING_PARSER_UNFIT = "reasoning-parser-unfit"
+    QUANTISATION_UNTOLD = "quantisation-untold"
     SETTING = "setting"
     SETTINGS_REFUSED = "settings-refused"
     SILENT = "silent"

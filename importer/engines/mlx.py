@@ -78,6 +78,12 @@ MLX_DEATHS = (
         CONFIGURATION,
     ),
     Death(
+        r"\d+ parameters not in model[^\n]{0,40}\n(?:[\w.]{1,200}\.biases[,. ]{0,2}\n)?"
+        r"[\w.]{1,200}\.scales\b",
+        Died.QUANTISATION_UNTOLD,
+        CONFIGURATION,
+    ),
+    Death(
         r"(?P<words>Missing \d+ parameters|\d+ parameters not in model)",
         Died.WEIGHTS_UNFIT,
         CONFIGURATION,

@@ -54,6 +54,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "parser-with-another": "{problem}. {remedy}",
         "port-taken": "the port is taken",
         "python-fails": "its Python does not start: {words}",
+        "quantisation-untold": "the weights are quantised, and config.json does not say how: "
+        "put its quantization back",
         "reasoning-parser-unfit": "{words}; another reasoning_parser, or none, is this model's",
         "setting": "it starts without {setting}: correct it, or take it out ({problem})",
         "settings-refused": "it refused its settings: {words}",
