@@ -34,6 +34,7 @@ from tests.faults import (
     blind_n_wire,
     blind_o_wire,
     blind_p_wire,
+    blind_q_wire,
     interposing,
     operations,
     relaying,
@@ -60,6 +61,7 @@ BEFORE = (
     | blind_n_wire.BEFORE
     | blind_o_wire.BEFORE
     | blind_p_wire.BEFORE
+    | blind_q_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -81,6 +83,7 @@ AFTER = (
     | blind_n_wire.AFTER
     | blind_o_wire.AFTER
     | blind_p_wire.AFTER
+    | blind_q_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -98,6 +101,7 @@ STREAMS = (
     | blind_n_wire.STREAMS
     | blind_o_wire.STREAMS
     | blind_p_wire.STREAMS
+    | blind_q_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 
