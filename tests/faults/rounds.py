@@ -16,7 +16,7 @@ from typing import Any
 from tests.faults.fault import ENGINES, Fault
 from tests.faults.verdict import Cell, judge
 
-ROUNDS = tuple(f"blind_{letter}" for letter in "abcdefghijklmnopq")
+ROUNDS = tuple(f"blind_{letter}" for letter in "abcdefghijklmnopqr")
 
 
 def main(words: Sequence[str] | None = None) -> int:

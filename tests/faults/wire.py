@@ -35,6 +35,7 @@ from tests.faults import (
     blind_o_wire,
     blind_p_wire,
     blind_q_wire,
+    blind_r_wire,
     interposing,
     operations,
     relaying,
@@ -62,6 +63,7 @@ BEFORE = (
     | blind_o_wire.BEFORE
     | blind_p_wire.BEFORE
     | blind_q_wire.BEFORE
+    | blind_r_wire.BEFORE
 )
 AFTER = (
     operations.AFTER
@@ -84,6 +86,7 @@ AFTER = (
     | blind_o_wire.AFTER
     | blind_p_wire.AFTER
     | blind_q_wire.AFTER
+    | blind_r_wire.AFTER
 )
 LINES = relaying.LINES | blind_a_wire.LINES
 STREAMS = (
@@ -102,6 +105,7 @@ STREAMS = (
     | blind_o_wire.STREAMS
     | blind_p_wire.STREAMS
     | blind_q_wire.STREAMS
+    | blind_r_wire.STREAMS
 )
 CHATS = "/v1/chat/completions"
 
