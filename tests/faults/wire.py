@@ -88,7 +88,7 @@ AFTER = (
     | blind_q_wire.AFTER
     | blind_r_wire.AFTER
 )
-LINES = relaying.LINES | blind_a_wire.LINES
+LINES = relaying.LINES | blind_a_wire.LINES | blind_r_wire.LINES
 STREAMS = (
     interposing.STREAMS
     | blind_c_wire.STREAMS
