@@ -41,7 +41,7 @@ LESSON = (
     "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question."
 )
 BREAK = 4  # tokens between two parts of a text, and of letters that it keeps apart
-SHOWN = 3  # parts that a remedy names
+SHOWN = 5  # parts that a remedy names
 MOST = 640  # tokens of a conversation: a CPU reads them within a second
 FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
