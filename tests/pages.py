@@ -110,8 +110,8 @@ class Seen:
         said: str = self.page.evaluate(FOCUSED)
         return said
 
-    def tab(self, name: str, most: int = 250) -> None:
-        """Press Tab until it is there."""
+    def tab(self, name: str, most: int = 600) -> None:
+        """Press Tab until it is there; twice round the largest view, for one that comes late begins at its top."""
         for _ in range(most):
             if self.focused() == name:
                 return
