@@ -111,7 +111,7 @@ class Seen:
         return said
 
     def tab(self, name: str, most: int = 600) -> None:
-        """Press Tab until it is there; twice round the largest view, for one that comes late begins at its top."""
+        """Press Tab until it is there; twice round a view, for one that comes late begins at its top."""
         for _ in range(most):
             if self.focused() == name:
                 return
