@@ -122,6 +122,19 @@ def test_who_changes_options_is_at_fault_where_the_weights_answer_right(
     assert (outcome.remedy == altered) is (expected == "fail engine")
 
 
+def test_an_answer_that_a_slow_engine_has_cut_is_asked_for_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = {"two plus two": "Four.", "Count": "One to nine.", "my name": "Mira."}
+
+    def rambles(body: Any) -> Reply:
+        text = body["messages"][-1]["content"]
+        answer = next((a for q, a in right.items() if q in text), "?")
+        return said(f"Well, well. {answer}") if body["max_tokens"] > 48 else said("Well, well.", "length")
+
+    assert verdict(simple_answers.run(asked(rambles, monkeypatch, plain=48))) == "pass"
+    cut = asked(lambda _: said("Well, well.", "length"), monkeypatch, plain=48)
+    assert verdict(simple_answers.run(cut)) == "fail model"
+
+
 @pytest.mark.parametrize(
     ("own", "reply", "before"),
     [

@@ -50,7 +50,7 @@ def run(ctx: Context) -> Outcome:
     answers = {prompt.name: ctx.first(prompt) for prompt in QUESTIONS}
     missed, trials = _missed(answers), len(QUESTIONS)
     if 2 * len(missed) > len(QUESTIONS) and not ctx.promise.hot:  # a small model misses some by chance
-        steady = {prompt.name: ctx.ask(prompt, **STEADY) for prompt in missed}
+        steady = {prompt.name: _steadily(ctx, prompt, answers[prompt.name]) for prompt in missed}
         answers, trials = answers | steady, trials + len(missed)
         missed = _missed(answers)
     gap = left_out(answers[COUNT.name])
@@ -72,6 +72,13 @@ def run(ctx: Context) -> Outcome:
         or options_fault(failure, ctx, answers)
         or failure
     )
+
+
+def _steadily(ctx: Context, prompt: Prompt, reply: Reply) -> Reply:
+    """Return a steady answer; with its whole room where a slow engine's shorter one has cut the first."""
+    if not ctx.promise.slow or reply.finish_reason != "length":
+        return ctx.ask(prompt, **STEADY)
+    return ctx.ask(prompt, max_tokens=replace(ctx.promise, plain=None).limit(prompt.tokens), **STEADY)
 
 
 def _missed(answers: Mapping[str, Reply]) -> list[Prompt]:
