@@ -71,8 +71,7 @@ def changed_since(stored: StoredDocument, weights: Path) -> tuple[str, ...]:
     """
     served = local.resolve(str(weights), weights).settings
     imported = {name: was for name, was in files_of(stored, weights).items() if name in served}
-    known = files_as_imported.comparable(imported, served)
-    return tuple(name for name in known if served[name] != imported[name])
+    return tuple(files_as_imported.altered(imported, served))
 
 
 def likelihood_of(stored: StoredDocument) -> Likelihood:

@@ -23,6 +23,7 @@ MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake h
 MOST_ENTRIES = 4 * MOST_FILES  # folders and hidden files included
 DEEPEST = 4  # folders
 MOST_TEXTS = 40
+HASHES = (40, 64)  # letters of a blob's name: git's hash, or SHA-256
 MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one: vocabularies have 30
 ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
 
@@ -53,7 +54,6 @@ class AllowedFolders:
         return real
 
 
-HASHES = (40, 64)  # letters of a blob's name: git's hash, or SHA-256
 ANYWHERE = AllowedFolders(None)  # for the command line: the system's permissions decide
 
 

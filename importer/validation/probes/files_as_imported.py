@@ -64,13 +64,18 @@ def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
     file.
     """
     known = comparable(imported, served)
-    changed = [name for name in known if served.get(name) != imported[name]]
+    changed = altered(imported, served)
     unrecorded = () if any(name.endswith(WEIGHTS) for name in imported) else (WEIGHTS,)  # of older receipts
     changed += [name for name in served if name not in imported and not name.endswith(unrecorded)]
     if not changed:
         return Pass(Reason(FilesReason.SAME, count=len(known)))
     reason = Reason(FilesReason.CHANGED, files=tuple(changed))
     return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=tuple(changed)))
+
+
+def altered(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:
+    """Return the names of imported files that are gone, or have another hash."""
+    return [name for name in comparable(imported, served) if served.get(name) != imported[name]]
 
 
 def comparable(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:

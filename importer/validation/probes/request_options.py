@@ -15,7 +15,7 @@ from typing import Any
 from importer.reasons import Reason
 from importer.validation import forced
 from importer.validation.answer_changes import QUOTED, AnswerChange, ends_otherwise, of_text
-from importer.validation.context import Context, together
+from importer.validation.context import EXTRA, Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.forced import Word
 from importer.validation.heartbeat import listened
@@ -61,13 +61,13 @@ SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
 AT_ONCE = 0.3  # of these, between the first piece and the last one; the client reads them meanwhile
 LONGER = (1, 2, 5, 10, 20)  # times the shortest stream: short ones may come at once
 SURE = 3.0  # seconds: no machine is busy for so long
-BROKEN = "\ufffd"
 # Changes of an answer that come of its pieces.
 BY_STREAM = (
     AnswerChange.BEGUN_AGAIN,
     AnswerChange.PIECES_REPEATED,
     AnswerChange.BEGINNING_LOST,
     AnswerChange.END_LOST,
+    AnswerChange.LETTERS_BROKEN,
 )
 KEY = "answer"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
@@ -165,10 +165,9 @@ def _shown(reply: Reply) -> str:
 def _streamed(ctx: Context, word: Word) -> Outcome:
     """Judge a long streamed answer, and when it came; while it comes, light questions show a busy machine."""
     room, least = ctx.promise.context, ctx.promise.paced(LONG)
-    usage = {"include_usage": True}
     for trial, longer in enumerate(LONGER, 1):
         long = least * longer if room is None else min(least * longer, room // 4)
-        send = partial(forced.ask, ctx, GREETING, [word], long, stream=True, stream_options=usage)
+        send = partial(forced.ask, ctx, GREETING, [word], long, **EXTRA["streamed"])
         reply, silent = (send(), math.inf) if trial == 1 else listened(ctx.client, send)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
         if isinstance(outcome, Fail):
@@ -226,7 +225,7 @@ def _of_letters(reply: Reply, own: str) -> Reason:
     """Return the remedy for a streamed answer that is not ``own``, which it was forced to be."""
     came = forced.letters(reply)
     change = of_text(own, came)
-    if BROKEN in came or change in BY_STREAM:
+    if change in BY_STREAM:
         return WHOLE_ANSWERS
     if change is None:
         return Reason(Remedy.OWN_ANSWERS)
@@ -244,9 +243,7 @@ def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
         (Prompt(f"client-{n}", (user(" ".join([word.letters] * (n + 1))),)), word, drawn + n)
         for n, word in enumerate(words[:CLIENTS])
     ]
-    ways = [
-        {"stream": True, "stream_options": {"include_usage": True}} if n % 2 else {} for n in range(CLIENTS)
-    ]
+    ways = [EXTRA["streamed" if n % 2 else "whole"] for n in range(CLIENTS)]
     with ThreadPoolExecutor(CLIENTS) as pool:
         replies = list(
             pool.map(lambda one, way: forced.ask(ctx, one[0], [one[1]], one[2], **way), asked, ways)
