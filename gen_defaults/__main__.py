@@ -13,6 +13,7 @@ COMMANDS = {
     "processors": "gen_defaults.processors",
     "response-templates": "gen_defaults.response_templates",
     "score": "gen_defaults.score",
+    "settings": "gen_defaults.settings",
     "shapes": "gen_defaults.shapes",
     "shipped": "gen_defaults.shipped",
     "way-in": "gen_defaults.way_in",

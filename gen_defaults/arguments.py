@@ -29,20 +29,19 @@ SECONDS = 900
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The package of an engine, the beginning of its variables' names, the module with its parser."""
+    """The package of an engine, and the module with its parser."""
 
     package: str
-    variables: str
     command: tuple[str, ...]
 
 
 SERVERS: Mapping[str, Server] = {
-    "vllm-cpu": Server("vllm", "VLLM_", ("vllm.entrypoints.openai.api_server",)),
-    "vllm-cuda": Server("vllm", "VLLM_", ("vllm.entrypoints.openai.api_server",)),
-    "mlx": Server("mlx_lm", "MLX_", ("mlx_lm.server",)),
-    "mlx-vlm": Server("mlx_vlm", "MLX_", ("mlx_vlm.server",)),
-    "vllm-mlx": Server("vllm_mlx", "VLLM_MLX_|MLX_", ("vllm_mlx.cli", "serve")),
-    "sglang": Server("sglang", "SGLANG_|SGL_", ("sglang.launch_server",)),
+    "vllm-cpu": Server("vllm", ("vllm.entrypoints.openai.api_server",)),
+    "vllm-cuda": Server("vllm", ("vllm.entrypoints.openai.api_server",)),
+    "mlx": Server("mlx_lm", ("mlx_lm.server",)),
+    "mlx-vlm": Server("mlx_vlm", ("mlx_vlm.server",)),
+    "vllm-mlx": Server("vllm_mlx", ("vllm_mlx.cli", "serve")),
+    "sglang": Server("sglang", ("sglang.launch_server",)),
 }
 # A build for cards reads its arguments on a machine without one.
 VARIABLES = {"VLLM_TARGET_DEVICE": "cpu", "VLLM_NO_USAGE_STATS": "1"}
@@ -70,7 +69,7 @@ def main(arguments: list[str]) -> int:
 def read(name: str, python: str) -> dict[str, Any] | None:
     """Return the answer of the engine's parser; ``None``, with its last words printed, where it gave none."""
     server = SERVERS[name]
-    command = isolated(str(WORKER), server.package, server.variables, *server.command, python=python)
+    command = isolated(str(WORKER), server.package, *server.command, python=python)
     done = launcher.run(command, Purpose.ENGINE, seconds=SECONDS, extra=VARIABLES)
     match = re.search(r"^RESULT (.*)$", done.output, re.MULTILINE)
     if match is None:
@@ -145,7 +144,4 @@ def render(engine: str, version: str, build: str, data: Mapping[str, Any]) -> st
     for part, rows in data.get("conflicts", {}).items():
         listed = ",\n".join(f"  {json.dumps(row)}" for row in rows)
         lines.append(f" {json.dumps(part)}: [\n{listed}\n ]" if rows else f" {json.dumps(part)}: []")
-    if data["variable_types"]:
-        lines.append(f' "variable_types": {json.dumps(data["variable_types"])}')
-    lines.append(f' "variables": {json.dumps(data["variables"])}')
     return "{\n" + ",\n".join(lines) + "\n}\n"

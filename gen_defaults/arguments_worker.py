@@ -11,8 +11,6 @@ import dataclasses
 import enum
 import importlib.util
 import json
-import os
-import re
 import runpy
 import sys
 import types
@@ -187,8 +185,8 @@ class Reader:
         return {"config": cls.__name__}
 
 
-def main(package: str, family: str, command: list[str]) -> None:
-    """Print the arguments of ``command``, a module and its words; ``family`` begins its variables' names."""
+def main(package: str, command: list[str]) -> None:
+    """Print the arguments of ``command``, a module and its words."""
 
     def parse(self: Any, *_args: Any, **_kwargs: Any) -> None:
         raise Captured(self)
@@ -205,8 +203,6 @@ def main(package: str, family: str, command: list[str]) -> None:
     data = {
         "arguments": {row.pop("name"): row for row in rows},
         "configs": reader.configs,
-        "variables": _variables(package, family),
-        "variable_types": _variable_types(package),
     }
     sys.stdout.write("\nRESULT " + json.dumps(data) + "\n")
 
@@ -286,52 +282,5 @@ def _flat(values: Any) -> Iterator[Any]:
             yield value
 
 
-def _variables(package: str, family: str) -> list[str]:
-    """Return every name of a variable of the family in the package's sources."""
-    root = Path(str(sys.modules[package].__file__)).parent
-    pattern = re.compile(r"[\"'](" + f"(?:{family})" + r"[A-Z0-9_]+[A-Z0-9])[\"']")
-    found: set[str] = set()
-    for path in root.rglob("*.py"):
-        found |= set(pattern.findall(path.read_text(encoding="utf-8", errors="replace")))
-    return sorted(found)
-
-
-def _variable_types(package: str) -> Row:
-    """Return the numbers and choices among the variables that a package reads by a table of functions.
-
-    Each function is called with values of the variable; a text that it reads without an error has no type.
-    """
-    table = getattr(sys.modules.get(f"{package}.envs"), "environment_variables", {})
-    kinds = {name: _variable_type(name, read) for name, read in table.items()}
-    return {name: kind for name, kind in sorted(kinds.items()) if kind is not None}
-
-
-def _variable_type(name: str, read: Any) -> Any:
-    def takes(value: str) -> bool:
-        os.environ[name] = value
-        try:
-            read()
-        except Exception:
-            return False
-        return True
-
-    before = os.environ.get(name)
-    try:
-        if takes("no-such-word") or takes("true"):
-            return None
-        if takes("1"):
-            return "float" if takes("0.5") else "int"
-        held = [cell.cell_contents for cell in getattr(read, "__closure__", None) or ()]
-        listed = [one for one in held if isinstance(one, list | tuple | set)]
-        words = sorted({w for one in listed for w in one if isinstance(w, str) and takes(w)})
-        if len(words) > 1 and takes(",".join(words[:2])):  # several at a time
-            return None
-        small = {"any_case": True} if words and all(takes(word.swapcase()) for word in words) else {}
-        return {"one_of": words} | small if words else None
-    finally:
-        os.environ.pop(name, None)
-        os.environ.update({} if before is None else {name: before})
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2:])

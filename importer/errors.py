@@ -117,7 +117,7 @@ RepositoryKind = Literal[
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
-    "newer-receipt", "other-backend", "other-device", "no-documents",
+    "newer-receipt", "other-backend", "other-device", "no-documents", "needs-approval",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -237,6 +237,7 @@ class DocumentError(ImporterError):
         "other-backend": _of("name", "has", "backend"),
         "other-device": _of("name", "has", "device"),
         "no-documents": _of("folder"),
+        "needs-approval": _of("name", "what"),
         "newer-receipt": _of("path", "schema", "known"),
     }
 

@@ -346,6 +346,7 @@ APART = {
     "editor", "edited",  # tests/cli/test_review_terminal.py
     *ServiceError.kinds,  # tests/service/test_service_problems.py
     "never-validated",  # tests/reports/test_reports_cli.py
+    "needs-approval",  # tests/app/test_approvals.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
     # Need a cluster, another machine or a document made by hand: tests/launchers.
     "cluster-unreachable", "cluster-refused", "queued-too-long", "node-lost", "remote-failed",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from importer import config
+from importer.app import approvals
 from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
@@ -372,6 +373,8 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
             template_file.forget(old.data, path)
     elif old.receipt.to_text() != receipt.to_text():
         store.write_receipt(plan.name, receipt)
+    if review is not None:
+        approvals.remember(store.load(plan.name))
     return receipt
 
 

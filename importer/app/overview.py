@@ -8,7 +8,7 @@ from typing import Any
 
 from importer.app.publication_state import PublicationReason, PublicationState, publication_state
 from importer.app.states import INVALID, STATES
-from importer.config_file.attention import AttentionReason
+from importer.config_file.attention import AttentionReason, granted
 from importer.config_file.build import warnings
 from importer.config_file.entry_facts import EntryFacts, entry_facts
 from importer.config_file.review import row
@@ -76,7 +76,8 @@ def _of_state(stored: StoredDocument, state: PublicationState) -> Iterator[Mappi
 
 
 def _warnings(stored: StoredDocument) -> Iterator[Mapping[str, Any]]:
-    """Yield the warnings of the import; those of an older receipt have no kind of their own."""
+    """Yield the grants, then the warnings of the import; an older receipt's have no kind of their own."""
+    yield from (one.to_json() for one in granted(stored.data))
     receipt = stored.receipt
     if receipt is None:
         return

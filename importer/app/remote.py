@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer import launchers
+from importer.app import approvals
 from importer.app.validate import record
 from importer.config_file import schema
 from importer.config_file.store import Store, StoredDocument
@@ -90,8 +91,10 @@ def validate_on(
 ) -> dict[str, Any]:
     """Validate a document at a target and record the report; a killed call is gone on with by the next.
 
-    ``named``  is called with the run before it is submitted. Raises LauncherError.
+    ``named``  is called with the run before it is submitted. Raises LauncherError, and
+    DocumentError("needs-approval").
     """
+    approvals.need(stored)
     launcher = launchers.get(target)
     with record_of(stored, target, {"engine": engine, **options.question}) as known:
         if known.entry is not None and known.entry.get("recorded"):

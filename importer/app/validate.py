@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
-from importer.app import at_hand
+from importer.app import approvals, at_hand
 from importer.app.at_hand import snapshot_of
 from importer.app.beside_weights import offline_parsers, proof_of, template_rendering
 from importer.app.references import references_of
 from importer.app.run_settings import fit_error, for_run, resident
 from importer.config_file.field_paths import frontend_of
+from importer.config_file.grants import Grant
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError
 from importer.hub.local import AllowedFolders
@@ -245,13 +246,16 @@ def validate_document(
     *,
     fetch: bool,
     snapshot: Snapshot | None = None,
+    typed: Collection[Grant] = (),
     **how: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Find the weights, run the document, and record the report in its receipt; return the report.
 
-    ``snapshot``  of the document's model, where the caller has it. Raises what ``weights_of`` and
-    ``run_document`` raise.
+    ``snapshot``  of the document's model, where the caller has it. ``typed``  what the user has just granted.
+    Raises DocumentError("needs-approval") for another grant, and what ``weights_of`` and ``run_document``
+    raise.
     """
+    approvals.need(stored, typed)
     weights = weights_of(stored, snapshot, places, fetch=fetch, progress=how["progress"])
     report = run_document(stored, engine_name, weights, places, **how)
     record(report, store, stored.name, stored.digest)

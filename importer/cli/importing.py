@@ -181,7 +181,8 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
         how = show.typed("review", planned.name, arguments.folder)
         show.note(f"It is {STANDING[state]}: {how} shows it and asks.")
     try:
-        after_import(arguments, planned, store)
+        values = request_from(arguments, arguments.reference).preferences.values
+        after_import(arguments, planned, store, values)
     except ValidationError:
         if arguments.json:  # the line is always printed; the exit code has the result
             show.json_line(show.json_text(settled.report(store.path(planned.name))))

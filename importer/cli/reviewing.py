@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from importer.app import approvals
 from importer.cli import editing, messages, show
 from importer.cli.importing import user
 from importer.config import now
@@ -166,6 +167,7 @@ def _choice() -> tuple[str, str]:
 def _record(store: Store, name: str, state: State, note: str | None, seen: str | None) -> StoredDocument:
     note = None if note is None else note.strip()
     stored = record_review(store, name, ReviewEntry(state, user(), now(), note), seen)
+    approvals.remember(stored)
     show.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
     return stored
 
@@ -182,13 +184,14 @@ def _page(stored: StoredDocument) -> dict[str, Any]:
 
 
 def _show(view: Mapping[str, Any]) -> None:
-    """Print the document for a review: decisions first, then what requires attention, the states last."""
+    """Print the document for a review: warnings first, then the decisions, the states last."""
     revision = f" at {view['revision']}" if view["revision"] else ""
     show.line(show.plain(f"{view['model']}{revision} → {view['path']}"))
+    for text in view["warnings"]:
+        show.line(show.plain(f"warning: {text}"))
     show.console().print(show.decisions(view["decisions"], view["values"]))
     lines = [f"fit: {view['fit']['message']}"] if view["fit"] else []
     lines += [f"proof: {text}" for text in view["proof"]]
-    lines += [f"warning: {text}" for text in view["warnings"]]
     lines += [f"unknown: {name}: {reason}" for name, reason in view["unknown"].items()]
     lines += [f"LocalAI, {loss['effect']}: {loss['message']}" for loss in view["losses"] or ()]
     if view["edited"]:

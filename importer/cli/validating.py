@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from importer.app.import_ import Plan
@@ -11,6 +11,7 @@ from importer.app.validate import ready, validate_against, validate_document
 from importer.cli import asking, messages, show
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
+from importer.config_file.grants import Grant, set_values
 from importer.config_file.store import Store, StoredDocument, named
 from importer.errors import EngineError, Interrupted, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
     from importer.validation.probes import Probe
 
 
-def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> None:
-    """Validate by default where engine and weights are here; fetch only on ``--validate``."""
+def after_import(
+    arguments: argparse.Namespace, planned: Plan, store: Store, values: Mapping[str, Any]
+) -> None:
+    """Validate by default where engine and weights are here; fetch only on ``--validate``.
+
+    ``values``  settings that the user has just typed, so that what they grant needs no approval.
+    """
     if arguments.no_validate:
         return
     requested = arguments.validate is not None
@@ -34,7 +40,8 @@ def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> 
         show.note(f"Not validated: {missing}")
         return
     stored = store.load(planned.name)
-    report = _run(stored, store, name, planned.snapshot, fetch=requested, port=None)
+    typed = set_values(values, stored.data)
+    report = _run(stored, store, name, planned.snapshot, fetch=requested, port=None, typed=typed)
     if not arguments.json:
         _show(report, stored)
     _verdict(report, stored, name)
@@ -136,6 +143,7 @@ def _run(
     probes: Sequence[Probe] | None = None,
     score: int = 0,
     time_limit: float | None = None,
+    typed: Collection[Grant] = (),
 ) -> Mapping[str, Any]:
     """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
     from importer.engines import get, install
@@ -157,6 +165,7 @@ def _run(
             probes=probes,
             score=score,
             time_limit=time_limit,
+            typed=typed,
         )
 
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
-from importer.config_file.argument_rules import ADDED, CHOICES, DRAFTER, Refusal, refusal, refused_text
+from importer.config_file.argument_rules import ADDED, CHOICES, DRAFTER, refusal
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
@@ -54,7 +54,7 @@ def arguments_of(engine: str, version: str | None = None) -> Mapping[str, Argume
     if registry is None:
         return {}
     named = {**registry.arguments, **ADDED.get(engine, {})}
-    return {n: a for n, a in named.items() if refusal(engine, (n,), a.kind) is None}
+    return {n: a for n, a in named.items() if refusal(engine, n) is None}
 
 
 def known(engine: str, version: str | None, name: str) -> Argument | None:
@@ -73,7 +73,7 @@ def faults(engine: str, version: str | None, values: Mapping[str, Any]) -> Itera
         argument = known(engine, version, str(name))
         if argument is None:
             yield (str(name),), unknown(registry, str(name))
-        elif reason := refusal(engine, (argument.name,), argument.kind):
+        elif reason := refusal(engine, argument.name):
             yield (str(name),), reason
         elif value is not None:
             yield from _Check(registry, argument.name).all(argument, value)
@@ -148,7 +148,7 @@ class _Check:
         elif isinstance(kind, str):
             yield from self._simple(kind, path, value)
         elif "one_of" in kind:
-            if not _chosen(kind, value):
+            if not chosen(kind, value):
                 yield path, _not_one_of(value, kind["one_of"])
         elif "any_of" in kind:
             yield from self._any_of(kind["any_of"], path, value)
@@ -189,10 +189,6 @@ class _Check:
         inside = "\n\t" if len(path) > 1 else ""  # a word of its own holds no line ends
         if len(value) > LONGEST or not all(c.isprintable() or c in inside for c in value):
             yield path, Reason(ArgumentReason.UNPRINTABLE)
-        elif path[0] in ADDED.get(self._registry.engine, {}):
-            return  # the launcher checks them itself
-        elif ".".join(path) != DRAFTER and (reason := refused_text(self._registry.engine, path, value)):
-            yield path, reason
 
     def _free(self, path: tuple[str, ...], value: Any) -> Iterator[Fault]:
         """Yield the faults of a value without a known type."""
@@ -214,11 +210,8 @@ class _Check:
             return
         for key, one in value.items():
             place = (*path, str(key))
-            kind: Kind = inner if not isinstance(one, bool | int | float) else "int"
             if not isinstance(key, str) or not key.isprintable():
                 yield place, Reason(ArgumentReason.UNPRINTABLE)
-            elif reason := refusal(self._registry.engine, place, kind):
-                yield place, reason
             elif one is not None:
                 yield from self._of(inner, place, one)
 
@@ -231,8 +224,6 @@ class _Check:
             place, argument = (*path, str(key)), fields.get(str(key))
             if argument is None:
                 yield place, _unknown(str(key), fields, f"{self._registry.engine}'s {'.'.join(path)}")
-            elif reason := refusal(self._registry.engine, place, argument.kind):
-                yield place, reason
             elif one is not None:
                 yield from self._of(argument.kind, place, one)
                 yield from _range(argument, place, one)
@@ -243,9 +234,7 @@ class _Check:
 def _drafter(path: tuple[str, ...], value: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield a second repository without a commit; ``ngram`` is a method in the place of a model."""
     model, revision = str(value["model"]), value.get("revision")
-    if is_directory(model):
-        yield (*path, "model"), Reason(Refusal.FILE, key=DRAFTER)
-    elif not (HUB_ID.fullmatch(model) and COMMIT.fullmatch(str(revision))):
+    if is_directory(model) or not (HUB_ID.fullmatch(model) and COMMIT.fullmatch(str(revision))):
         yield (*path, "model"), Reason(ArgumentReason.UNPINNED_MODEL, model=model)
 
 
@@ -253,7 +242,7 @@ def _any_case(kind: Mapping[str, Any]) -> bool:
     return kind.get(ANY_CASE) is True
 
 
-def _chosen(kind: Mapping[str, Any], value: Any) -> bool:
+def chosen(kind: Mapping[str, Any], value: Any) -> bool:
     """Return whether a value is one of the choices, with its type."""
     if _any_case(kind) and isinstance(value, str):
         return value.casefold() in {one.casefold() for one in kind["one_of"] if isinstance(one, str)}

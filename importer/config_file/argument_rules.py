@@ -1,7 +1,4 @@
-"""What no document sets: arguments that load code, open files, name other places, or are set elsewhere.
-
-The rules read names and types, so that they hold for arguments of versions that nobody here has seen.
-"""
+"""Arguments that no document sets, those that have a place of their own, and those that need an approver."""
 
 from __future__ import annotations
 
@@ -9,49 +6,36 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 
-from importer.config_file.engine_arguments import Argument, Kind, names
+from importer.config_file.engine_arguments import Argument, names
 from importer.reasons import Reason
 
 
 class Refusal(StrEnum):
     """Why a document may not set an argument."""
 
-    CODE = "code"
-    FILE = "file"
     LAUNCHER = "launcher"
-    OTHER_MODEL = "other-model"
     OWN_PLACE = "own-place"
-    PLACE = "place"
     SECRET = "secret"  # noqa: S105 - a word
     TRUSTED_CLIENTS = "trusted-clients"
 
 
-# Steps of a name, between underscores and dots.
-CODE = names(
-    "class cls callable code function hook hooks middleware middlewares module plugin plugins sidecar"
-)
-FILES = names(
-    "path paths file files dir dirs directory folder root socket uds keyfile certfile certs location prompts "
-    "template"
-)
-PLACES = names("url urls uri uris endpoint endpoints webhook")
 SECRETS = re.compile(r"(?:^|_)(?:api_key|hf_token|auth_token|password|passphrase|secret|credentials?)(?:_|$)")
-# A text there may name a class in place of one of the engine's own.
-ROLES = names(
-    "backend connector executor loader passes policy processor processors publisher scheduler worker"
-)
-DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*")
-PATH = re.compile(r"^(?:/|~|\\|[A-Za-z]:\\)|(?:^|/)\.\.?/")
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-MODELS = names("model tokenizer adapter lora loras")
-# Their names do not give them away: a file that is read, files that are removed.
-OPENING = frozenset(("speculative_token_map", "delete_ckpt_after_loading"))
-NAMING_CODE = frozenset(("auto_map", "custom_pipelines"))  # of configs of transformers and diffusers
 DRAFTER = "speculative_config.model"  # a second repository, at a commit of its own
-# A class of the engine's own package: its code is installed with it.
-OWN_CLASSES: Mapping[str, re.Pattern[str]] = {
-    "vllm.logits_processors": re.compile(r"vllm\.[\w.]+:[A-Za-z_]\w*")
-}
+# Numbers, switches and choices that an approver decides on, for what they do.
+WITHHELD: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("allow_credentials", "enable_tokenizer_info_endpoint", "enable_log_requests", "enable_log_outputs",
+         "enable_log_deltas", "log_requests", "log_requests_level", "enable_trace"), "protection",
+    ),
+    **dict.fromkeys(
+        ("data_parallel_supervisor_port", "data_parallel_rpc_port", "master_port", "kv_port", "ec_port",
+         "nccl_port", "gated_launch_port", "smg_http_sidecar_port", "disaggregation_bootstrap_port",
+         "encoder_bootstrap_port", "engine_info_bootstrap_port", "dist_init_port", "load_balance_port",
+         "remote_instance_weight_loader_seed_instance_service_port", "remote_instance_weight_loader_backend",
+         "remote_instance_weight_loader_start_seed_via_transfer_engine"), "place",
+    ),
+    **dict.fromkeys(("delete_ckpt_after_loading", "export_metrics_to_file"), "file"),
+}  # fmt: skip
 # The values of an argument that may hold more: the name of a class, or of a folder.
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "vllm.generation_config": ("auto", "vllm"),
@@ -74,7 +58,7 @@ ADDED: Mapping[str, Mapping[str, Argument]] = {
 LAUNCHER = names(
     "host port root_path fastapi_root_path grpc grpc_port grpc_mode smg_grpc_mode headless config model "
     "model_path model_weights revision code_revision tokenizer_revision ssl_ciphers ssl_cert_reqs "
-    "enable_ssl_refresh offline reload enable_http2 hf_config_path"
+    "enable_ssl_refresh offline reload enable_http2 hf_config_path tool_parser_plugin reasoning_parser_plugin"
 )
 # The server would do for its clients what only its owner may decide.
 FOR_CLIENTS = names(
@@ -120,68 +104,15 @@ OWN_PLACES: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def refusal(engine: str, path: tuple[str, ...], kind: Kind) -> Reason | None:
-    """Return why no document sets the argument at ``path`` below ``engine_args``; ``None`` where it may.
-
-    ``path`` has the name of the argument and the keys inside of it.
-    """
-    name = path[-1]
-    if len(path) == 1:
-        if name in ADDED.get(engine, {}):
-            return None
-        place = OWN_PLACES.get(engine, {}).get(name)
-        if place is not None and f"{engine}.{name}" not in EITHER:
-            return Reason(Refusal.OWN_PLACE, key=name, place=place)
-        if f"{engine}.{name}" in CHOICES:
-            return None
-        if name in LAUNCHER:
-            return Reason(Refusal.LAUNCHER, key=name)
-        if name in FOR_CLIENTS:
-            return Reason(Refusal.TRUSTED_CLIENTS, key=name)
-    return _by_name(".".join(path), name, kind) if f"{engine}.{name}" not in OWN_CLASSES else None
-
-
-def _by_name(dotted: str, name: str, kind: Kind) -> Reason | None:
-    """Return what the name gives away of an argument that holds more than a number or a switch."""
-    steps = re.split(r"[_.-]", name.lower())
-    if name in NAMING_CODE:
-        return Reason(Refusal.CODE, key=dotted)
-    if name in OPENING:
-        return Reason(Refusal.FILE, key=dotted)
-    if not _texts(kind):
-        return Reason(Refusal.TRUSTED_CLIENTS, key=dotted) if steps[0] == "trust" else None
-    if SECRETS.search(name.lower()):
-        return Reason(Refusal.SECRET, key=dotted)
-    if kind == "code" or CODE & {*steps} or steps[-1] in ("passes", "loader"):
-        return Reason(Refusal.CODE, key=dotted)
-    # The configuration of another library, as one text: a file, or JSON that nothing here reads.
-    if steps[-1] in FILES or kind == "path" or (steps[-1] == "config" and kind == "str"):
-        return Reason(Refusal.FILE, key=dotted)
-    if PLACES & {*steps} and steps[0] != "disable":
-        return Reason(Refusal.PLACE, key=dotted)
-    if steps[-1] in MODELS and dotted != DRAFTER:
-        return Reason(Refusal.OTHER_MODEL, key=dotted)
-    return None
-
-
-def _texts(kind: Kind) -> bool:
-    """Return whether values of the type may hold a free text."""
-    if isinstance(kind, str):
-        return kind in {"str", "any", "code", "path"}
-    if "one_of" in kind:
-        return False
-    inner = kind.get("any_of") or [v for k, v in kind.items() if k in ("list", "map")]
-    return any(_texts(one) for one in inner)
-
-
-def refused_text(engine: str, path: tuple[str, ...], value: str) -> Reason | None:
-    """Return why a text is no value of the argument at ``path``: it names code, a file or another place."""
-    dotted = ".".join(path)
-    own = OWN_CLASSES.get(f"{engine}.{path[0]}")
-    if own is not None:
-        return None if own.fullmatch(value) else Reason(Refusal.CODE, key=dotted)
-    if ROLES & {*re.split(r"[_.-]", path[-1].lower())} and DOTTED.fullmatch(value):
-        return Reason(Refusal.CODE, key=dotted)
-    if ADDRESS.match(value):
-        return Reason(Refusal.PLACE, key=dotted)
-    return Reason(Refusal.FILE, key=dotted) if PATH.search(value) else None
+def refusal(engine: str, name: str) -> Reason | None:
+    """Return why no document sets the argument ``name`` of ``engine_args``; ``None`` where one may."""
+    place = OWN_PLACES.get(engine, {}).get(name)
+    if name in ADDED.get(engine, {}):
+        return None
+    if place is not None and f"{engine}.{name}" not in EITHER:
+        return Reason(Refusal.OWN_PLACE, key=name, place=place)
+    if name in LAUNCHER:
+        return Reason(Refusal.LAUNCHER, key=name)
+    if name in FOR_CLIENTS or name.startswith("trust_"):
+        return Reason(Refusal.TRUSTED_CLIENTS, key=name)
+    return Reason(Refusal.SECRET, key=name) if SECRETS.search(name.lower()) else None

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.find import TemplateFault
+from importer.config_file import grants
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.derived import DerivedReason, PairReason
 from importer.decisions.frontends import FrontendReason
@@ -30,6 +31,7 @@ TOOLS = "tool_parser"
 class AttentionReason(StrEnum):
     """What needs attention, the gravest first."""
 
+    GRANT = "grant"
     DOES_NOT_FIT = "does-not-fit"
     WILL_NOT_START = "will-not-start"
     NEEDS_CODE = "needs-code"
@@ -105,6 +107,11 @@ def other_device(before: str | None, after: str | None) -> Attention:
     """Return the warning that an import gives a document another device; ``None`` is none in particular."""
     devices = {"before": before or NO_DEVICE, "after": after or NO_DEVICE}
     return Attention(AttentionReason.OTHER_DEVICE, "device", Reason(OtherDevice.CHANGED, **devices))
+
+
+def granted(data: Mapping[str, Any]) -> tuple[Attention, ...]:
+    """Return what a document sets beyond the positive list: an approval of the document allows it."""
+    return tuple(Attention(AttentionReason.GRANT, grant.key, grant.reason) for grant in grants.runs(data))
 
 
 def attention(decisions: Decisions) -> tuple[Attention, ...]:

@@ -1,6 +1,6 @@
-"""The arguments of each version of an engine's server: generated files, read without the engine.
+"""The arguments and variables of each version of an engine's server: generated, read without the engine.
 
-``python -m gen_defaults arguments`` writes them from the engine's own parser.
+``python -m gen_defaults arguments`` writes them from the engine's parser, ``… settings`` from its sources.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 SCHEMA = 1
 FOLDER = Path(__file__).with_name("arguments_of")
+SETTINGS = Path(__file__).with_name("settings_of")
 Kind = str | Mapping[str, Any]  # a type as data: "int", {"list": "str"}, {"one_of": […]}, {"config": NAME}
 LIMITS = ("ge", "gt", "le", "lt")
 
@@ -68,22 +69,30 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRegistry:
-    """The arguments of one version of an engine, its configurations by name, the names of its variables.
+    """The arguments of one version of an engine, its configurations by name, its environment variables.
 
     ``requires``, ``exclusive``  what the engine's own validators refuse together: pairs of name and value.
     ``of_checkpoint``            quantisations that the engine does not make of plain weights.
-    ``variable_types``           variables that the engine reads as a number, or as one of a list.
+    ``free``                     variables that are read as numbers, switches or listed words, with the type.
+    ``granted``                  variables that only an approver sets, each with the reason.
+    ``maps``                     the keys of maps without declared types, each with its type.
     """
 
     engine: str
     version: str
     arguments: Mapping[str, Argument]
     configs: Mapping[str, Mapping[str, Argument]]
-    variables: frozenset[str]
     requires: tuple[Required, ...] = ()
     exclusive: tuple[tuple[tuple[str, Any], tuple[str, Any]], ...] = ()
     of_checkpoint: frozenset[str] = frozenset()
-    variable_types: Mapping[str, Kind] = field(default_factory=dict)
+    free: Mapping[str, Kind] = field(default_factory=dict)
+    granted: Mapping[str, str] = field(default_factory=dict)
+    maps: Mapping[str, Mapping[str, Argument]] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Return the names of the variables that the engine reads."""
+        return frozenset((*self.free, *self.granted))
 
     def get(self, name: str) -> Argument | None:
         """Return the argument with a name, or with an alias."""
@@ -137,6 +146,7 @@ def order(version: str) -> tuple[int, ...]:
 @cache
 def _read(engine: str, version: str) -> ArgumentRegistry:
     data = json.loads((FOLDER / file_name(engine, version)).read_text(encoding="utf-8"))
+    settings = json.loads((SETTINGS / file_name(engine, version)).read_text(encoding="utf-8"))
     return ArgumentRegistry(
         engine=engine,
         version=version,
@@ -145,14 +155,18 @@ def _read(engine: str, version: str) -> ArgumentRegistry:
             name: {key: _argument(key, row) for key, row in rows.items()}
             for name, rows in data["configs"].items()
         },
-        variables=frozenset(data["variables"]),
         requires=tuple(
             Required(name, value, other, tuple(values or ()), tuple(others))
             for name, value, other, values, others in data.get("requires", ())
         ),
         exclusive=tuple(((a, one), (b, two)) for a, one, b, two in data.get("exclusive", ())),
         of_checkpoint=frozenset(data.get("of_checkpoint", ())),
-        variable_types=data.get("variable_types", {}),
+        free={name: row["type"] for name, row in settings["free"].items()},
+        granted={name: row["why"] for name, row in settings["granted"].items()},
+        maps={
+            name: {key: _argument(key, row) for key, row in rows.items()}
+            for name, rows in settings["maps"].items()
+        },
     )
 
 

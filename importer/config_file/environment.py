@@ -1,4 +1,4 @@
-"""``env``: environment variables of an engine's process, by families of names, without the dangerous ones."""
+"""``env``: environment variables of an engine's process, by families of names, typed where known."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
-from importer.config_file.argument_rules import ADDRESS, PATH
-from importer.config_file.engine_arguments import Kind, load, names
+from importer.config_file.engine_arguments import ArgumentRegistry, Kind, load
 from importer.launcher import COMPUTE, SECRET
 from importer.reasons import Reason
 
@@ -27,11 +26,7 @@ class VariableReason(StrEnum):
     NO_VALUE = "no-value"
     NOT_A_FAMILY = "not-a-family"
     NEAR = "near"
-    CODE = "code"
-    FILE = "file"
-    PLACE = "place"
     SECRET = "secret"  # noqa: S105 - a word
-    INSECURE = "insecure"
     LAUNCHER = "launcher"
     TOO_MANY = "too-many"
     NOT_A_NUMBER = "not-a-number"
@@ -49,24 +44,15 @@ PREFIXES = (
     "AMDGCN_", "GPU_", "HCCL_", "ASCEND_", "INKLING_", "LMCACHE_", "MC_", "MOONCAKE_", "NIXL_", "NVSHMEM_",
     "XLA_",
 )  # fmt: skip
-WHOLE = ("PYTHONHASHSEED", "PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "TASK_QUEUE_ENABLE")
 INTERFACES = re.compile(r"(?:^|_)(?:IFNAME|IF_NAME|IF_INCLUDE|IF_EXCLUDE)$", re.IGNORECASE)
-ALLOCATION = re.compile(r"^PYTORCH(?:_[A-Z]+)?_ALLOC_CONF$")  # a list of options
-# Parts of names, between underscores.
-CODE = names(
-    "PLUGIN PLUGINS MODULE MODULES CLASS HOOK HOOKS PRELOAD LIB LIBS LIBRARY LIBRARIES TOOL TOOLS INJECTION "
-    "AGENT EXEC COMMAND CC CXX NVCC PTXAS LD AUTOLOAD PYTHON DEBUGGER CALLBACK LAUNCHER"
-)
-FILES = names(
-    "PATH PATHS FILE FILES FILENAME DIR DIRS DIRECTORY FOLDER ROOT HOME SOCKET CONFIG CONF LOGFILE DUMP"
-)
-PLACES = names("URL URLS URI URIS ENDPOINT ENDPOINTS WEBHOOK PROXY REGISTRY MIRROR MODELSCOPE")
-INSECURE = names("INSECURE PICKLE UNSAFE TRUST UPDATING")
-# A checkpoint read as code; routes for developers.
-UNPROTECTED = re.compile(r"WEIGHTS_ONLY|DEV_MODE")
+TYPES = {
+    "int": re.compile(r"[+-]?[0-9]{1,18}"),
+    "float": re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,2})?"),
+    "bool": re.compile(r"0|1|true|false", re.IGNORECASE),
+    "numbers": re.compile(r"[0-9]{1,9}(?:[,|:-][0-9]{1,9}){0,999}"),  # 0-3|4-7
+}
 # The command of importer, or a key of the document, sets them.
 OWN = frozenset(("VLLM_USE_RUST_FRONTEND", "VLLM_NO_USAGE_STATS", "VLLM_TARGET_DEVICE", "VLLM_API_KEY"))
-LOADS_CODE = ("OMPI_", "FI_", "LMCACHE_CONFIG", "RAY_")  # of these only names of interfaces
 
 
 def of(document: Mapping[str, Any]) -> dict[str, str]:
@@ -90,38 +76,28 @@ def faults(
         yield (), Reason(VariableReason.TOO_MANY, most=MOST)
         return
     registry = load(engine, version)
-    own = frozenset() if registry is None else registry.variables
     for name, value in variables.items():
         if value is None:
             continue
-        kinds = {} if registry is None else registry.variable_types
-        reason = _name(str(name), own) or _value(value) or _typed(text(value), kinds.get(str(name)))
+        kinds = {} if registry is None else registry.free
+        reason = _name(str(name), registry) or _value(value)
+        reason = reason or (typed(text(value), kinds[str(name)]) if str(name) in kinds else None)
         if reason is not None:
             yield (str(name),), reason
 
 
-def _name(name: str, own: frozenset[str]) -> Reason | None:
-    """Return why a document does not set the variable; ``own`` are those that the engine reads."""
+def _name(name: str, registry: ArgumentRegistry | None) -> Reason | None:
+    """Return why no document sets the variable."""
+    own = frozenset() if registry is None else registry.variables
     if not NAME.fullmatch(name):
         return Reason(VariableReason.NO_NAME)
-    parts = {*name.upper().split("_")}
-    if name in OWN:
+    if name in OWN or (SECRET.search(name) and name not in getattr(registry, "free", ())):
         return Reason(VariableReason.SECRET if SECRET.search(name) else VariableReason.LAUNCHER)
-    if INTERFACES.search(name) or ALLOCATION.search(name) or name in WHOLE:
+    if registry is not None and name in registry.free:
         return None
-    if not name.startswith(PREFIXES) or name.startswith(LOADS_CODE):
+    if not name.startswith(PREFIXES) and not INTERFACES.search(name):
         near = get_close_matches(name.upper(), own, 3, 0.85)
         return Reason(VariableReason.NEAR, near=near) if near else Reason(VariableReason.NOT_A_FAMILY)
-    for kind, words in (
-        (VariableReason.CODE, CODE), (VariableReason.FILE, FILES), (VariableReason.PLACE, PLACES),
-        (VariableReason.INSECURE, INSECURE),
-    ):  # fmt: skip
-        if words & parts:
-            return Reason(kind)
-    if SECRET.search(name):
-        return Reason(VariableReason.SECRET)
-    if UNPROTECTED.search(name):
-        return Reason(VariableReason.INSECURE)
     return _misspelt(name, own)
 
 
@@ -135,29 +111,26 @@ def _misspelt(name: str, own: frozenset[str]) -> Reason | None:
     return Reason(VariableReason.NEAR, near=near) if near else None
 
 
-def _typed(value: str, kind: Kind | None) -> Reason | None:
-    """Return why the engine does not read a text: as a number, or as one of its choices."""
+def typed(value: str, kind: Kind) -> Reason | None:
+    """Return why a text is not of the type that the engine reads: a number, a switch, one of its choices."""
     if isinstance(kind, Mapping):
-        known = [str(one) for one in kind.get("one_of", ())]
-        small = [one.casefold() for one in known] if kind.get("any_case") else known
-        taken = not known or (value.casefold() if kind.get("any_case") else value) in small
-        return None if taken else Reason(VariableReason.NOT_ONE_OF, value=value, known=known)
-    read = {"int": int, "float": float}.get(kind or "")
-    try:
-        if read is not None:
-            read(value)
-    except ValueError:
-        return Reason(VariableReason.NOT_A_NUMBER, value=value, whole=kind == "int")
-    return None
+        if "any_of" in kind:
+            found = [typed(value, one) for one in kind["any_of"]]
+            return None if None in found else found[-1]
+        small = [one.casefold() for one in kind["one_of"]] if kind.get("any_case") else kind["one_of"]
+        if (value.casefold() if kind.get("any_case") else value) in small:
+            return None
+        return Reason(VariableReason.NOT_ONE_OF, value=value, known=kind["one_of"])
+    if TYPES[kind].fullmatch(value):
+        return None
+    if kind == "bool":
+        return Reason(VariableReason.NOT_ONE_OF, value=value, known=["0", "1", "true", "false"])
+    return Reason(VariableReason.NOT_A_NUMBER, value=value, whole=kind != "float")
 
 
 def _value(value: object) -> Reason | None:
     if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
         return Reason(VariableReason.NO_VALUE)
-    if not isinstance(value, str):
-        return None
-    if len(value) > LONGEST or not value.isprintable():
+    if isinstance(value, str) and (len(value) > LONGEST or not value.isprintable()):
         return Reason(VariableReason.NO_VALUE)
-    if ADDRESS.match(value):
-        return Reason(VariableReason.PLACE)
-    return Reason(VariableReason.FILE) if PATH.search(value) else None
+    return None

@@ -1,22 +1,33 @@
-"""Grants of a document to an engine, beyond a model of the Hub: code, folders, hosts, second models."""
+"""Grants of a document to an engine: what it sets beyond the positive list, and models of other places.
+
+The list is data: arguments that are numbers, switches or choices, and the variables and keys of
+``settings_of``. Everything else may be text that another program interprets, so an approver decides on it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from importer.config_file import check, field_paths
+from importer import config
+from importer.config_file import argument_check, check, environment, field_paths
+from importer.config_file.argument_rules import CHOICES, DRAFTER, WITHHELD
+from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, version_of
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
 CODE = "trust_remote_code"
 SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
-# Steps of names of arguments and variables by which engines of several machines find one another.
-ADDRESSES = frozenset({"addr", "addrs", "address", "addresses", "host", "hosts", "ip", "ips"})
-APART = str.maketrans("_.-", "   ")
-OF_ENGINE = ("engine_args", "env")
-HOSTS = "hostfile"  # of ``engine_args``: mlx.launch starts processes on the hosts that it lists
+OF_DRAFTER = (DRAFTER, f"{SPECULATION}.revision")
+OF_OTHERS = ("draft_model", "lora_adapter", "mmproj")  # LocalAI's keys with files and addresses
+SUBJECT = ("backend", "importer", "parameters")  # what a grant depends on beside its own key
+# Names that stand for a key of the document's own; others alone are arguments of the engine.
+ALONE = frozenset((
+    *field_paths.TOP_LEVEL, *field_paths.PARAMETERS, *field_paths.OPTIONS, *field_paths.FACTS,
+))  # fmt: skip
+LONGEST = 200  # characters of a value in a sentence
 
 
 class GrantReason(StrEnum):
@@ -24,64 +35,170 @@ class GrantReason(StrEnum):
 
     CODE = "code"
     FOLDER = "folder"
-    HOSTS = "hosts"
-    ADDRESS = "address"
     DRAFTER = "drafter"
+    SETTING = "setting"
+
+
+class Effect(StrEnum):
+    """What a setting beyond the list does, as far as anyone has read its source."""
+
+    CODE = "code"
+    FILE = "file"
+    PLACE = "place"
+    PROTECTION = "protection"
+    TEXT = "text"
+    UNREVIEWED = "unreviewed"
 
 
 class Grant(NamedTuple):
-    """One permission; ``subject`` is the model whose code runs, the folder, or the file of hosts."""
+    """One permission; ``subject`` is the model whose code runs, the folder, or the setting with its value."""
 
     kind: GrantReason
     subject: str
+    effect: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return the key of the document that grants it."""
+        own = {GrantReason.CODE: CODE, GrantReason.DRAFTER: f"engine_args.{SPECULATION}"}
+        return own.get(self.kind) or self.subject.partition("=")[0]
 
     @property
     def reason(self) -> Reason:
         """Return what it allows, for sentences."""
-        return Reason(self.kind, subject=self.subject)
+        subject = self.subject if len(self.subject) <= LONGEST else f"{self.subject[:LONGEST]}…"
+        fields = {"effect": Reason(Effect(self.effect))} if self.effect else {}
+        return Reason(self.kind, subject=subject, **fields)
 
 
 def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
-    """Return what the data of a document grant; another model or commit is another grant."""
+    """Return what the data of a document grant; another model, commit or value is another grant."""
     flags = check.combined(check.flag(o) for o in field_paths.of(data) if o.key.startswith("--"))
     moved = {**data, "flags": flags}  # they set what ``engine_args`` sets
-    return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_addresses(data)))
+    return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_settings(moved)))
 
 
-def set_values(values: Mapping[str, Any]) -> frozenset[Grant]:
-    """Return what values grant that are to be set by their dotted paths."""
-    return frozenset((*_code(values), *_drafters(values), *_addresses(values)))
+def set_values(values: Mapping[str, Any], of: Mapping[str, Any] | None = None) -> frozenset[Grant]:
+    """Return what values grant that are to be set by their dotted paths, in a document or in any."""
+    data = {key: value for key, value in (of or {}).items() if key in SUBJECT}
+    for key, value in values.items():
+        head, *steps = key.split(".")
+        path = [head, *steps] if head in ALONE else ["engine_args", head, *steps]
+        place = data
+        for step in path[:-1]:
+            inner = place.get(step)
+            place[step] = place = dict(inner) if isinstance(inner, Mapping) else {}
+        place[path[-1]] = value
+    return grants(data)
+
+
+def runs(data: Mapping[str, Any]) -> list[Grant]:
+    """Return the grants that take effect in a run, in a fixed order: all but folders that are read."""
+    return sorted(grant for grant in grants(data) if grant.kind is not GrantReason.FOLDER)
 
 
 def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
     for key, value in _values(data):
         if key == CODE and value is not False:
             yield Grant(GrantReason.CODE, _subject(data))
-        elif key == HOSTS:
-            yield Grant(GrantReason.HOSTS, str(value))
 
 
-def _addresses(data: Mapping[str, Any]) -> Iterator[Grant]:
-    """Yield the addresses that the engine binds or connects to for its other processes."""
-    for key, value in (
-        *_pathed(data, ""),
-        *((f"engine_args.{o.key}", o.value) for o in field_paths.of(data)),
-    ):
-        head, _, name = key.partition(".")
-        named = name or head
-        known = head in OF_ENGINE or head not in field_paths.TOP_LEVEL  # alone it is one of ``engine_args``
-        if known and isinstance(value, str) and ADDRESSES & {*named.lower().translate(APART).split()}:
-            yield Grant(GrantReason.ADDRESS, f"{named.lstrip('-')}={value}")
+def _settings(data: Mapping[str, Any]) -> Iterator[Grant]:
+    """Yield what the positive list of the engine does not hold; without an engine, of any engine."""
+    engine, version = data.get("backend"), version_of(data)
+    found = [load(engine, version)] if isinstance(engine, str) else []
+    registries = [*filter(None, found)] or [r for name in config.NAMES if (r := load(name)) is not None]
+    for part in ("engine_args", "flags"):
+        arguments = data.get(part)
+        for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
+            yield from _anywhere(registries, str(name), value)
+    variables = data.get(environment.KEY)
+    for name, value in variables.items() if isinstance(variables, Mapping) else ():
+        if value is not None and (why := _variable(registries, str(name), value)) is not None:
+            yield _setting(f"env.{name}", value, why)
+    for name in OF_OTHERS:
+        if data.get(name):
+            yield _setting(name, data[name], Effect.FILE)
 
 
-def _pathed(data: Mapping[str, Any], head: str) -> Iterator[tuple[str, Any]]:
-    """Yield every value with the path of its key, those of maps in lists, too."""
-    for key, value in data.items():
-        for inner in _inside(value):
-            yield from _pathed(inner, f"{head}{key}.")
-        for item in value if isinstance(value, list) else [value]:
-            if not isinstance(item, Mapping | list):
-                yield f"{head}{key}", item
+def _setting(name: str, value: Any, why: Effect) -> Grant:
+    return Grant(GrantReason.SETTING, f"{name}={json.dumps(value, default=str, sort_keys=True)}", why)
+
+
+def _variable(registries: list[ArgumentRegistry], name: str, value: Any) -> Effect | None:
+    """Return why a variable is a grant: no engine has it on its list, or one withholds it."""
+    withheld = [registry.granted[name] for registry in registries if name in registry.granted]
+    if withheld:
+        return Effect(withheld[0])
+    kinds = [registry.free[name] for registry in registries if name in registry.free]
+    typed = all(environment.typed(environment.text(value), kind) is None for kind in kinds)
+    return None if kinds and typed else Effect.UNREVIEWED
+
+
+def _anywhere(registries: list[ArgumentRegistry], name: str, value: Any) -> Iterator[Grant]:
+    """Yield the grants of one argument: each that an engine with an argument of this name would make."""
+    known = [(r, a) for r in registries if (a := argument_check.known(r.engine, r.version, name)) is not None]
+    if not known and value is not None:
+        yield _setting(f"engine_args.{name}", value, Effect.UNREVIEWED)
+    for registry, argument in known:
+        yield from _Listed(registry, argument.name).beyond(argument, (argument.name,), value)
+
+
+class _Listed:
+    """The positive list for one argument of an engine's version."""
+
+    def __init__(self, registry: ArgumentRegistry, name: str) -> None:
+        self._registry, self._name = registry, name
+
+    def beyond(self, argument: Argument, path: tuple[str, ...], value: Any) -> Iterator[Grant]:
+        """Yield the parts of a value that are no number, switch or choice under a known name."""
+        dotted, kinds = ".".join(path), [*_alternatives(argument.kind)]
+        choices = CHOICES.get(f"{self._registry.engine}.{dotted}")
+        kinds = kinds if choices is None else [{"one_of": [*choices]}]
+        if value is None or dotted in OF_DRAFTER:
+            return
+        why = WITHHELD.get(path[-1])
+        if why is not None and value is not False:
+            yield _setting(f"engine_args.{dotted}", value, Effect(why))
+        elif isinstance(value, Mapping):
+            yield from self._inside(path, kinds, value)
+        elif isinstance(value, list):
+            inner = [one for kind in kinds if isinstance(kind, Mapping) and "list" in kind
+                     for one in _alternatives(kind["list"])]  # fmt: skip
+            of = Argument(argument.name, {"any_of": inner or (kinds if argument.many else ["any"])})
+            for one in value:
+                yield from self.beyond(of, path, one)
+        elif isinstance(value, str) and not any(_chosen(kind, value) for kind in kinds):
+            yield _setting(f"engine_args.{dotted}", value, Effect.TEXT)
+
+    def _inside(self, path: tuple[str, ...], kinds: list[Kind], value: Mapping[str, Any]) -> Iterator[Grant]:
+        """Yield the grants of a map, whose known keys are declared or stand in the list of free maps."""
+        named = [kind["config"] for kind in kinds if isinstance(kind, Mapping) and "config" in kind]
+        tables = (self._registry.configs, self._registry.maps)
+        fields: Mapping[str, Argument] = next((t[n] for n in named for t in tables if n in t), {})
+        fields = fields or self._registry.maps.get(path[-1], {})
+        for key, inner in value.items():
+            place = (*path, str(key))
+            if str(key) in fields:
+                yield from self.beyond(fields[str(key)], place, inner)
+            elif inner is not None:
+                yield _setting(f"engine_args.{'.'.join(place)}", inner, Effect.UNREVIEWED)
+
+
+def _alternatives(kind: Kind) -> Iterator[Kind]:
+    """Yield a type, or those that it may be."""
+    if isinstance(kind, Mapping) and "any_of" in kind:
+        for one in kind["any_of"]:
+            yield from _alternatives(one)
+    else:
+        yield kind
+
+
+def _chosen(kind: Kind, value: str) -> bool:
+    """Return whether a text is one of the listed words, or a size such as 8K."""
+    if isinstance(kind, str):
+        return kind == "size" and argument_check.READABLE.fullmatch(value) is not None
+    return "one_of" in kind and argument_check.chosen(kind, value)
 
 
 def _inside(value: object) -> Iterator[Mapping[str, Any]]:

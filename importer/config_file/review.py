@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.config_file import build
+from importer.config_file.attention import granted
 from importer.config_file.diff import ABSENT, Change, differences, dotted
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.schema import problems
@@ -101,6 +102,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
+    yield from (f"{one.key}: {render(one.reason)}" for one in granted(stored.data))
     if receipt.warnings is not None:
         yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
     for key, decision in receipt.decisions.items() if receipt.warnings is None else ():

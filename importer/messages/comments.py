@@ -20,6 +20,7 @@ HEADS: Mapping[str, str] = {
     "does-not-fit": "the model does not fit the device",
     "will-not-start": "the engine does not start with this model",
     "needs-code": "the engine may need the repository's own code",
+    "grant": "it needs an approval",
     "foreign-code": "code of other repositories is named",
     "prompts": "the engine loses text of some prompts",
     "parser": "the engine and the {key} disagree",

@@ -146,9 +146,16 @@ PLACES: dict[str, dict[str, Text]] = {
     "GrantReason": {
         "code": "Running code that comes with a model ({subject})",
         "folder": "Reading the folder {subject}",
-        "address": "The address {subject} of an engine's processes",
-        "hosts": "Starting processes on the hosts in {subject}",
         "drafter": "Drafting with the second model {subject}",
+        "setting": "{subject} ({effect})",
+    },
+    "Effect": {
+        "code": "it loads code",
+        "file": "it writes, reads or removes files of the engine's machine",
+        "place": "it names a port, a host or a download site",
+        "protection": "it switches a protection off",
+        "text": "a text that the engine interprets: it may run code, open files or name hosts",
+        "unreviewed": "importer does not know its effect: it may run code, open files or name hosts",
     },
 }
 

@@ -114,7 +114,7 @@ def test_a_method_of_speculation_is_named_by_itself() -> None:
         ("engine_args.prompt_concurency=2", "'engine_args.prompt_concurrency'"),
         ("dtype=bf16", "'importer keys' lists the settings"),
         ("host=0.0.0.0", "host belongs to the command that starts the server"),
-        ("middleware=a.b", "middleware loads code by name"),
+        ("trust_request_chat_template=true", "trusts what clients send"),
         ("env.VLLM_API_KEY=x", "it is a secret"),
         ("speculative_config=eagle3", "the method eagle3 needs a second repository"),
     ],

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gen_defaults import settings
+from importer import config
+from importer.config_file import environment
+from importer.config_file.engine_arguments import load, order, versions
 from importer.config_file.grants import GrantReason, grants, set_values
 from importer.messages import render
 
 
-def kinds(data: dict[str, Any]) -> set[str]:
+def kinds(data: Mapping[str, Any]) -> set[str]:
     return {grant.kind.value for grant in grants(data)}
 
 
-HUB = {"parameters": {"model": "a/b"}, "importer": {"reference": "a/b", "model_id": "a/b", "revision": "1"}}
+HUB: dict[str, Any] = {
+    "backend": "vllm",
+    "parameters": {"model": "a/b"},
+    "importer": {"reference": "a/b", "model_id": "a/b", "revision": "1"},
+}
 
 
 @pytest.mark.parametrize(
@@ -26,22 +38,23 @@ HUB = {"parameters": {"model": "a/b"}, "importer": {"reference": "a/b", "model_i
         ({"trust_remote_code": True}, {"code"}),
         ({"trust_remote_code": "yes"}, {"code"}),
         ({"engine_args": {"trust_remote_code": True}}, {"code"}),
-        ({"engine_args": {"trust-remote-code": True}}, {"code"}),
-        ({"engine_args": {"mm": {"trust_remote_code": True}}}, {"code"}),
-        ({"engine_args": {"hostfile": "/etc/hosts"}}, {"hosts"}),
+        ({"engine_args": {"trust-remote-code": True}}, {"code", "setting"}),
+        ({"engine_args": {"mm": {"trust_remote_code": True}}}, {"code", "setting"}),
+        ({"engine_args": {"hostfile": "/etc/hosts"}}, {"setting"}),
         ({"engine_args": {"hostfile": None}}, set()),
         ({"options": ['--speculative-config:{"model": "e/vil", "revision": "1"}']}, {"drafter"}),
         ({"options": ["--speculative-config.model:e/vil"]}, {"drafter"}),
         ({"options": ["--trust-remote-code"]}, {"code"}),
         ({"options": ["--max-num-seqs:4", "tool_parser:hermes"]}, set()),
-        ({"engine_args": {"data_parallel_address": "0.0.0.0"}}, {"address"}),
-        ({"engine_args": {"master_addr": "10.0.0.1"}}, {"address"}),
-        ({"env": {"VLLM_HOST_IP": "0.0.0.0"}}, {"address"}),
-        ({"options": ["--data-parallel-address:0.0.0.0"]}, {"address"}),
-        ({"engine_args": {"kv_transfer_config": {"connectors": [{"proxy_ip": "10.0.0.1"}]}}}, {"address"}),
-        ({"engine_args": {"x": {"peer_addresses": ["10.0.0.1"]}}}, {"address"}),
-        ({"engine_args": {"x": [[{"trust_remote_code": True}]]}}, {"code"}),
-        ({"env": {"NCCL_SOCKET_IFNAME": "eth0"}, "engine_args": {"nnodes": 2}}, set()),
+        ({"engine_args": {"data_parallel_address": "0.0.0.0"}}, {"setting"}),
+        ({"engine_args": {"master_addr": "10.0.0.1"}}, {"setting"}),
+        ({"env": {"VLLM_HOST_IP": "0.0.0.0"}}, {"setting"}),
+        ({"options": ["--data-parallel-address:0.0.0.0"]}, {"setting"}),
+        ({"engine_args": {"kv_transfer_config": {"connectors": [{"proxy_ip": "10.0.0.1"}]}}}, {"setting"}),
+        ({"engine_args": {"x": {"peer_addresses": ["10.0.0.1"]}}}, {"setting"}),
+        ({"engine_args": {"x": [[{"trust_remote_code": True}]]}}, {"code", "setting"}),
+        ({"env": {"NCCL_SOCKET_IFNAME": "eth0"}, "engine_args": {"nnodes": 2}}, {"setting"}),
+        ({"env": {"NCCL_DEBUG": "INFO", "CUDA_VISIBLE_DEVICES": "0,1"}, "engine_args": {"nnodes": 2}}, set()),
         ({"parameters": {"model": "/srv/model"}}, {"folder"}),
         ({"parameters": {"model": " ./model"}}, {"folder"}),
         ({"parameters": {"model": "~/model"}}, {"folder"}),
@@ -81,11 +94,126 @@ def test_each_has_a_sentence(kind: GrantReason) -> None:
 
 
 def test_a_name_alone_is_one_of_the_engines_arguments() -> None:
-    assert {g.kind for g in set_values({"data_parallel_address": "0.0.0.0"})} == {GrantReason.ADDRESS}
     inner = {"kv_transfer_config": {"kv_connector_extra_config": {"proxy_ip": "10.0.0.1"}}}
-    assert {g.kind for g in set_values(inner)} == {GrantReason.ADDRESS}
-    assert {g.kind for g in set_values({"env.VLLM_NIXL_SIDE_CHANNEL_HOST": "a"})} == {GrantReason.ADDRESS}
+    for said in ({"data_parallel_address": "0.0.0.0"}, inner, {"env.VLLM_NIXL_SIDE_CHANNEL_HOST": "a"}):
+        assert {g.kind for g in set_values(said)} == {GrantReason.SETTING}
     assert not set_values({"parameters": {"host": "a"}, "importer": {"ip": "a"}})
-    nested = {"kv_transfer_config": {"kv_connector_extra_config": {"proxy_ip": "10.0.0.1"}}}
-    assert {g.kind for g in set_values(nested)} == {GrantReason.ADDRESS}
     assert not set_values({"description": "x", "chat_template_kwargs.ip": "10.0.0.1"})
+
+
+WRAPPER = 'native -wrapper \'sh,-c,id>FILE;"$0" "$@"\''
+BEYOND: dict[str, Any] = {  # what ran code, named hosts or files, or ended a protection, by dotted path
+    "env.TORCHINDUCTOR_CPP_MARCH": WRAPPER,
+    "env.FLASHINFER_EXTRA_CUDAFLAGS": "; id > FILE ;",
+    "env.TRITON_CACHE_MANAGER": "evil.module:Manager",
+    "env.SGLANG_EXTERNAL_MODEL_PACKAGE": "evil",
+    "env.TORCH_LOGS": "evil.module",
+    "env.NCCL_COMM_ID": "10.0.0.1:9",
+    "env.MOONCAKE_MASTER": "evil",
+    "env.XLA_FLAGS": "--xla_dump_to=/etc",
+    "env.FLASHINFER_CUBIN_CHECKSUM_DISABLED": "1",
+    "env.VLLM_ALLOW_INSECURE_SERIALIZATION": 1,
+    "env.MLX_TRUST_REMOTE_CODE": "true",
+    "env.VLLM_USE_DEEP_GEMM": "1; id",
+    "env.OMP_NUM_THREADS": "4 -wrapper",
+    "env.CUDA_VISIBLE_DEVICES": "0,\u0661",
+    "env.NCCL_DEBUG": "info",
+    "engine_args.compilation_config.inductor_compile_config": {"cpp.march": WRAPPER},
+    "engine_args.compilation_config.inductor_compile_config.unknown": 1,
+    "engine_args.compilation_config": {"inductor_passes": {"x": "a.b"}},
+    "engine_args.additional_config.deep": [{"er": {"x": 1}}],
+    "engine_args.hf_overrides.auto_map": {"AutoModel": "a.B"},
+    "engine_args.hf_overrides.rope_scaling.rope_type": "evil",
+    "engine_args.hf_overrides.text_config.architectures": ["A"],
+    "engine_args.kv_transfer_config.kv_connector": "evil.Connector",
+    "engine_args.worker_cls": "a.B",
+    "engine_args.logits_processors": ["a.b:C"],
+    "engine_args.download_dir": "x",
+    "engine_args.tokenizer": "e/vil",
+    "engine_args.master_port": 1,
+    "engine_args.served_model_name": ["x"],
+    "engine_args.profiler_config.torch_profiler_dir": "/etc",
+}
+LISTED: dict[str, Any] = {
+    "env.VLLM_USE_DEEP_GEMM": 0,
+    "env.VLLM_ROCM_USE_AITER": True,
+    "env.VLLM_KV_CACHE_LAYOUT": "HND",
+    "env.OMP_NUM_THREADS": "8",
+    "env.VLLM_CPU_OMP_THREADS_BIND": "0-3|4-7",
+    "env.PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+    "engine_args.compilation_config.cudagraph_mode": "PIECEWISE",
+    "engine_args.compilation_config.pass_config.fuse_norm_quant": True,
+    "engine_args.hf_overrides": {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
+    "engine_args.hf_overrides.text_config.max_position_embeddings": 131072,
+    "engine_args.media_io_kwargs.video.num_frames": -1,
+    "engine_args.attention_backend": "FLASH_ATTN",
+    "engine_args.max_num_batched_tokens": "8K",
+    "engine_args.kv_cache_dtype": "fp8",
+    "engine_args.cudagraph_capture_sizes": [1, 2],
+}
+
+
+def spelled(path: str, value: Any) -> list[Mapping[str, Any]]:
+    """Return documents that set the value: as a map, below ``engine_args``, and as a flag of vLLM."""
+    head, *steps = path.split(".")
+    nested: Any = value
+    for step in reversed(steps):
+        nested = {step: nested}
+    found: list[Mapping[str, Any]] = [{**HUB, head: nested}]
+    if head == "engine_args" and len(steps) == 1 and not isinstance(value, Mapping | list):
+        found.append({**HUB, "options": [f"--{steps[0].replace('_', '-')}={value}"]})
+    if head == "engine_args" and len(steps) > 1 and isinstance(nested, Mapping):
+        inner = json.dumps(nested[steps[0]])
+        found.append({**HUB, "options": [f"--{steps[0].replace('_', '-')}:{inner}"]})
+    return found
+
+
+@pytest.mark.parametrize("path", BEYOND)
+def test_text_that_a_program_reads_is_a_grant_in_every_spelling(path: str) -> None:
+    value = BEYOND[path]
+    for document in spelled(path, value):
+        assert GrantReason.SETTING in kinds(document), document
+        assert kinds({**document, "backend": None}) >= {"setting"}
+    assert set_values({path: value})
+    assert set_values({path: value}, {"backend": "vllm"})
+    assert path.split(".")[1] in render(next(iter(set_values({path: value}))).reason)
+
+
+@pytest.mark.parametrize("path", LISTED)
+def test_numbers_switches_and_choices_on_the_list_are_none(path: str) -> None:
+    for document in spelled(path, LISTED[path]):
+        assert kinds(document) == set()
+    assert not set_values({path: LISTED[path]}, {"backend": "vllm"})
+
+
+NAMES = st.one_of(
+    st.builds(
+        "{}{}".format,
+        st.sampled_from([p for p in environment.PREFIXES if p.isupper() and p.endswith("_")]),
+        st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", min_size=1, max_size=20),
+    ),
+    st.text(min_size=1, max_size=30),
+)
+
+
+@pytest.mark.hypothesis
+@given(engine=st.sampled_from(config.NAMES), name=NAMES, value=st.sampled_from([1, "1", "true", "a", "/x"]))
+def test_no_random_name_is_free(engine: str, name: str, value: Any) -> None:
+    """Names of each family: a variable is free by its place on the list alone, and by its type."""
+    registry = load(engine)
+    assert registry is not None
+    granted = kinds({**HUB, "backend": engine, "env": {name: value}})
+    assert granted == {"setting"} or name in registry.free
+    assert set_values({f"engine_args.{name}_x": value}, {"backend": engine})
+
+
+def test_every_list_is_of_a_version_that_a_person_has_read() -> None:
+    read = json.loads(settings.REVIEW.read_text())["read"]
+    for engine in config.NAMES:
+        for version in versions(engine):
+            assert order(version) <= order(read[engine]), f"read the names of {engine} {version} first"
+            registry = load(engine, version)
+            assert registry is not None
+            assert registry.free
+            assert not {*registry.free} & {*registry.granted}
+            assert all(environment.typed("no such text/", kind) for kind in registry.free.values())

@@ -241,7 +241,7 @@ def test_compose_serves_either_engine_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("lora_paths", ["x"]), ("speculative_algorithm", "EAGLE3"), ("page_size", [1])]
+    ("key", "value"), [("api_key", "x"), ("speculative_algorithm", "EAGLE3"), ("page_size", [1])]
 )
 def test_sglang_is_refused_other_options(key: str, value: object) -> None:
     with pytest.raises(DocumentError, match=key):

@@ -87,18 +87,6 @@ parser.add_argument("--no-cache", dest="cache", action="store_false")
 parser.add_argument("--level", choices=["low", "high"], default="low")
 parser.add_argument("--of-server", action="store_true")
 parser.add_argument("--size", "-s", "--length", dest="size", type=float)
-VARIABLE = "TOY_FAST"
-import os, sys, types
-def chosen(name, choices):
-    def read():
-        if os.environ[name].lower() not in choices:
-            raise ValueError(name)
-    return read
-envs = sys.modules["toy.envs"] = types.ModuleType("toy.envs")
-envs.environment_variables = {
-    "N_WHOLE": lambda: bool(int(os.environ["N_WHOLE"])), "N_PART": lambda: float(os.environ["N_PART"]),
-    "N_TEXT": lambda: os.environ["N_TEXT"], "N_WORD": chosen("N_WORD", ["a", "b"]),
-}
 parser.parse_args()
 raise SystemExit("reached what is behind the parser")
 """
@@ -107,7 +95,7 @@ raise SystemExit("reached what is behind the parser")
 def read(folder: Path) -> dict[str, Any]:
     command = isolated(
         "-c", f"import sys, runpy; sys.path.insert(0, {str(folder)!r}); "
-        f"sys.argv = ['w', 'toy', 'TOY_', 'toy.server']; runpy.run_path({str(arguments.WORKER)!r}, "
+        f"sys.argv = ['w', 'toy', 'toy.server']; runpy.run_path({str(arguments.WORKER)!r}, "
         "run_name='__main__')",
         python=sys.executable,
     )  # fmt: skip
@@ -146,10 +134,6 @@ def test_a_parser_is_read_with_its_types(tmp_path: Path) -> None:
     assert (
         found["impl"]["type"] == strict["impl"]["type"] == {"any_of": [{"one_of": ["own", "other"]}, "str"]}
     )
-    assert data["variable_types"] == {
-        "N_PART": "float", "N_WHOLE": "int", "N_WORD": {"one_of": ["a", "b"], "any_case": True},
-    }  # fmt: skip
-    assert data["variables"] == ["TOY_FAST"]
 
 
 class ToyEngine:

@@ -62,6 +62,10 @@ DRAFTER = {
 }  # fmt: skip
 
 
+WRAPPER = "native -wrapper 'sh,-c,id>FILE'"
+INDUCTOR = {"inductor_compile_config": {"cpp.march": WRAPPER}}
+
+
 def ask(service: Service, scopes: str, method: str, path: str, **said: Any) -> httpx.Response:
     headers = {"x-api-key": service.keys[scopes], **ANY, **said.pop("headers", {})}
     return service.client.request(method, path, headers=headers, **said)
@@ -91,6 +95,12 @@ def grants(service: Service, name: str) -> list[tuple[str, str, dict[str, Any]]]
         ("PUT", config, {"content": moved, "headers": yaml}),
         ("PUT", config, {"json": data | CODE}),
         ("PUT", config, {"json": data | {"engine_args": DRAFTER}}),
+        ("PUT", config, {"json": data | {"options": ["--compilation-config:" + json.dumps(INDUCTOR)]}}),
+        ("PATCH", config, {"json": {"env": {"TORCHINDUCTOR_CPP_MARCH": WRAPPER}}}),
+        ("PATCH", config, {"json": {"engine_args": {"compilation_config": INDUCTOR}}}),
+        ("PATCH", f"/api/models/config-json/{name}", {"json": {"env": {"XLA_FLAGS": "--xla_dump_to=/x"}}}),
+        ("POST", "/v1/imports", {"json": {**importing, "set": {"env.TORCH_LOGS": "evil"}}}),
+        ("POST", "/v1/imports", {"json": {**importing, "set": {"compilation_config": INDUCTOR}}}),
         ("PATCH", config, {"json": CODE}),
         ("PATCH", config, {"json": {"parameters": {"model": "word"}}}),
         ("PATCH", config, {"json": {"importer": {"model_id": good(service)}}}),
@@ -177,6 +187,18 @@ def test_code_that_nobody_approved_is_not_run(service: Service) -> None:
     assert ask(service, "import", "PATCH", path, json={"parameters": {"temperature": 0.2}}).status_code == 200
     problem(ask(service, "import", "POST", f"/v1/jobs/{job}/retry"), 409, "code-not-approved")
     problem(ask(service, "import", "POST", f"{path}/validate"), 409, "code-not-approved")
+
+
+@slow
+def test_an_export_carries_a_grant_only_after_its_approval(service: Service) -> None:
+    name = fresh(service, "exported", set={"env.TORCHINDUCTOR_CPP_MARCH": WRAPPER})
+    path = f"/v1/configs/{name}"
+    problem(ask(service, "read", "GET", f"{path}/export/vllm-command"), 409, "not-approved")
+    warned = ask(service, "read", "GET", f"{path}/review").json()["warnings"][0]
+    assert (warned["kind"], warned["key"]) == ("grant", "env.TORCHINDUCTOR_CPP_MARCH")
+    assert service.approve(name).status_code == 200
+    text = ask(service, "read", "GET", f"{path}/export/vllm-command").text
+    assert "-wrapper" in text
 
 
 @slow

@@ -30,8 +30,8 @@ NUMBER = re.compile(r"-?[0-9]{1,19}")
 Size = Literal["under-1b", "1b-4b", "4b-10b", "10b-35b", "35b-100b", "over-100b", "none"]
 AttentionKind = Literal[
     "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", "finding",
-    "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in", "conflict",
-    "other-device", "other",
+    "grant", "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in",
+    "conflict", "other-device", "other",
 ]  # fmt: skip
 AttentionFilter = Literal["any", "none"] | AttentionKind
 JobSort = Literal["created_at", "-created_at"]

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from importer.app.states import State
+from importer.config_file.attention import granted
 from importer.config_file.diff import differences, same
 from importer.config_file.review import change_json
 from importer.errors import ImporterError
@@ -162,7 +163,7 @@ def sheet(
     with at.database.reading() as connection:
         served = releases.served(connection, name)
         found = findings.page(connection, FindingFilter(("open",), name=name), MOST)
-    warnings = [*(receipt.warnings or ())]
+    warnings = [*(one.to_json() for one in granted(stored.data)), *(receipt.warnings or ())]
     situation = _situation(at, version, served, who)
     shown = None
     if chosen is not None:

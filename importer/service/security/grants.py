@@ -1,4 +1,4 @@
-"""Grants of code and folders: the scope approve sets them, an approval lets the code run."""
+"""Grants beyond the positive list: the scope approve sets them, an approval lets them take effect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from importer.app.decide import ImportRequest
-from importer.config_file.grants import Grant, GrantReason, grants, set_values
+from importer.config_file.grants import Grant, GrantReason, runs, set_values
 from importer.config_file.store import StoredDocument
 from importer.errors import ServiceError
 from importer.hub import parse
@@ -44,7 +44,7 @@ def admitted(body: Import, who: Caller, settings: Settings) -> ImportRequest:
 
     Raises UsageError and ServiceError: "needs-approver", "no-directories".
     """
-    need_approver(who, set_values(body.set))
+    need_approver(who, set_values(body.set, {"backend": body.backend}))
     check_reference(str(body.reference), body.revision, who, settings)
     return request_of(body, settings)
 
@@ -64,12 +64,8 @@ def need_approver(who: Caller, requested: Collection[Grant], present: Collection
 
 
 def need_approval(stored: StoredDocument) -> None:
-    """Raise ServiceError("code-not-approved") where a document runs code without an approval."""
-    runs = sorted(
-        grant
-        for grant in grants(stored.data)
-        if grant.kind in (GrantReason.CODE, GrantReason.HOSTS, GrantReason.ADDRESS)
-    )
+    """Raise ServiceError("code-not-approved") where a document grants something without an approval."""
+    granted = runs(stored.data)
     approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
-    if runs and not approved:
-        raise ServiceError("code-not-approved", name=stored.name, what=runs[0].reason)
+    if granted and not approved:
+        raise ServiceError("code-not-approved", name=stored.name, what=granted[0].reason)

@@ -1,0 +1,39 @@
+"""Approvals of this user on this machine, for documents that grant an engine more than the positive list.
+
+A receipt may come from others together with its document, so a run here needs a record outside of both:
+an empty file per approved content, below ``IMPORTER_HOME``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from importer import config
+from importer.config_file.grants import Grant, runs
+from importer.config_file.store import StoredDocument
+from importer.errors import DocumentError
+
+
+def _record(digest: str) -> Path:
+    return config.home() / "approved" / digest.removeprefix("sha256:")
+
+
+def remember(stored: StoredDocument) -> None:
+    """Record the approval of a document that grants something; forget it where the review is another."""
+    record = _record(stored.digest)
+    if not runs(stored.data):
+        return
+    if stored.receipt is not None and stored.receipt.state(stored.digest) == "approved":
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.touch()
+    else:
+        record.unlink(missing_ok=True)
+
+
+def need(stored: StoredDocument, typed: Collection[Grant] = ()) -> None:
+    """Raise DocumentError("needs-approval") for a grant neither approved here nor ``typed`` just now."""
+    granted = [grant for grant in runs(stored.data) if grant not in typed]
+    approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
+    if granted and not (approved and _record(stored.digest).exists()):
+        raise DocumentError("needs-approval", name=stored.name, what=granted[0].reason)
