@@ -1,4 +1,4 @@
-"""Configuration from the environment: the home folder, switches, names of backends; and the clock."""
+"""Configuration from the environment: the home folder, switches, backends; numbers as text; and the clock."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx", "sglang")
 # Variables that may hold the Hub's token.
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
+DIGITS = 20  # of a number that a person or a client writes
 
 
 def home() -> Path:
@@ -30,6 +31,13 @@ def device() -> str | None:
 def flag(name: str) -> bool:
     """Return whether an environment variable is switched on, by huggingface_hub's rule."""
     return os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def number(text: str, most: int, least: int = 1) -> int | None:
+    """Return the whole number that ASCII digits write, from ``least`` to ``most``; else ``None``."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > DIGITS:
+        return None
+    return int(text) if least <= int(text) <= most else None
 
 
 def now() -> str:

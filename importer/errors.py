@@ -137,7 +137,8 @@ ServiceKind = Literal[
     "unknown-parameter", "too-many-connections", "unknown-pool",
 ]  # fmt: skip
 LauncherKind = Literal[
-    "cluster-unreachable", "cluster-refused", "launcher-missing", "queued-too-long", "node-lost",
+    "cluster-unreachable", "cluster-refused", "cluster-answer", "launcher-missing", "queued-too-long",
+    "node-lost",
     "remote-failed", "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle",
     "folder-beside", "followed-elsewhere",
 ]  # fmt: skip
@@ -318,6 +319,7 @@ class LauncherError(ImporterError):
     kinds: ClassVar = {
         "cluster-unreachable": _of("where", "problem"),
         "cluster-refused": _of("where", "status", "says"),
+        "cluster-answer": _of("where", "tool", "asked", "came"),
         "launcher-missing": _of("where", "program"),
         "queued-too-long": _of("where", "run", "seconds", "waits_for"),
         "node-lost": _of("where", "run", "says"),

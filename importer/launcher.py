@@ -305,7 +305,8 @@ def _ready(selector: selectors.BaseSelector, deadline: float) -> Iterator[select
     Raises TimeoutError.
     """
     while selector.get_map():
-        ready = selector.select(max(0.0, deadline - time.monotonic()))
+        left = deadline - time.monotonic()
+        ready = selector.select(left) if left > 0 else []
         if not ready:
             raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
         yield from (key for key, _ in ready)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from importer.errors import DocumentError, LauncherError
 from importer.launchers import wheel
 from importer.launchers.base import Launcher, RemoteRun, RemoteTask, Resources
 from importer.launchers.bundle import Bundle
-from importer.launchers.follow import FINAL, QUEUE_SECONDS, end, follow, remote_facts
+from importer.launchers.follow import FINAL, LATE, QUEUE_SECONDS, end, follow, remote_facts
 from importer.launchers.run_record import RunRecord, record_of
 from importer.launchers.target import Target
 from importer.memory import devices
@@ -113,7 +114,7 @@ def validate_on(
             )  # fmt: skip
         except LauncherError as error:
             if error.kind in FINAL:
-                _clean(launcher, known)
+                _clean(launcher, known, LATE * options.queue_seconds)
             raise
         record(report, store, stored.name, stored.digest)
         known.recorded()
@@ -133,10 +134,10 @@ def cancel_on(stored: StoredDocument, target: Target, engine: str, options: Remo
         return run.id
 
 
-def _clean(launcher: Launcher, known: RunRecord) -> None:
+def _clean(launcher: Launcher, known: RunRecord, hurry: float = math.inf) -> None:
     """Remove what a run left, and forget it; a cluster that does not answer now keeps its own rules."""
     with suppress(LauncherError):
-        end(launcher, RemoteRun.of(known.run, known.target))
+        end(launcher, RemoteRun.of(known.run, known.target), hurry)
     known.forget()
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from importer import config
 from importer.cli import messages, streams
 
 FOLDER = "models"  # the documents' folder where none is named
@@ -98,20 +99,21 @@ def explain(parser: argparse.ArgumentParser) -> None:
 
 def count(text: str) -> int:
     """Return a whole number above zero, for argparse."""
-    if not (text.isdecimal() and text.isascii() and 0 < int(text[:10]) <= MOST):
-        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MOST:,}")
-    return int(text)
+    return _number(text, MOST, ",")
 
 
 def answers(text: str) -> int:
     """Return the number of answers to each question of the score, for argparse."""
-    if not (text.isdecimal() and text.isascii() and 0 < int(text[:9]) <= MOST_ANSWERS):
-        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MOST_ANSWERS}")
-    return int(text)
+    return _number(text, MOST_ANSWERS)
 
 
 def port(text: str) -> int:
     """Return a port's number, for argparse."""
-    if not (text.isdecimal() and text.isascii() and 0 < int(text[:9]) < 65536):
-        raise argparse.ArgumentTypeError("must be a number from 1 to 65535")
-    return int(text)
+    return _number(text, 65535)
+
+
+def _number(text: str, most: int, form: str = "") -> int:
+    found = config.number(text, most)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {most:{form}}")
+    return found

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from importer import config
 from importer.errors import HubError, Setting, UsageError
 from importer.hub import client, endpoint, snapshot
 from importer.hub.organisation_filters import Filters
@@ -169,7 +170,7 @@ def _smaller(url: str) -> str | None:
     """Return the URL with a tenth of the entries a page; ``None`` where a page has one."""
     parts = urlsplit(url)
     query = parse_qsl(parts.query)
-    most = next((int(v) for k, v in query if k == "limit" and v.isdecimal()), PAGE)
+    most = next((n for k, v in query if k == "limit" and (n := config.number(v, PAGE)) is not None), PAGE)
     if most <= 1:
         return None
     fewer = [(k, v) for k, v in query if k != "limit"] + [("limit", str(max(1, most // 10)))]

@@ -10,6 +10,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
+from importer import config
 from importer.errors import Setting, UsageError
 from importer.hub import snapshot
 from importer.reasons import Reason
@@ -91,8 +92,7 @@ def _word(value: str) -> FilterReason | None:
 
 
 def _number(value: str) -> FilterReason | None:
-    digits = value.isascii() and value.isdecimal() and len(value) <= 11
-    return None if digits and int(value) <= MOST else FilterReason.NUMBER
+    return FilterReason.NUMBER if config.number(value, MOST, 0) is None else None
 
 
 def _date(value: str) -> FilterReason | None:

@@ -24,7 +24,7 @@ OTHER_KINDS = {
     "papers": "paper",
     "buckets": "bucket",
 }
-PULL_REQUEST = re.compile(r"refs/(?:pr/\d+|convert/[^/]+)")
+PULL_REQUEST = re.compile("refs/(?:pr/[0-9]{1,9}|convert/[^/]+)")
 NOT_IN_REVISION = re.compile(r"[\s~^:?*\[\\]|@\{|\.\.|//|(?:^|/)\.|\.lock(?:/|$)|^[-/]|[/.]$")
 DEFAULT_REVISION = "main"
 COMMIT = re.compile(r"[0-9a-f]{40}")

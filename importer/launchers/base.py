@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from importer.launchers.deadline import Deadline
 from importer.launchers.target import Target
 
 FAR_END = ("-P", "-m", "importer", "run-task")  # what a Python at the far end runs, and then the task's file
@@ -133,8 +134,12 @@ class Launcher(Protocol):
     """A way to run tasks elsewhere. Every method may be repeated, also by another process after a kill.
 
     All raise LauncherError: "cluster-unreachable" where nobody answers (it is asked again), "cluster-refused"
-    for a refusal, "launcher-missing" where a program is missing here.
+    for a refusal, "cluster-answer" for an answer that is none, "launcher-missing" where a program is missing
+    here.
     """
+
+    def within(self, deadline: Deadline) -> Launcher:
+        """Return the same launcher, all of whose answers have come by a deadline or not at all."""
 
     def submit(self, task: RemoteTask) -> RemoteRun:
         """Submit a task once: a run with its id that is there already is returned as it is."""

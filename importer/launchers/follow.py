@@ -1,7 +1,11 @@
-"""Follow a run elsewhere from its submission to its result; any process can go on where another stopped."""
+"""Follow a run elsewhere from its submission to its result; any process can go on where another stopped.
+
+One deadline holds for all of the wait for its start, one for the run, one for its result, one for its end.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +17,7 @@ from importer.launchers.base import (
     Absent,
     Cancelled,
     Failed,
+    FailureKind,
     Launcher,
     Lost,
     Queued,
@@ -22,6 +27,7 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
+from importer.launchers.deadline import Deadline
 from importer.launchers.result import Result
 from importer.progress import Progress
 from importer.reasons import Reason
@@ -30,7 +36,10 @@ T = TypeVar("T")
 QUEUE_SECONDS = 3600  # that a run may wait for its start
 PATIENCE = 600.0  # seconds that a cluster may be unreachable while a run is followed
 POLL, LOOK = 2.0, 0.2  # seconds between two questions, and between two looks whether to stop
-SETTLE = 15.0  # seconds that a cancelled run has to end
+SETTLE, ENDS = 15.0, 60.0  # seconds that a cancelled run has to end, and that all requests for it have
+LATE = 0.1  # of the wait for a start: what the last question and the cancel may take beyond it
+HURRY = 5.0  # seconds that the requests of an end have at least
+FACTS = 30.0  # seconds for what a cluster knows beside the result
 TAIL = 300  # characters of a log in an error
 # Errors after which a run with the same id can give no result any more.
 FINAL = frozenset({
@@ -53,21 +62,23 @@ def follow(
 
     ``since``  epoch seconds of the first submission, if it was earlier. ``patience``  seconds for which the
     submission is tried while the cluster is unreachable. ``check`` is called between
-    questions, and what it raises leaves the run as it is. Raises LauncherError; of the kinds in ``FINAL`` the
-    run has ended, and the caller removes it.
+    questions, and what it raises leaves the run as it is. Raises LauncherError; after the kinds in ``FINAL``
+    the caller ends the run and removes it.
     """
-    begun = time.time() if since is None else since
+    until = queue_seconds + (time.time() if since is None else since)
+    soon = min(queue_seconds, PATIENCE)  # for the first answer, where another process has waited before
+    starting = Deadline.after(max(until - time.time(), soon) + LATE * queue_seconds)
+    limit = starting
     progress(f"submitting {task.id}")
-    run = _asked(lambda: launcher.submit(task), check, patience)
+    run = _asked(launcher, limit, lambda at: at.submit(task), check, patience)
     while True:
         check()
-        state = _asked(lambda: launcher.state(run), check)
+        state = _asked(launcher, limit, lambda at: at.state(run), check)
         if isinstance(state, Queued):
             waits = f"{task.resources}{f' ({state.waits_for})' if state.waits_for else ''}"
             progress(one_line(f"queued at {run.where} as {run.id}, for {waits}"))
-            if time.time() - begun > queue_seconds:
-                with suppress(LauncherError):  # a cluster may take its time to drop what waits
-                    end(launcher, run)
+            _pause(min(POLL, until - time.time()), check)
+            if time.time() >= until:
                 raise LauncherError(
                     "queued-too-long",
                     where=run.where,
@@ -76,19 +87,28 @@ def follow(
                     waits_for=waits,
                 )
         elif isinstance(state, Running):
-            step = result.last_step(_asked(lambda: launcher.logs(run), check))
+            if limit is starting:
+                limit = Deadline.after(task.seconds)
+            step = result.last_step(_asked(launcher, limit, lambda at: at.logs(run), check))
             on = f" on {state.node}" if state.node else ""
             progress(one_line(f"{run.where}{on}: {step or 'starting'}"))
+            _pause(min(POLL, limit.left), check)
+            if not limit.left:
+                says = f"it ran for {task.seconds} s"
+                raise LauncherError(
+                    "remote-failed", where=run.where, run=run.id, what=Reason(FailureKind.TIME), says=says
+                )
         else:
-            return _ended(launcher, run, task, state)
-        _pause(POLL, check)
+            return _ended(launcher, run, task, state, check)
 
 
-def _ended(launcher: Launcher, run: RemoteRun, task: RemoteTask, state: RemoteState) -> Result:
+def _ended(
+    launcher: Launcher, run: RemoteRun, task: RemoteTask, state: RemoteState, check: Callable[[], None]
+) -> Result:
     """Return the result of a run that has ended; raises LauncherError where it has none."""
-    where = {"where": run.where, "run": run.id}
+    where, limit = {"where": run.where, "run": run.id}, Deadline.after(PATIENCE)
     if isinstance(state, Succeeded | Failed):
-        output = launcher.fetch(run)
+        output = _asked(launcher, limit, lambda at: at.fetch(run), check)
         if isinstance(state, Succeeded) or result.has_result(output):
             found = result.read(output, task.id, task.digest, run.where)
             if found.error is not None:
@@ -107,31 +127,41 @@ def remote_facts(launcher: Launcher, run: RemoteRun, found: Result) -> dict[str,
     """Return the receipt's entry on where a report was made; what the cluster knows comes first."""
     facts: dict[str, Any] = {**found.machine, "importer": found.importer}
     with suppress(LauncherError):
-        facts |= launcher.facts(run)
+        facts |= launcher.within(Deadline.after(FACTS)).facts(run)
     return {"launcher": run.launcher, "where": run.where, "run": run.id, **facts}
 
 
-def end(launcher: Launcher, run: RemoteRun) -> None:
-    """Cancel a run, wait until it has ended, and remove what it left; raises LauncherError."""
+def end(launcher: Launcher, run: RemoteRun, hurry: float = math.inf) -> None:
+    """Cancel a run, wait until it has ended, and remove what it left; raises LauncherError.
+
+    ``hurry``  seconds that the wait may take, where that is less than ``SETTLE``.
+    """
+    settled = Deadline.after(min(SETTLE, hurry))
+    launcher = launcher.within(Deadline.after(min(ENDS, max(HURRY, hurry))))
     state = launcher.state(run)
     if isinstance(state, Absent):
         return
     if isinstance(state, Queued | Running):
         launcher.cancel(run)
-        deadline = time.monotonic() + SETTLE
-        while isinstance(launcher.state(run), Queued | Running) and time.monotonic() < deadline:
+        while isinstance(launcher.state(run), Queued | Running) and settled.left:
             time.sleep(LOOK)
     launcher.remove(run)
 
 
-def _asked(question: Callable[[], T], check: Callable[[], None], patience: float = PATIENCE) -> T:
+def _asked(
+    launcher: Launcher,
+    limit: Deadline,
+    question: Callable[[Launcher], T],
+    check: Callable[[], None],
+    patience: float = PATIENCE,
+) -> T:
     """Return the answer, asked again while the cluster is unreachable for less than ``patience`` seconds."""
-    deadline, pause = time.monotonic() + patience, 1.0
+    again, pause = limit.sooner(patience), 1.0
     while True:
         try:
-            return question()
+            return question(launcher.within(limit))
         except LauncherError as error:
-            if error.kind != "cluster-unreachable" or time.monotonic() + pause > deadline:
+            if error.kind != "cluster-unreachable" or again.left <= pause:
                 raise
         _pause(pause, check)
         pause = min(30.0, pause * 2)

@@ -1,35 +1,34 @@
-"""JSON over HTTP to clusters that users and operators name: no redirects, no proxy, bounded answers."""
+"""JSON over HTTP to clusters that users and operators name: no redirects, no proxy, bounded answers.
+
+One deadline holds for a whole request: it is asked for before each read, also of headers.
+"""
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
+import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from importer.errors import LauncherError
+from importer.launchers.answers import LARGEST, Question
+from importer.launchers.deadline import Deadline
 
-SECONDS = 30.0  # between two bytes
-LARGEST = 512 * 1024 * 1024  # bytes of an answer: a log with a whole receipt in it
+CONNECT, SECONDS = 20.0, 300.0  # for a connection, for one request: a package or a log may be on its way
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Received:
     """The status and the body of an answer."""
 
     status: int
     body: bytes
-
-    @property
-    def json(self) -> Any:
-        """Return the body's data; ``None`` where it is no JSON."""
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return None
 
     @property
     def says(self) -> str:
@@ -42,41 +41,106 @@ class Cluster:
     """An address, and headers that go with each request and are shown nowhere."""
 
     where: str
+    tool: str
     host: str
     port: int
     tls: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def ask(self, method: str, path: str, body: object = None, *, allow: tuple[int, ...] = ()) -> Answer:
+    def ask(
+        self, deadline: Deadline, method: str, path: str, body: object = None, *, allow: tuple[int, ...] = ()
+    ) -> Received:
         """Send one request; ``bytes`` go as they are, anything else as JSON.
 
         Raises LauncherError for a status above 299 that is not in ``allow``: "cluster-unreachable" from 500
-        on, and where nobody answers; "cluster-refused".
+        on, and where nobody answers; "cluster-refused"; "cluster-answer" for a body without an end.
         """
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
         headers = {"Content-Type": kind, **self.headers}
         try:
-            with closing(self._connection()) as connection:
+            with closing(self._connection(deadline.sooner(SECONDS))) as connection:
                 connection.request(method, path, data, headers)
-                received = connection.getresponse()
-                answer = Answer(received.status, received.read(LARGEST))
+                with connection.getresponse() as received:
+                    answer = Received(received.status, received.read(LARGEST + 1))
         except (OSError, http.client.HTTPException, ValueError) as error:
             problem = getattr(error, "strerror", None) or type(error).__name__
             raise LauncherError("cluster-unreachable", where=self.where, problem=problem) from None
+        if len(answer.body) > LARGEST:
+            raise self.question(method, path).too_large()
         if answer.status > 299 and answer.status not in allow:
             raise self.refused(answer)
         return answer
 
-    def refused(self, answer: Answer) -> LauncherError:
+    def question(self, method: str, path: str) -> Question:
+        """Return what a request asks, for the reader of its answer."""
+        return Question(self.where, self.tool, f"{method} {path}")
+
+    def refused(self, answer: Received) -> LauncherError:
         """Return the error of an answer that is no use: trouble of the cluster's own may pass."""
         if answer.status >= 500:
             problem = f"status {answer.status}, {answer.says}"
             return LauncherError("cluster-unreachable", where=self.where, problem=problem)
         return LauncherError("cluster-refused", where=self.where, status=answer.status, says=answer.says)
 
-    def _connection(self) -> http.client.HTTPConnection:
-        if self.tls:
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(self.host, self.port, timeout=SECONDS, context=context)
-        return http.client.HTTPConnection(self.host, self.port, timeout=SECONDS)
+    def _connection(self, deadline: Deadline) -> http.client.HTTPConnection:
+        """Return an open connection; raises OSError."""
+        connection = http.client.HTTPConnection(self.host, self.port)
+        connection.sock = sock = _dialled(self.host, self.port, deadline)
+        try:
+            if self.tls:
+                sock.settimeout(deadline.needed())
+                context = ssl.create_default_context()
+                connection.sock = sock = context.wrap_socket(sock, server_hostname=self.host)
+            sock.settimeout(deadline.needed())  # for all that is sent
+        except BaseException:
+            sock.close()
+            raise
+        connection.response_class = partial(_response, deadline)  # type: ignore[assignment]
+        return connection
+
+
+def _dialled(host: str, port: int, deadline: Deadline) -> socket.socket:
+    """Return a socket that is connected to the first address that answers; raises OSError."""
+    problem = OSError("no address")
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(min(CONNECT, deadline.needed()))
+            sock.connect(address)
+        except OSError as error:
+            sock.close()
+            problem = error
+        else:
+            return sock
+    raise problem
+
+
+def _response(deadline: Deadline, sock: socket.socket, **more: Any) -> http.client.HTTPResponse:
+    """Return the response of http.client that reads through ``_Timed``."""
+    response = http.client.HTTPResponse(sock, **more)
+    with response.fp:
+        response.fp = io.BufferedReader(_Timed(sock, deadline))
+    return response
+
+
+class _Timed(io.RawIOBase):
+    """What a socket receives; each read has the seconds until the deadline."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        self._sock, self._deadline = sock, deadline
+        self._file = sock.makefile("rb", buffering=0)  # http.client may close the socket before the body
+
+    def readable(self) -> bool:
+        """Return true."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Receive into a buffer; raises OSError, TimeoutError at the deadline."""
+        self._sock.settimeout(self._deadline.needed())
+        return self._file.readinto(buffer) or 0
+
+    def close(self) -> None:
+        """Let the socket go."""
+        self._file.close()
+        super().close()

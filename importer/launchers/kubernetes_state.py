@@ -6,9 +6,12 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Generic, Literal
 
+from pydantic import Field, StrictInt, StrictStr
+
+from importer.launchers.answers import Answer, Entries, Name, Said, T
 from importer.launchers.base import (
     Cancelled,
     Failed,
@@ -19,9 +22,8 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.kubernetes_job import CANCELLED
+from importer.launchers.kubernetes_job import CANCELLED, QUEUE
 
-LONGEST = 300  # characters of what a cluster says
 # Reasons of a waiting container that only another image, secret or name would change.
 UNREADY = frozenset({
     "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError",
@@ -35,17 +37,157 @@ DISRUPTED = "DisruptionTarget"
 NEVER = frozenset({126, 127})  # of a shell: a command that is no program, or is not there
 
 
-def state_of(
-    job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], waits_for: Callable[[], str]
-) -> RemoteState:
+class Reasoned(Answer):
+    """A reason with a message: of a condition, a status, or a container's state."""
+
+    reason: Said = ""
+    message: Said = ""
+
+    @property
+    def says(self) -> str:
+        """Return both in one text."""
+        return ": ".join(filter(None, (self.reason, self.message)))
+
+
+class Dated(Reasoned):
+    """An event, or a condition, with its time in the API's own text."""
+
+    last: StrictStr = Field(default="", alias="lastTimestamp")
+    event: StrictStr = Field(default="", alias="eventTime")
+    changed: StrictStr = Field(default="", alias="lastTransitionTime")
+
+    @property
+    def at(self) -> str:
+        """Return the newest of its times."""
+        return max(self.last, self.event, self.changed)
+
+
+class Condition(Dated):
+    """A condition of a Job, a pod or a Workload."""
+
+    type: StrictStr
+    status: StrictStr
+
+
+class Ended(Reasoned):
+    """The end of a container."""
+
+    code: StrictInt = Field(default=0, alias="exitCode")
+
+
+class ContainerState(Answer):
+    """What a container does."""
+
+    waiting: Reasoned | None = None
+    terminated: Ended | None = None
+
+
+class Container(Answer):
+    """The status of a container."""
+
+    state: ContainerState = ContainerState()
+    image: Said = Field(default="", alias="imageID")
+
+
+class Status(Reasoned):
+    """The status of a Job, a pod or a Workload."""
+
+    phase: Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"] = "Pending"
+    conditions: Entries[Condition] = Field(default=[])
+    containers: Entries[Container] = Field(default=[], alias="containerStatuses")
+
+    def condition(self, kind: str, value: str = "True") -> Condition | None:
+        """Return the condition of a type with this status."""
+        return next((c for c in self.conditions if c.type == kind and c.status == value), None)
+
+
+class Owner(Answer):
+    """An object that owns another."""
+
+    uid: StrictStr
+
+
+class Labels(Answer):
+    """The labels that matter here."""
+
+    queue: StrictStr = Field(default="", validation_alias=QUEUE)
+
+
+class Annotations(Answer):
+    """The annotations that matter here."""
+
+    cancelled: StrictStr = Field(default="", validation_alias=CANCELLED)
+
+
+class Metadata(Answer):
+    """Name and origin of an object."""
+
+    name: Name
+    labels: Labels = Labels()
+    annotations: Annotations = Annotations()
+    owners: Entries[Owner] = Field(default=[], alias="ownerReferences")
+
+
+class Unique(Metadata):
+    """The same of an object that others are bound to."""
+
+    uid: Name
+
+
+class Job(Answer):
+    """A Job as the API gives it."""
+
+    kind: Literal["Job"]
+    metadata: Unique
+    status: Status = Status()
+
+    @property
+    def cancelled(self) -> bool:
+        """Return whether it was cancelled here."""
+        return bool(self.metadata.annotations.cancelled)
+
+
+class PodSpec(Answer):
+    """Where a pod was placed."""
+
+    node: Said = Field(default="", alias="nodeName")
+
+
+class Pod(Answer):
+    """A pod as the API gives it."""
+
+    metadata: Metadata
+    spec: PodSpec = PodSpec()
+    status: Status = Status()
+
+
+class Workload(Answer):
+    """Kueue's entry of a Job."""
+
+    metadata: Metadata
+    status: Status = Status()
+
+
+class ConfigMap(Answer):
+    """The name of a ConfigMap."""
+
+    metadata: Metadata
+
+
+class Items(Answer, Generic[T]):
+    """A list of objects."""
+
+    items: Entries[T]
+
+
+def state_of(job: Job, pods: Sequence[Pod], waits_for: Callable[[], str]) -> RemoteState:
     """Return the state; ``waits_for`` is asked where there is no pod."""
-    status = job.get("status") or {}
-    if CANCELLED in ((job.get("metadata") or {}).get("annotations") or {}):
-        active = [pod for pod in pods if phase(pod) in ("Pending", "Running")]
-        return Running(_node(active[0])) if active else Cancelled()
-    if _condition(status, "Complete") is not None:
+    if job.cancelled:
+        active = [pod for pod in pods if pod.status.phase in ("Pending", "Running")]
+        return Running(active[0].spec.node) if active else Cancelled()
+    if job.status.condition("Complete") is not None:
         return Succeeded()
-    failure = _condition(status, "Failed")
+    failure = job.status.condition("Failed")
     if failure is not None:
         return _failed(failure, pods)
     if not pods:
@@ -53,68 +195,41 @@ def state_of(
     return _of_pod(pods[-1])
 
 
-def _of_pod(pod: Mapping[str, Any]) -> RemoteState:
+def _of_pod(pod: Pod) -> RemoteState:
     """Return the state of a pod whose Job has not ended."""
-    status = pod.get("status") or {}
-    if phase(pod) == "Pending":
-        for container in status.get("containerStatuses") or ():
-            waiting = (container.get("state") or {}).get("waiting") or {}
-            if waiting.get("reason") in UNREADY:
-                return Failed(FailureKind.ENVIRONMENT, _said(waiting))
-        place = _condition(status, "PodScheduled", "False")
-        return Queued(_said(place) if place is not None else "its container is made ready")
-    if phase(pod) == "Unknown":
-        return Lost(f"the node {_node(pod)} does not answer")
-    return Running(_node(pod))
+    if pod.status.phase == "Pending":
+        for container in pod.status.containers:
+            waiting = container.state.waiting
+            if waiting is not None and waiting.reason in UNREADY:
+                return Failed(FailureKind.ENVIRONMENT, waiting.says)
+        place = pod.status.condition("PodScheduled", "False")
+        return Queued(place.says if place is not None else "its container is made ready")
+    if pod.status.phase == "Unknown":
+        return Lost(f"the node {pod.spec.node} does not answer")
+    return Running(pod.spec.node)
 
 
-def _failed(failure: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> RemoteState:
+def _failed(failure: Condition, pods: Sequence[Pod]) -> RemoteState:
     """Return why a Job failed: its own deadline, else what became of its pod."""
-    if failure.get("reason") == "DeadlineExceeded":
-        return Failed(FailureKind.TIME, _said(failure))
+    if failure.reason == "DeadlineExceeded":
+        return Failed(FailureKind.TIME, failure.says)
     if not pods:
-        return Lost(_said(failure))
+        return Lost(failure.says)
     pod = pods[-1]
     if failed_before(pod):
-        return Lost(_gone(pod))
-    for container in (pod.get("status") or {}).get("containerStatuses") or ():
-        ended = (container.get("state") or {}).get("terminated")
+        disrupted = pod.status.condition(DISRUPTED)
+        return Lost(pod.status.says if pod.status.reason or disrupted is None else disrupted.says)
+    for container in pod.status.containers:
+        ended = container.state.terminated
         if ended is None:
             continue
-        if ended.get("reason") == "OOMKilled":
-            return Failed(FailureKind.MEMORY, _said(ended))
-        kind = FailureKind.ENVIRONMENT if ended.get("exitCode") in NEVER else FailureKind.COMMAND
-        return Failed(kind, f"exit status {ended.get('exitCode')}")
-    return Failed(FailureKind.OTHER, _said(failure))
+        if ended.reason == "OOMKilled":
+            return Failed(FailureKind.MEMORY, ended.says)
+        kind = FailureKind.ENVIRONMENT if ended.code in NEVER else FailureKind.COMMAND
+        return Failed(kind, f"exit status {ended.code}")
+    return Failed(FailureKind.OTHER, failure.says)
 
 
-def failed_before(pod: Mapping[str, Any]) -> bool:
+def failed_before(pod: Pod) -> bool:
     """Return whether a pod was taken from its node: evicted, preempted, or lost with it."""
-    status = pod.get("status") or {}
-    return status.get("reason") in GONE or _condition(status, DISRUPTED) is not None
-
-
-def phase(pod: Mapping[str, Any]) -> str:
-    """Return Pending, Running, Succeeded, Failed or Unknown."""
-    return str((pod.get("status") or {}).get("phase") or "Pending")
-
-
-def _gone(pod: Mapping[str, Any]) -> str:
-    status = pod.get("status") or {}
-    condition = _condition(status, DISRUPTED)
-    return _said(status if status.get("reason") else condition or {})
-
-
-def _condition(status: Mapping[str, Any], kind: str, value: str = "True") -> Mapping[str, Any] | None:
-    conditions = status.get("conditions") or ()
-    return next((c for c in conditions if c.get("type") == kind and c.get("status") == value), None)
-
-
-def _node(pod: Mapping[str, Any]) -> str:
-    return str((pod.get("spec") or {}).get("nodeName") or "")
-
-
-def _said(item: Mapping[str, Any]) -> str:
-    """Return reason and message of a condition, a status or a container's state."""
-    words = [str(item[key]) for key in ("reason", "message") if item.get(key)]
-    return " ".join(": ".join(words).split())[:LONGEST]
+    return pod.status.reason in GONE or pod.status.condition(DISRUPTED) is not None

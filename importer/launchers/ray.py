@@ -13,9 +13,12 @@ import shlex
 import time
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from pydantic import Field, StrictStr
+
+from importer.launchers.answers import Answer, Said
 from importer.launchers.base import (
     FAR_END,
     Absent,
@@ -31,7 +34,8 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.http import Cluster
+from importer.launchers.deadline import UNLIMITED, Deadline
+from importer.launchers.http import Cluster, Received
 from importer.launchers.target import Target
 
 PORT = 8265
@@ -49,6 +53,40 @@ FAILURES: Mapping[str, FailureKind] = {
     "JOB_ENTRYPOINT_COMMAND_ERROR": FailureKind.COMMAND,
 }
 LOST = ("JOB_SUPERVISOR_ACTOR_DIED", "JOB_SUPERVISOR_ACTOR_UNKNOWN_FAILURE")
+ADDRESS = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::[0-9]{1,5})?/?")
+
+
+class Job(Answer):
+    """What Ray knows of a job."""
+
+    status: Literal["PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"]
+    message: Said = ""
+    error_type: Said = ""
+    agent: Said = Field(default="", alias="driver_agent_http_address")
+
+    @property
+    def node(self) -> str:
+        """Return the host of the job's node, "" where it is not known."""
+        found = ADDRESS.fullmatch(self.agent)
+        return "" if found is None else found[1].strip("[]")
+
+
+class Submitted(Answer):
+    """What Ray answers to a submission."""
+
+    id: StrictStr = Field(alias="submission_id")
+
+
+class Logs(Answer):
+    """The output of a job."""
+
+    logs: StrictStr
+
+
+class Version(Answer):
+    """The version of a cluster."""
+
+    ray: Said = Field(default="", alias="ray_version")
 
 
 def launcher(target: Target) -> Launcher:
@@ -57,14 +95,19 @@ def launcher(target: Target) -> Launcher:
     token = os.environ.get(TOKEN, "").strip()
     headers = {"Authorization": f"Bearer {token}"} if token and re.fullmatch(r"[!-~]+", token) else {}
     tls = target.options.get("tls") == "yes"
-    return RayJobs(target, Cluster(target.text, str(parts.hostname), parts.port or PORT, tls, headers))
+    cluster = Cluster(target.text, "Ray", str(parts.hostname), parts.port or PORT, tls, headers)
+    return RayJobs(target, cluster)
 
 
 class RayJobs:
     """The jobs of one Ray cluster; the submission id is the task's."""
 
-    def __init__(self, target: Target, cluster: Cluster) -> None:
-        self._target, self._cluster = target, cluster
+    def __init__(self, target: Target, cluster: Cluster, deadline: Deadline = UNLIMITED) -> None:
+        self._target, self._cluster, self._deadline = target, cluster, deadline
+
+    def within(self, deadline: Deadline) -> Launcher:
+        """Return the same launcher with a deadline."""
+        return RayJobs(self._target, self._cluster, deadline)
 
     def submit(self, task: RemoteTask) -> RemoteRun:
         """Upload the package and submit the job, unless one with this id is there."""
@@ -73,14 +116,19 @@ class RayJobs:
             return run
         package = _package(task)
         name = f"_ray_pkg_{hashlib.sha256(package).hexdigest()[:32]}.zip"
-        if self._cluster.ask("GET", f"/api/packages/gcs/{name}", allow=(404,)).status == 404:
-            self._cluster.ask("PUT", f"/api/packages/gcs/{name}", package)
-        request, deadline = self._request(task, name), time.monotonic() + STARTING
+        if self._ask("GET", f"/api/packages/gcs/{name}", allow=(404,)).status == 404:
+            self._ask("PUT", f"/api/packages/gcs/{name}", package)
+        request, starting = self._request(task, name), self._deadline.sooner(STARTING)
         while True:
-            answer = self._cluster.ask("POST", "/api/jobs/", request, allow=(400, 409, 500))
-            if answer.status < 300 or self._job(run) is not None:  # perhaps another process was first
+            answer = self._ask("POST", "/api/jobs/", request, allow=(400, 409, 500))
+            if answer.status < 300:
+                question = self._cluster.question("POST", "/api/jobs/")
+                if question.read(Submitted, answer.body).id != run.id:
+                    raise question.odd(answer.says)
                 return run
-            if answer.status != 500 or time.monotonic() > deadline:
+            if self._job(run) is not None:  # another process was first
+                return run
+            if answer.status != 500 or starting.left <= AGAIN:
                 raise self._cluster.refused(answer)
             time.sleep(AGAIN)
 
@@ -89,23 +137,22 @@ class RayJobs:
         job = self._job(run)
         if job is None:
             return Absent()
-        status, says = job.get("status"), " ".join(str(job.get("message") or "").split())[:300]
-        if status == "RUNNING":
-            return Running(str(urlsplit(str(job.get("driver_agent_http_address") or "")).hostname or ""))
-        if status == "SUCCEEDED":
+        if job.status == "RUNNING":
+            return Running(job.node)
+        if job.status == "SUCCEEDED":
             return Succeeded()
-        if status == "STOPPED":
+        if job.status == "STOPPED":
             return Cancelled()
-        if status != "FAILED":
-            return Queued(says)
-        kind = str(job.get("error_type") or "")
-        return Lost(says) if kind in LOST else Failed(FAILURES.get(kind, FailureKind.OTHER), says)
+        if job.status == "PENDING":
+            return Queued(job.message)
+        kind = FAILURES.get(job.error_type, FailureKind.OTHER)
+        return Lost(job.message) if job.error_type in LOST else Failed(kind, job.message)
 
     def logs(self, run: RemoteRun) -> str:
         """Return the output of the entrypoint; "" while there is none, or where its node is gone."""
-        answer = self._cluster.ask("GET", f"/api/jobs/{run.id}/logs", allow=(400, 404, 500))
-        data = answer.json if answer.status == 200 else None
-        return str(data.get("logs") or "") if isinstance(data, dict) else ""
+        path = f"/api/jobs/{run.id}/logs"
+        answer = self._ask("GET", path, allow=(400, 404, 500))
+        return self._cluster.question("GET", path).read(Logs, answer.body).logs if answer.status < 300 else ""
 
     def fetch(self, run: RemoteRun) -> str:
         """Return the same: the result lies in it."""
@@ -113,14 +160,16 @@ class RayJobs:
 
     def cancel(self, run: RemoteRun) -> None:
         """Stop the job: Ray ends its processes."""
-        self._cluster.ask("POST", f"/api/jobs/{run.id}/stop", allow=(400, 404))
+        self._ask("POST", f"/api/jobs/{run.id}/stop", allow=(400, 404))
 
     def facts(self, run: RemoteRun) -> Mapping[str, str]:
         """Return the node's address, and Ray's version."""
-        job, version = self._job(run) or {}, self._cluster.ask("GET", "/api/version", allow=(404,)).json
-        node = urlsplit(str(job.get("driver_agent_http_address") or "")).hostname
-        ray = version.get("ray_version") if isinstance(version, dict) else None
-        return {name: str(value) for name, value in (("node", node), ("ray", ray)) if value}
+        job, answer = self._job(run), self._ask("GET", "/api/version", allow=(404,))
+        version = Version()
+        if answer.status < 300:
+            version = self._cluster.question("GET", "/api/version").read(Version, answer.body)
+        facts = {"node": "" if job is None else job.node, "ray": version.ray}
+        return {name: value for name, value in facts.items() if value}
 
     def remove(self, run: RemoteRun) -> None:
         """Delete the job; Ray drops its package by itself.
@@ -128,21 +177,20 @@ class RayJobs:
         Ray looks after its jobs once a second, and records one that was deleted between two looks as lost.
         """
         for _ in range(DELETIONS):
-            answer = self._cluster.ask("DELETE", f"/api/jobs/{run.id}", allow=(400, 404, 500))
+            answer = self._ask("DELETE", f"/api/jobs/{run.id}", allow=(400, 404, 500))
             if answer.status in (400, 500) and self._job(run) is not None:  # it has not ended
                 raise self._cluster.refused(answer)
             time.sleep(RECORDED)
             if self._job(run) is None:
                 return
 
-    def _job(self, run: RemoteRun) -> dict[str, Any] | None:
-        answer = self._cluster.ask("GET", f"/api/jobs/{run.id}", allow=(404,))
-        if answer.status == 404:
-            return None
-        data = answer.json
-        if not isinstance(data, dict) or "status" not in data:
-            raise self._cluster.refused(answer)
-        return data
+    def _ask(self, method: str, path: str, body: object = None, allow: tuple[int, ...] = ()) -> Received:
+        return self._cluster.ask(self._deadline, method, path, body, allow=allow)
+
+    def _job(self, run: RemoteRun) -> Job | None:
+        path = f"/api/jobs/{run.id}"
+        answer = self._ask("GET", path, allow=(404,))
+        return None if answer.status == 404 else self._cluster.question("GET", path).read(Job, answer.body)
 
     def _request(self, task: RemoteTask, package: str) -> dict[str, Any]:
         command = [self._target.python, *FAR_END, TASK]

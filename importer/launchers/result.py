@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer.errors import LauncherError
+from importer.launchers.answers import parsed
 
 MARK, STEP = "importer-result", "importer-step"
 WIDTH = 4000  # characters of a line
 LARGEST = 256 * 1024 * 1024  # bytes of a result, as of a receipt
-LINE = re.compile(rf"{MARK} (\d{{1,6}})/(\d{{1,6}}) ([A-Za-z0-9+/=]+)")
+LINE = re.compile(rf"{MARK} ([0-9]{{1,6}})/([0-9]{{1,6}}) ([A-Za-z0-9+/=]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,12 @@ def read(output: str, task: str, digest: str, where: str) -> Result:
     Raises LauncherError: "bad-result" where it is not whole, "other-digest" where it is of other data.
     """
     try:
-        data = json.loads(_unpacked(output))
-        result = Result(**{name: data.get(name) for name in Result.__dataclass_fields__})
-    except (ValueError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+        result = parsed(Result, _unpacked(output), LARGEST)
+    except (ValueError, zlib.error) as error:
         raise LauncherError("bad-result", where=where, run=task, problem=type(error).__name__) from None
     if result.digest != digest or result.task != task:
-        raise LauncherError("other-digest", where=where, run=task, sent=digest, got=str(result.digest)[:100])
-    if not _well_formed(result):
+        raise LauncherError("other-digest", where=where, run=task, sent=digest, got=result.digest[:100])
+    if (result.report is None) == (result.error is None):
         raise LauncherError("bad-result", where=where, run=task, problem="ValueError")
     return result
 
@@ -94,8 +94,3 @@ def _unpacked(output: str) -> bytes:
     if not unpacker.eof:
         raise ValueError(LARGEST)
     return text
-
-
-def _well_formed(result: Result) -> bool:
-    told = isinstance(result.report, dict) != isinstance(result.error, dict)
-    return told and isinstance(result.machine, dict) and isinstance(result.importer, str)

@@ -7,19 +7,20 @@ again whose machine was taken away; both runs have one id, and the last one's re
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from importer import launcher as processes
+from pydantic import Field, RootModel, StrictInt
+
 from importer.errors import LauncherError
 from importer.exports.base import yaml_text
-from importer.launcher import Finished, Purpose
+from importer.launcher import Finished
+from importer.launchers.answers import Answer, Entries, Question, Said
 from importer.launchers.base import (
     Absent,
     Cancelled,
@@ -34,16 +35,15 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
+from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.launchers.target import Target
 
 PROGRAM = "sky"
 SECONDS = 900.0  # for one call: its controller may have to be started
 INPUT, TASK = "/tmp/importer-input", "task.json.gz"  # noqa: S108 - on the machine of the job alone
 TAIL = "50"  # lines
-LONGEST = 300  # characters of what SkyPilot says
 # What SkyPilot writes before each line of a job: colours, the name of the task, its process.
 BEFORE = re.compile(r"^(?:\x1b\[[0-9;]*m)*\((?=[^()\n]*pid=\d)[^()\n]*\)(?:\x1b\[[0-9;]*m)* ?", re.MULTILINE)
-ENTRIES = re.compile(r"^\[\s*(?:\{|\])", re.MULTILINE)  # the list of a queue begins a line
 FAILURES: Mapping[str, FailureKind] = {
     "FAILED": FailureKind.COMMAND,
     "FAILED_SETUP": FailureKind.ENVIRONMENT,
@@ -52,6 +52,29 @@ FAILURES: Mapping[str, FailureKind] = {
 }
 WAITING = frozenset({"PENDING", "SUBMITTED", "STARTING", "RECOVERING"})
 WORKING = frozenset({"RUNNING", "WINDING_DOWN", "CANCELLING"})
+FAILED = re.compile("FAILED(_[A-Z_]+)?")
+
+
+class Job(Answer):
+    """An entry of ``sky jobs queue --output json``."""
+
+    id: Annotated[StrictInt, Field(ge=0, le=2**53, alias="job_id")]
+    name: Said = Field(alias="job_name")
+    status: Said
+    failure_reason: Said = ""
+    details: Said = ""
+    infra: Said = ""
+    region: Said = ""
+    resources: Said = Field(default="", alias="cluster_resources")
+
+    @property
+    def node(self) -> str:
+        """Return the infrastructure that it runs on."""
+        return self.infra or self.region
+
+
+class Queue(RootModel[Entries[Job]]):
+    """The entries of the queue."""
 
 
 def launcher(target: Target) -> Launcher:
@@ -62,8 +85,12 @@ def launcher(target: Target) -> Launcher:
 class Sky:
     """Managed jobs on one infrastructure; the name of a job is the run's id."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, deadline: Deadline = UNLIMITED) -> None:
+        self._target, self._deadline = target, deadline
+
+    def within(self, deadline: Deadline) -> Launcher:
+        """Return the same launcher with a deadline."""
+        return Sky(self._target, deadline)
 
     def submit(self, task: RemoteTask) -> RemoteRun:
         """Launch the managed job, unless one with this name is in the queue."""
@@ -86,7 +113,11 @@ class Sky:
 
     def state(self, run: RemoteRun) -> RemoteState:
         """Return the state by SkyPilot's status of the managed job."""
-        return job_state(self._job(run))
+        job = self._job(run)
+        state = job_state(job)
+        if state is None:
+            raise self._question("jobs", "queue").odd(f"{job}")
+        return state
 
     def logs(self, run: RemoteRun) -> str:
         """Return the newest lines of the job."""
@@ -99,43 +130,42 @@ class Sky:
     def cancel(self, run: RemoteRun) -> None:
         """Cancel the job: SkyPilot takes its machine down."""
         job = self._job(run)
-        if job is not None and job.get("status") in WAITING | WORKING - {"CANCELLING"}:
-            self._sky("jobs", "cancel", str(job["job_id"]), "--yes", must=True)
+        if job is not None and job.status in WAITING | WORKING - {"CANCELLING"}:
+            self._sky("jobs", "cancel", str(job.id), "--yes", must=True)
 
     def facts(self, run: RemoteRun) -> Mapping[str, str]:
         """Return cloud, region and resources of the job's machine."""
-        job = self._job(run) or {}
-        found = {"node": job.get("infra") or job.get("region"), "resources": job.get("cluster_resources")}
-        return {name: str(value) for name, value in found.items() if value}
+        job = self._job(run)
+        found = {} if job is None else {"node": job.node, "resources": job.resources}
+        return {name: value for name, value in found.items() if value}
 
     def remove(self, run: RemoteRun) -> None:
         """Leave the entry of a job that has ended: its machine is gone, and SkyPilot keeps its history."""
         if isinstance(self.state(run), Queued | Running):
             raise LauncherError("cluster-refused", where=run.where, status="active", says=run.id)
 
-    def _job(self, run: RemoteRun) -> dict[str, Any] | None:
+    def _job(self, run: RemoteRun) -> Job | None:
         """Return the newest entry with the name of the run."""
-        done = self._sky("jobs", "queue", "--all", "--output", "json", must=True)
-        found = [job for job in _entries(done, run.where) if job.get("job_name") == run.id]
-        return max(found, key=lambda job: int(job.get("job_id") or 0), default=None)
+        words = ("jobs", "queue", "--all", "--output", "json")
+        jobs = self._question(*words).read(Queue, self._sky(*words, must=True)).root
+        return max((job for job in jobs if job.name == run.id), key=lambda job: job.id, default=None)
 
     def _log(self, run: RemoteRun, *more: str) -> str:
         job = self._job(run)
-        if job is None or job.get("status") in WAITING:
+        if job is None or job.status in WAITING:
             return ""
-        done = self._sky("jobs", "logs", str(job["job_id"]), "--no-follow", *more, must=True)
+        done = self._sky("jobs", "logs", str(job.id), "--no-follow", *more, must=True)
         return BEFORE.sub("", done.output)
+
+    def _question(self, *words: str) -> Question:
+        return Question(self._target.text, PROGRAM, " ".join(words), self._deadline)
 
     def _sky(self, *words: str, must: bool = False) -> Finished:
         """Run ``sky``; with ``must``, a failure is an error. Raises LauncherError."""
         where, program = self._target.text, shutil.which(PROGRAM)
         if program is None:
             raise LauncherError("launcher-missing", where=where, program="SkyPilot's sky")
-        try:
-            done = processes.run([program, *words], Purpose.REMOTE, seconds=SECONDS)
-        except OSError as error:
-            problem = error.strerror or type(error).__name__
-            raise LauncherError("cluster-unreachable", where=where, problem=problem) from None
+        done = self._question(*words).ask([program, *words], SECONDS)
         if must and done.code != 0:
             raise LauncherError("cluster-unreachable", where=where, problem=_last(done))
         return done
@@ -169,38 +199,26 @@ def task_data(task: RemoteTask, target: Target, folder: Path) -> dict[str, Any]:
     }
 
 
-def job_state(job: Mapping[str, Any] | None) -> RemoteState:
-    """Return the state of an entry of ``sky jobs queue --output json``; ``None``: there is none."""
+def job_state(job: Job | None) -> RemoteState | None:
+    """Return the state of an entry; ``None`` for a status that is none."""
     if job is None:
         return Absent()
-    status, says = str(job.get("status")), _text(job.get("failure_reason") or job.get("details"))
+    status, says = job.status, job.failure_reason or job.details
     if status in WAITING:
         return Queued(says or status.lower())
     if status in WORKING:
-        return Running(_text(job.get("infra") or job.get("region")))
+        return Running(job.node)
     if status == "SUCCEEDED":
         return Succeeded()
     if status == "CANCELLED":
         return Cancelled()
     if status == "FAILED_CONTROLLER":
         return Lost(says)
+    if not FAILED.fullmatch(status):
+        return None
     return Failed(FAILURES.get(status, FailureKind.OTHER), says or status)
-
-
-def _entries(done: Finished, where: str) -> list[dict[str, Any]]:
-    """Return the entries of the queue; ``sky`` may write lines of its own around the JSON."""
-    start = ENTRIES.search(done.output)
-    try:
-        found, _ = json.JSONDecoder().raw_decode(done.output, start.start() if start else 0)
-        return list(found)
-    except ValueError:
-        raise LauncherError("cluster-unreachable", where=where, problem=_last(done)) from None
-
-
-def _text(value: object) -> str:
-    return " ".join(str(value or "").split())[:LONGEST]
 
 
 def _last(done: Finished) -> str:
     lines = (done.errors.strip() or done.output.strip()).splitlines()
-    return _text(lines[-1]) if lines else "no text"
+    return lines[-1][:300] if lines else "no text"

@@ -12,9 +12,9 @@ import shlex
 import shutil
 from collections.abc import Mapping
 
-from importer import launcher as processes
 from importer.errors import LauncherError
-from importer.launcher import Finished, Purpose
+from importer.launcher import Finished
+from importer.launchers.answers import Question
 from importer.launchers.base import (
     Absent,
     Cancelled,
@@ -27,16 +27,21 @@ from importer.launchers.base import (
     RemoteState,
     RemoteTask,
     Running,
-    Succeeded,
 )
-from importer.launchers.ssh import FETCH, FOLDER, LOGS, SENT, UNREACHED, WHEEL, lines, ssh_argv
+from importer.launchers.deadline import UNLIMITED, Deadline
+from importer.launchers.ssh import FETCH, FOLDER, LOGS, SENT, UNREACHED, WHEEL, exited, lines, ssh_argv
 from importer.launchers.target import Target
 
 SECONDS = 300.0  # for one request
 NOT_FOUND = 127  # the shell's status for a program that is not there
 SILENT = 75  # of ``STATE``: the controller does not answer
-REFUSED = "refused"
 NO_ACCOUNTING = "none"  # neither the queue, nor the controller, nor the accounts know the job
+# What the scripts print at their end; ``odd`` has what one of Slurm's programs printed.
+SUBMITTED = re.compile(
+    r"submitted|refused (?P<status>[0-9]{1,3})(?: (?P<says>.*))?|odd (?P<tool>squeue|sbatch) (?P<came>.*)"
+)
+STATES = re.compile(r"(?P<word>absent|cancelled)|exit (?P<code>[0-9]{1,3})|job (?P<line>.*)")
+LINE = re.compile(r"(?P<state>[A-Z_]+)(?:\+| by [^|]*)?\|(?P<reason>[^|]*)\|(?P<node>[^|]*)")
 SUBMIT = """\
 command -v sbatch >/dev/null || exit 127
 mkdir -p "$root" || exit 73
@@ -55,19 +60,32 @@ END_OF_TASK
   rm -rf "$d"/*.part.* 2>/dev/null
 fi
 if [ ! -s "$d/jobs" ] && [ ! -e "$d/exit" ] && [ ! -e "$d/cancelled" ]; then
-  squeue --me --noheader --name={id} --format=%i > "$d/found.$$" || exit $?
-  if [ -s "$d/found.$$" ]; then cat "$d/found.$$" >> "$d/jobs"
-  else
-    number=$(sbatch --parsable {options} --output="$d/log" --error="$d/log" "$d/job.sh" "$d" 2>"$d/says.$$")
-    status=$?
+  asked squeue --me --noheader --name={id} --format=%i
+  [ $status -eq 0 ] || { cat "$d/says.$$" >&2; rm -f "$d"/*.$$; exit $status; }
+  numbers squeue
+  if [ ! -s "$d/found.$$" ]; then
+    asked sbatch --parsable {options} --output="$d/log" --error="$d/log" "$d/job.sh" "$d"
     if [ $status -ne 0 ]; then
-      echo "refused $status $(tail -n 1 "$d/says.$$")"; rm -f "$d"/*.$$; rm -rf "$d"; exit 0
+      echo "refused $status $(tail -n 1 "$d/says.$$")"; rm -rf "$d"; exit 0
     fi
-    echo "${number%%;*}" >> "$d/jobs"
+    sed 's/;.*//' "$d/found.$$" > "$d/number.$$"; mv "$d/number.$$" "$d/found.$$"
+    numbers sbatch
+    [ -s "$d/found.$$" ] || odd sbatch
   fi
+  cat "$d/found.$$" >> "$d/jobs"
   rm -f "$d"/*.$$
 fi
 echo submitted
+"""
+# Run a program and keep the beginning of both of its streams; end where a line is no number of a job.
+ASKED = """\
+asked() {
+  { { "$@" 2>&3 </dev/null; echo $? > "$d/status.$$"; } | head -c 4000 > "$d/found.$$"; } \
+    3>&1 | head -c 1000 > "$d/says.$$"
+  status=$(cat "$d/status.$$")
+}
+odd() { echo "odd $1 $(cat "$d/found.$$" "$d/says.$$" | tr '\\n\\r' '  ')"; rm -f "$d"/*.$$; exit 0; }
+numbers() { ! grep -qv '^[0123456789]\\{1,18\\}$' "$d/found.$$" || odd "$1"; }
 """
 JOB = """\
 #!/bin/sh
@@ -96,12 +114,12 @@ if [ ! -d "$d" ]; then echo absent; exit 0; fi
 ended
 job=$(cat "$d/owner" 2>/dev/null || head -n 1 "$d/jobs" 2>/dev/null)
 if [ -z "$job" ]; then if [ -f "$d/cancelled" ]; then echo cancelled; else echo absent; fi; exit 0; fi
-squeue --noheader --states=all --jobs="$job" --format='%T|%r|%N' > "$d/queue.$$" 2>"$d/says.$$"
-found=$?; line=$(head -n 1 "$d/queue.$$")
-[ $found -eq 0 ] || scontrol ping >/dev/null 2>"$d/says.$$" || {
+asked squeue --noheader --states=all --jobs="$job" --format='%T|%r|%N'
+line=$(head -n 1 "$d/found.$$")
+[ $status -eq 0 ] || scontrol ping >/dev/null 2>"$d/says.$$" || {
   tail -n 1 "$d/says.$$" >&2; rm -f "$d"/*.$$; exit 75; }
 [ -n "$line" ] || line=$(sacct --noheader --parsable2 --allocations --jobs="$job" \\
-  --format=State,ExitCode,NodeList 2>/dev/null | head -n 1)
+  --format=State,ExitCode,NodeList 2>/dev/null </dev/null | head -c 4000 | head -n 1)
 rm -f "$d"/*.$$
 ended
 [ -n "$line" ] || [ ! -f "$d/cancelled" ] || { echo cancelled; exit 0; }
@@ -127,6 +145,7 @@ FACTS = 'job=$(cat "$d/owner" 2>/dev/null) && scontrol show job "$job" --oneline
 WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "REQUEUE_FED"})
 WORKING = frozenset({
     "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING",
+    "POWER_UP_NODE", "UPDATE_DB", "EXPEDITING",
 })  # fmt: skip
 GONE = frozenset({"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"})
 FAILURES: Mapping[str, FailureKind] = {
@@ -151,8 +170,12 @@ def launcher(target: Target) -> Launcher:
 class Slurm:
     """Batch jobs of one partition; the name of a job is the run's id."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, deadline: Deadline = UNLIMITED) -> None:
+        self._target, self._deadline = target, deadline
+
+    def within(self, deadline: Deadline) -> Launcher:
+        """Return the same launcher with a deadline."""
+        return Slurm(self._target, deadline)
 
     def submit(self, task: RemoteTask) -> RemoteRun:
         """Write the run's folder and submit its job, unless they are there."""
@@ -164,10 +187,13 @@ class Slurm:
         job = JOB.replace("{prepare}", prepare).replace("{python}", importer)
         text = SUBMIT.replace("{job}", job).replace("{wheel}", wheel).replace("{id}", task.id)
         text = text.replace("{options}", shlex.join(self._options(task)))
-        said = self._sh(run, text.replace("{task}", lines(task.bundle))).output.strip()
-        if said.startswith(REFUSED):
-            _, status, says = said.partition("\n")[0].split(" ", 2)
-            raise LauncherError("cluster-refused", where=run.where, status=status, says=says[:300])
+        done = self._sh(run, "submit", text.replace("{task}", lines(task.bundle)))
+        found = self._question("sbatch", "submit", run).line(SUBMITTED, done)
+        if found["status"]:
+            says = found["says"] or "no text"
+            raise LauncherError("cluster-refused", where=run.where, status=found["status"], says=says[:300])
+        if found["tool"]:
+            raise self._question(found["tool"], "submit", run).odd(found["came"])
         return run
 
     def _options(self, task: RemoteTask) -> list[str]:
@@ -190,35 +216,35 @@ class Slurm:
 
     def state(self, run: RemoteRun) -> RemoteState:
         """Return the state by the run's own files, else by the queue, the controller, the accounts."""
-        word, _, rest = self._sh(run, STATE).output.strip().partition(" ")
-        if word == "absent":
-            return Absent()
-        if word == "cancelled":
-            return Cancelled()
-        if word == "exit":
-            if rest == "0":
-                return Succeeded()
-            kind = FailureKind.ENVIRONMENT if rest == "120" else FailureKind.COMMAND
-            return Failed(kind, f"exit status {rest}")
-        return job_state(rest)
+        question = self._question("squeue", "state", run)
+        found = question.line(STATES, self._sh(run, "state", STATE))
+        if found["word"]:
+            return Absent() if found["word"] == "absent" else Cancelled()
+        if found["code"]:
+            return exited(int(found["code"]))
+        state = job_state(found["line"])
+        if state is None:
+            raise question.odd(found["line"])
+        return state
 
     def logs(self, run: RemoteRun) -> str:
         """Return the newest steps and the end of the log."""
-        return self._sh(run, LOGS).output
+        return self._sh(run, "logs", LOGS).output
 
     def fetch(self, run: RemoteRun) -> str:
         """Return the output with the result, and the end of the log."""
-        return self._sh(run, FETCH).output
+        return self._sh(run, "fetch", FETCH).output
 
     def cancel(self, run: RemoteRun) -> None:
         """Cancel the run's jobs: Slurm ends their processes."""
-        self._sh(run, CANCEL)
+        self._sh(run, "cancel", CANCEL)
 
     def facts(self, run: RemoteRun) -> Mapping[str, str]:
         """Return node and number of the job, while the controller knows them."""
-        said = self._sh(run, FACTS).output
+        said = self._sh(run, "facts", FACTS).output
         found = {
-            name: re.search(rf"\b{key}=(\S+)", said) for name, key in (("node", "NodeList"), ("job", "JobId"))
+            name: re.search(rf"\b{key}=(\S{{1,300}})", said)
+            for name, key in (("node", "NodeList"), ("job", "JobId"))
         }
         image = self._target.options.get("image")
         return {n: m[1] for n, m in found.items() if m and m[1] != "(null)"} | (
@@ -227,18 +253,17 @@ class Slurm:
 
     def remove(self, run: RemoteRun) -> None:
         """Delete the run's folder; raises LauncherError("cluster-refused") while its job is in the queue."""
-        self._sh(run, REMOVE)
+        self._sh(run, "remove", REMOVE)
 
-    def _sh(self, run: RemoteRun, script: str) -> Finished:
+    def _question(self, tool: str, words: str, run: RemoteRun) -> Question:
+        return Question(self._target.text, tool, f"{words} {run.id}", self._deadline)
+
+    def _sh(self, run: RemoteRun, words: str, script: str) -> Finished:
         """Run a script where Slurm's programs are; raises LauncherError."""
-        head = f'umask 077\nroot="$HOME/{FOLDER}"; d="$root/{run.id}"\n'
+        head = f'umask 077\nroot="$HOME/{FOLDER}"; d="$root/{run.id}"\n{ASKED}'
         where, host = self._target.text, self._target.options.get("host")
         argv = ssh_argv(where, host, self._target.options) if host else [shutil.which("sh") or "sh", "-s"]
-        try:
-            done = processes.run(argv, Purpose.REMOTE, seconds=SECONDS, text=head + script)
-        except OSError as error:
-            problem = error.strerror or type(error).__name__
-            raise LauncherError("cluster-unreachable", where=where, problem=problem) from None
+        done = self._question("ssh" if host else "sh", words, run).ask(argv, SECONDS, head + script)
         last = (done.errors.strip().splitlines() or ["no text"])[-1][:300]
         if done.code == NOT_FOUND:
             raise LauncherError("launcher-missing", where=where, program="Slurm's sbatch")
@@ -249,11 +274,17 @@ class Slurm:
         return done
 
 
-def job_state(line: str) -> RemoteState:
-    """Return the state of a line of squeue (state, reason, nodes) or sacct (state, exit code, nodes)."""
-    state, _, rest = line.partition("|")
-    reason, _, node = rest.partition("|")
-    state = state.strip().split(" ")[0].rstrip("+")  # "CANCELLED by 1000"
+def job_state(line: str) -> RemoteState | None:
+    """Return the state of a line of squeue (state, reason, nodes) or sacct (state, exit code, nodes).
+
+    ``None`` is for a line that is none of theirs.
+    """
+    if line == NO_ACCOUNTING:
+        return Lost("Slurm knows its job no more")
+    found = LINE.fullmatch(line)
+    if found is None:
+        return None
+    state, reason, node = found["state"], found["reason"][:300], found["node"][:300]
     if state in WAITING:
         return Failed(FailureKind.UNSCHEDULABLE, reason) if reason in NEVER else Queued(reason)
     if state in WORKING:
@@ -264,6 +295,5 @@ def job_state(line: str) -> RemoteState:
         return Lost(f"{state} {node}".strip())
     if state == "COMPLETED":  # without a file of its exit
         return Failed(FailureKind.COMMAND, "its job ended and left no exit status")
-    if state == NO_ACCOUNTING:
-        return Lost("Slurm knows its job no more")
-    return Failed(FAILURES.get(state, FailureKind.OTHER), f"{state} {reason}".strip())
+    kind = FAILURES.get(state)
+    return None if kind is None else Failed(kind, f"{state} {reason}".strip())

@@ -13,9 +13,9 @@ import shlex
 import shutil
 from collections.abc import Mapping
 
-from importer import launcher as processes
 from importer.errors import LauncherError
-from importer.launcher import Finished, Purpose
+from importer.launcher import Finished
+from importer.launchers.answers import Question
 from importer.launchers.base import (
     FAR_END,
     Absent,
@@ -31,12 +31,14 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
+from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.launchers.target import Target
 
 PROGRAM = "ssh"
 CONNECT = 20  # seconds
 SECONDS = 300.0  # for one request: a wheel may be on its way
 UNREACHED = 255  # ssh's own exit status
+UNPREPARED = 120  # of ``SENT``
 FOLDER = ".cache/importer-runs"  # below the home folder
 OPTIONS = (
     "BatchMode=yes", "StrictHostKeyChecking=yes", f"ConnectTimeout={CONNECT}", "ServerAliveInterval=15",
@@ -128,6 +130,12 @@ FETCH = 'cat "$d/output" 2>/dev/null; tail -c 4000 "$d/log" 2>/dev/null; exit 0\
 REMOVE = '[ -f "$d/exit" ] || ! alive || exit 71\nrm -rf "$d"; rmdir "$root" 2>/dev/null; exit 0\n'
 
 
+SUBMITTED = re.compile("submitted")
+STATES = re.compile(
+    r"(?P<word>absent|queued|running|cancelled|lost)|exit (?P<code>[0-9]{1,3})|unstarted (?P<says>.+)"
+)
+
+
 def launcher(target: Target) -> Launcher:
     """Return the launcher of ``ssh:[USER@]HOST[:PORT]``."""
     return Ssh(target)
@@ -136,11 +144,15 @@ def launcher(target: Target) -> Launcher:
 class Ssh:
     """Runs on one machine. Host keys have to be known, and no password is asked for."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        place = re.fullmatch(r"(.*?)(?::(\d+))?", target.address)
+    def __init__(self, target: Target, deadline: Deadline = UNLIMITED) -> None:
+        self._target, self._deadline = target, deadline
+        place = re.fullmatch(r"(.*?)(?::([0-9]+))?", target.address)
         assert place is not None  # noqa: S101 - of any text
-        self._host, self._port = place[1].strip("[]"), place[2]
+        self._host, self._port = place[1].replace("[", "").replace("]", ""), place[2]
+
+    def within(self, deadline: Deadline) -> Launcher:
+        """Return the same launcher with a deadline."""
+        return Ssh(self._target, deadline)
 
     def submit(self, task: RemoteTask) -> RemoteRun:
         """Write the run's folder and start its process, unless they are there."""
@@ -152,35 +164,34 @@ class Ssh:
         script = RUN.replace("{prepare}", prepare).replace("{python}", importer)
         script = script.replace("{run_task}", shlex.join(FAR_END))
         text = SUBMIT.replace("{run}", script).replace("{wheel}", wheel).replace("{python}", python)
-        self._sh(run, text.replace("{task}", lines(task.bundle)))
+        done = self._sh(run, "submit", text.replace("{task}", lines(task.bundle)))
+        self._question("submit", run).line(SUBMITTED, done)
         return run
 
     def state(self, run: RemoteRun) -> RemoteState:
         """Return the state of the run's process."""
-        word, _, rest = self._sh(run, STATE).output.strip().partition(" ")
-        if word == "exit":
-            if rest == "0":
-                return Succeeded()
-            kind = FailureKind.ENVIRONMENT if rest == "120" else FailureKind.COMMAND
-            return Failed(kind, f"exit status {rest}")
+        found = self._question("state", run).line(STATES, self._sh(run, "state", STATE))
+        if found["code"]:
+            return exited(int(found["code"]))
+        if found["says"]:
+            return Failed(FailureKind.ENVIRONMENT, found["says"][:300])
         states: Mapping[str, RemoteState] = {
             "absent": Absent(), "queued": Queued(), "running": Running(self._host), "cancelled": Cancelled(),
             "lost": Lost("its process ended without a trace"),
-            "unstarted": Failed(FailureKind.ENVIRONMENT, rest[:300]),
         }  # fmt: skip
-        return states.get(word) or Failed(FailureKind.OTHER, word[:100])
+        return states[found["word"]]
 
     def logs(self, run: RemoteRun) -> str:
         """Return the newest steps and the end of the log."""
-        return self._sh(run, LOGS).output
+        return self._sh(run, "logs", LOGS).output
 
     def fetch(self, run: RemoteRun) -> str:
         """Return the output with the result, and the end of the log."""
-        return self._sh(run, FETCH).output
+        return self._sh(run, "fetch", FETCH).output
 
     def cancel(self, run: RemoteRun) -> None:
         """End the run's process group; the engine ends with it."""
-        self._sh(run, CANCEL)
+        self._sh(run, "cancel", CANCEL)
 
     def facts(self, run: RemoteRun) -> Mapping[str, str]:
         """Return the host as it was named."""
@@ -189,26 +200,33 @@ class Ssh:
 
     def remove(self, run: RemoteRun) -> None:
         """Delete the run's folder; raises LauncherError("cluster-refused") while its process lives."""
-        self._sh(run, REMOVE)
+        self._sh(run, "remove", REMOVE)
 
-    def _sh(self, run: RemoteRun, script: str) -> Finished:
+    def _question(self, words: str, run: RemoteRun) -> Question:
+        return Question(self._target.text, PROGRAM, f"{words} {run.id}", self._deadline)
+
+    def _sh(self, run: RemoteRun, words: str, script: str) -> Finished:
         """Run a script at the far end; raises LauncherError."""
         folder = self._target.options.get("folder", FOLDER)
         root = folder if folder.startswith("/") else f"$HOME/{folder.removeprefix('~/')}"
         head = f'root="{root}"; d="$root/{run.id}"\n{HEAD}'
         where = self._target.text
-        try:
-            argv = ssh_argv(where, self._host, self._target.options, self._port)
-            done = processes.run(argv, Purpose.REMOTE, seconds=SECONDS, text=head + script)
-        except OSError as error:
-            problem = error.strerror or type(error).__name__
-            raise LauncherError("cluster-unreachable", where=where, problem=problem) from None
+        argv = ssh_argv(where, self._host, self._target.options, self._port)
+        done = self._question(words, run).ask(argv, SECONDS, head + script)
         last = (done.errors.strip().splitlines() or ["no text"])[-1][:300]
         if done.code == UNREACHED:
             raise LauncherError("cluster-unreachable", where=where, problem=last)
         if done.code != 0:
             raise LauncherError("cluster-refused", where=where, status=done.code, says=last)
         return done
+
+
+def exited(code: int) -> RemoteState:
+    """Return the state of a run by the exit status that it left."""
+    if code == 0:
+        return Succeeded()
+    kind = FailureKind.ENVIRONMENT if code == UNPREPARED else FailureKind.COMMAND
+    return Failed(kind, f"exit status {code}")
 
 
 def ssh_argv(where: str, host: str, chosen: Mapping[str, str], port: str | None = None) -> list[str]:

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
+from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from importer import config
 from importer.errors import UsageError
 from importer.reasons import Reason
 
@@ -42,9 +44,10 @@ class Form(NamedTuple):
     options: Mapping[str, re.Pattern[str]]
 
 
-_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])"
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|\[(?P<inner>[0-9A-Fa-f:.]+)\])"
+_PORT = "(?::(?P<port>[0-9]{1,5}))?"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-NUMBER, AMOUNT = re.compile(r"\d{1,6}"), re.compile(r"\d{1,9}(?:\.\d+)?(?:[KMGT]i?B?)?")
+NUMBER, AMOUNT = re.compile("[0-9]{1,6}"), re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?(?:[KMGT]i?B?)?")
 PATH, WORD = re.compile(r"[~/A-Za-z0-9._][A-Za-z0-9._/+@-]*"), re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*")
 # ``python`` has the importer at the far end; ``importer=sent`` sends this one's own wheel there.
 COMMON: Mapping[str, re.Pattern[str]] = {
@@ -53,10 +56,10 @@ COMMON: Mapping[str, re.Pattern[str]] = {
 }  # fmt: skip
 FORMS: Mapping[str, Form] = {
     "ray": Form(
-        re.compile(rf"//{_HOST}(?::\d{{1,5}})?"), "ray://10.0.0.5:8265", {"tls": re.compile("yes|no")}
+        re.compile(f"//{_HOST}{_PORT}"), "ray://10.0.0.5:8265", {"tls": re.compile("yes|no")}
     ),
     "ssh": Form(
-        re.compile(rf"(?:{_NAME}@)?{_HOST}(?::\d{{1,5}})?"), "ssh:user@box:22",
+        re.compile(f"(?:{_NAME}@)?{_HOST}{_PORT}"), "ssh:user@box:22",
         {"config": PATH, "folder": PATH},
     ),
     "k8s": Form(
@@ -108,7 +111,8 @@ def parse(text: str) -> Target:
     form = FORMS.get(scheme)
     if form is None:
         raise _bad(text, PlaceReason.UNKNOWN_SCHEME, scheme=scheme, schemes=tuple(FORMS))
-    if not form.address.fullmatch(address) or not _port_fits(address):
+    match = form.address.fullmatch(address)
+    if match is None or not _exists(match.groupdict()):
         raise _bad(text, PlaceReason.BAD_ADDRESS, scheme=scheme, example=form.example)
     return Target(scheme, address, _options(text, scheme, query))
 
@@ -129,9 +133,14 @@ def _options(text: str, scheme: str, query: str) -> dict[str, str]:
     return found
 
 
-def _port_fits(address: str) -> bool:
-    port = re.search(r":(\d{1,5})$", address)
-    return port is None or 0 < int(port[1]) < 65536
+def _exists(parts: Mapping[str, str | None]) -> bool:
+    """Return whether there can be the port of an address, and the IPv6 address in its brackets."""
+    port, inner = parts.get("port"), parts.get("inner")
+    try:
+        IPv6Address(inner or "::")
+    except ValueError:
+        return False
+    return port is None or config.number(port, 65535) is not None
 
 
 def _bad(text: str, reason: PlaceReason, **fields: object) -> UsageError:

@@ -145,6 +145,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "LauncherError": {
         "cluster-unreachable": "{where} cannot be reached: {problem}.",
         "cluster-refused": "{where} refused the request with status {status}: {says}.",
+        "cluster-answer": "The answer of {tool} to {asked!r} at {where} cannot be used: {came}.",
         "launcher-missing": "{where} needs {program}, which is not on this machine.",
         "queued-too-long": "The run {run} did not start at {where} within {seconds} s; it waits for: {waits_for}. It was cancelled.",
         "node-lost": "The machine of the run {run} at {where} is gone: {says}.",
@@ -208,6 +209,7 @@ STEPS: dict[str, Text] = {
     "bad-target": "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, sky:INFRA, ssh:HOST, slurm:PARTITION; docs/clusters.md has the options.",
     "cluster-unreachable": "Check the address and the network; a run that was submitted goes on, and is followed when you try again.",
     "cluster-refused": "Check the address and what you may do there.",
+    "cluster-answer": "Ask {tool} by hand what it answers there; a run that was submitted goes on, and is followed when you try again.",
     "queued-too-long": "Ask for less, or allow more time.",
     "node-lost": "Try again: it starts anew.",
     "remote-failed": "Correct what it names; the next run starts anew.",

@@ -19,6 +19,10 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-image": "its pod needs an image with the engine and the importer, as in {example}",
         "no-launcher": "this importer has no launcher for it",
     },
+    "AnswerReason": {
+        "nothing": "it is empty",
+        "too-large": "it has more than {megabytes} MiB",
+    },
     "FailureKind": {
         "environment": "since its environment could not be made ready",
         "command": "since the importer there ended without a result",

@@ -100,9 +100,9 @@ def test_each_status_of_ray_is_a_state(answer: tuple[int, bytes], expected: Remo
         ((302, b""), "cluster-refused"),
         ((500, b"trouble"), "cluster-unreachable"),
         ((503, b""), "cluster-unreachable"),
-        ((200, b"<html>"), "cluster-refused"),
-        ((200, b"[]"), "cluster-refused"),
-        ((200, b"{}"), "cluster-refused"),
+        ((200, b"<html>"), "cluster-answer"),
+        ((200, b"[]"), "cluster-answer"),
+        ((200, b"{}"), "cluster-answer"),
     ],
 )
 def test_an_answer_that_is_no_use_has_its_kind(answer: tuple[int, bytes], kind: str) -> None:

@@ -31,7 +31,7 @@ from importer.launchers.base import (
     Succeeded,
 )
 from importer.launchers.kubernetes_job import PIECE, config_map, job, pieces
-from importer.launchers.kubernetes_state import state_of
+from importer.launchers.kubernetes_state import Job, Pod, state_of
 from importer.launchers.target import parse
 from tests.cluster_api import ClusterApi, serving
 from tests.consumers import kubectl
@@ -196,7 +196,8 @@ def unready(reason: str, message: str) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_each_state_of_a_job(status: Any, pods: Any, state: RemoteState) -> None:
-    assert state_of({"metadata": {}, "status": status}, pods, lambda: "quota") == state
+    found = Job.model_validate({"kind": "Job", "metadata": {"name": "j", "uid": "1"}, "status": status})
+    assert state_of(found, [Pod.model_validate(one) for one in pods], lambda: "quota") == state
 
 
 # The real kubectl

@@ -240,6 +240,25 @@ def test_yaml_is_read_in_one_place() -> None:
     assert readers == READS_YAML
 
 
+def test_answers_of_clusters_are_read_in_one_place() -> None:
+    """Besides that place a launcher reads only JSON that an importer wrote: a task, the file of a run."""
+    reading = re.compile(r"(?:json\.)?(?:loads?|JSONDecoder|raw_decode|from_json|\w*validate\w*|parsed)\Z")
+    found = {
+        (module.rpartition(".")[2], name.rpartition(".")[2])
+        for module, path in MODULES.items()
+        if module.startswith("importer.launchers.")
+        for name in (call for call, _ in calls(path))
+        if reading.search(name)
+    }
+    own = {("bundle", "loads"), ("bundle", "load"), ("run_record", "loads")}
+    assert found == own | {("answers", "validate_json"), ("answers", "parsed"), ("result", "parsed")}
+    remote = re.compile(r"(?<!class )Purpose\.REMOTE")
+    asking = {
+        m for m, p in MODULES.items() if m != "importer.launcher" and remote.search(p.read_text("utf-8"))
+    }
+    assert asking == {"importer.launchers.answers"}
+
+
 DANGEROUS = {
     "eval", "exec", "compile", "__import__", "os.system", "os.popen",
     "yaml.load", "yaml.load_all", "yaml.full_load", "yaml.unsafe_load",

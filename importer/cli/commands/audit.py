@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+LAST = 10**18  # no entry has a higher id
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the first entry, and where the database is."""
@@ -19,14 +21,16 @@ def run(arguments: argparse.Namespace) -> None:
     from contextlib import closing
     from dataclasses import asdict
 
+    from importer import config
     from importer.cli import show
     from importer.cli.service_options import settings_of
     from importer.errors import ServiceError
     from importer.storage import audit
     from importer.storage.migrations import open_database
 
-    if not (arguments.after.isascii() and arguments.after.isdecimal() and len(arguments.after) < 19):
+    after = config.number(arguments.after, LAST, 0)
+    if after is None:
         raise ServiceError("bad-setting", place="--after", problem="it is no entry's id")
     database = open_database(settings_of(arguments).settings.url)
     with closing(database), database.reading() as connection:
-        show.json_lines(asdict(one) for one in audit.exported(connection, int(arguments.after)))
+        show.json_lines(asdict(one) for one in audit.exported(connection, after))

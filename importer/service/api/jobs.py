@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from importer.config import number
 from importer.errors import ServiceError
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.job_events import BY_TYPE
@@ -71,7 +72,7 @@ def list_(
     """
     del who
     filters = JobFilters(state or (), kind, config, parent, utc(updated_since))
-    if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
+    if parent is not None and cursor is not None and number(cursor, NEVER, 0) is None:
         problem = "this cursor is of another list"
         errors = [{"pointer": "/query/cursor", "detail": problem}]
         raise ServiceError("bad-request", problem=problem, errors=errors)
@@ -193,7 +194,8 @@ def _number(last: str | None) -> int | None:
     """Return the number of the last event that the client has; ``None`` for any other text."""
     if last is None or not (last.isascii() and last.isdecimal()):
         return None
-    return int(last) if len(last) < 10 else NEVER
+    found = number(last, NEVER, 0)
+    return NEVER if found is None else found
 
 
 def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[dict[str, Any]]]:

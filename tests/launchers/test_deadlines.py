@@ -1,0 +1,113 @@
+"""Clusters that never come to an end: one limit holds over the whole of each wait."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from importer import launcher as processes
+from importer import launchers
+from importer.errors import LauncherError
+from importer.launcher import Purpose
+from importer.launchers.base import Launcher, RemoteTask
+from importer.launchers.follow import HURRY, LATE, follow
+from importer.launchers.target import parse
+from tests.launchers.test_http import answering, job
+from tests.launchers.test_odd_answers import command
+from tests.odd_answers import RUN, dripping
+
+WAIT = 5.0  # seconds for the start
+WITHIN = 1.2  # times that, for all of it
+SLACK = 0.5  # seconds of a busy machine
+TASK = RemoteTask(RUN, b"{}", f"sha256:{'a' * 64}", "vllm")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+DRIPS = {
+    "body": HEAD + b"Content-Length: 1000000\r\n\r\n",
+    "body-without-length": HEAD + b"\r\n",
+    "chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n",
+    "chunk-size": HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
+    "header": HEAD + b"X-Long: ",
+    "status": b"HTTP/1.1 200 ",
+    "nothing": b"",
+}
+
+
+def waited(launcher: Launcher, kind: str) -> None:
+    """Follow with a wait for the start; it ends in time and with this kind."""
+    begun = time.monotonic()
+    with pytest.raises(LauncherError) as told:
+        follow(launcher, TASK, lambda _: None, queue_seconds=WAIT, patience=600)
+    assert (told.value.kind, told.value.exit_code) == (kind, 8)
+    assert time.monotonic() - begun < WITHIN * WAIT + SLACK
+
+
+@pytest.mark.parametrize("name", DRIPS)
+def test_a_ray_that_drips_is_not_waited_for(name: str) -> None:
+    with dripping(DRIPS[name]) as port:
+        waited(launchers.get(parse(f"ray://127.0.0.1:{port}")), "cluster-unreachable")
+
+
+def test_interim_answers_without_an_end_are_not_waited_for() -> None:
+    with dripping(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, again=True) as port:
+        waited(launchers.get(parse(f"ray://127.0.0.1:{port}")), "cluster-unreachable")
+
+
+def test_a_queue_without_an_end_is_left_in_time() -> None:
+    """It answers at once, and the run never starts."""
+    with answering({f"/api/jobs/{RUN}": job(status="PENDING", message="no card")}) as place:
+        waited(launchers.get(parse(place)), "queued-too-long")
+
+
+def test_a_run_without_an_end_is_left_in_time() -> None:
+    answers = {f"/api/jobs/{RUN}": job(status="RUNNING"), "/logs": (200, b'{"logs": ""}')}
+    begun, task = time.monotonic(), RemoteTask(RUN, b"{}", TASK.digest, "vllm", seconds=3)
+    with answering(answers) as place, pytest.raises(LauncherError) as told:
+        follow(launchers.get(parse(place)), task, lambda _: None, queue_seconds=600)
+    assert told.value.kind == "remote-failed"
+    assert time.monotonic() - begun < WITHIN * task.seconds + SLACK
+
+
+@pytest.fixture
+def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs that print one byte after another, for ever."""
+    for tool in ("kubectl", "sky", "ssh", "squeue", "sbatch"):
+        (tmp_path / tool).write_text("#!/bin/sh\nwhile :; do printf x; sleep 0.05; done\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "target", ["k8s:tests/ml?image=x", "sky:aws", "ssh:box", "slurm:gpu", "slurm:gpu?host=box"]
+)
+def test_a_program_that_drips_is_not_waited_for(endless: Path, target: str) -> None:
+    del endless
+    waited(launchers.get(parse(target)), "cluster-unreachable")
+
+
+def test_a_flood_at_the_deadline_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that are always there leave no pause in which a select would run out."""
+    monkeypatch.setattr(processes, "MOST_OUTPUT", 2**40)
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError):
+        processes.run(("yes",), Purpose.REMOTE, seconds=0.2)
+    assert time.monotonic() - begun < 0.2 + SLACK
+
+
+@pytest.mark.slow
+def test_the_command_holds_its_limit(tmp_path: Path) -> None:
+    with dripping(DRIPS["body"]) as port:
+        idle = time.monotonic()
+        assert command(tmp_path / "idle", f"ray://127.0.0.1:{port}?x=y").returncode == 2
+        begun = time.monotonic()
+        done = command(tmp_path / "slow", f"ray://127.0.0.1:{port}", "--on-timeout", "10")
+    assert done.returncode == 8, done.stderr
+    assert time.monotonic() - begun < WITHIN * 10 + 2 * (begun - idle) + SLACK
+
+
+def test_what_may_come_late_is_less_than_what_is_promised() -> None:
+    assert 1 + 2 * LATE <= WITHIN
+    assert HURRY < 10
