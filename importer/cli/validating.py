@@ -216,8 +216,9 @@ def _elsewhere(
 def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:
     """Print the result in one line; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
-    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}{report_model.pace(report['speed'])}).")
-    for what, fit in report.get("fit", {}).items():
+    pace = report_model.pace(report.get("speed") or {})
+    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")
+    for what, fit in (report.get("fit") or {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+z.2%}"
         show.note(f"{what.replace('_', ' ')}: {amounts}.")
     if not report["passed"]:

@@ -91,11 +91,14 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
         yield from (SchemaFault(path, reason) for path, reason in found)
 
 
-def check(name: str, data: Any, path: object) -> None:
-    """Validate ``data``; raises DocumentError("invalid") naming the key."""
+def check(name: str, data: Any, path: object, part: str | None = None) -> None:
+    """Validate ``data``, or the property ``part`` alone; raises DocumentError("invalid") naming the key."""
     from jsonschema.exceptions import best_match
 
-    error = best_match(_validator(name).iter_errors(data))
+    validator = _validator(name)
+    if part is not None:
+        validator = validator.evolve(schema=load(name)["properties"][part])
+    error = best_match(validator.iter_errors(data))
     if error is not None:
         raise DocumentError(
             "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))

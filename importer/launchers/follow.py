@@ -112,7 +112,7 @@ def _ended(
         if isinstance(state, Succeeded) or result.has_result(output):
             found = result.read(output, task.id, task.digest, run.where)
             if found.error is not None:
-                problem = str(found.error.get("message"))[:TAIL]
+                problem = str(found.error["message"])[:TAIL]
                 raise LauncherError("far-end", **where, problem=problem, cause=found.error.get("kind"))
             return found
         says = _tail(output) or state.says or "it left no output"

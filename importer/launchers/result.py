@@ -59,7 +59,8 @@ def read(output: str, task: str, digest: str, where: str) -> Result:
         raise LauncherError("bad-result", where=where, run=task, problem=type(error).__name__) from None
     if result.digest != digest or result.task != task:
         raise LauncherError("other-digest", where=where, run=task, sent=digest, got=result.digest[:100])
-    if (result.report is None) == (result.error is None):
+    told = result.error is None or isinstance(result.error.get("message"), str)
+    if (result.report is None) == (result.error is None) or not told:
         raise LauncherError("bad-result", where=where, run=task, problem="ValueError")
     return result
 

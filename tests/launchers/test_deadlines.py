@@ -20,7 +20,7 @@ from tests.odd_answers import RUN, dripping
 
 WAIT = 5.0  # seconds for the start
 WITHIN = 1.2  # times that, for all of it
-SLACK = 0.5  # seconds of a busy machine
+SLACK = 1.5  # seconds of a busy machine
 TASK = RemoteTask(RUN, b"{}", f"sha256:{'a' * 64}", "vllm")
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 DRIPS = {

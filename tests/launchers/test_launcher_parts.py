@@ -123,6 +123,11 @@ def test_lines_are_short_and_a_missing_one_is_noticed() -> None:
         ({"task": "t2"}, "other-digest"),
         ({"report": None}, "bad-result"),
         ({"error": {"kind": "x"}}, "bad-result"),
+        ({"report": None, "error": {"kind": "x"}}, "bad-result"),
+        ({"report": None, "error": {"message": ["x"]}}, "bad-result"),
+        ({"report": [1]}, "bad-result"),
+        ({"machine": None}, "bad-result"),
+        ({"task": 7}, "bad-result"),
         ({"machine": "h"}, "bad-result"),
     ],
 )

@@ -260,6 +260,45 @@ def command(folder: Path, target: str, *more: str) -> subprocess.CompletedProces
     )  # fmt: skip
 
 
+FAR = """#!{python}
+import base64, json, pathlib, re, sys
+here, text = pathlib.Path(__file__).parent, sys.stdin.read()
+if 'mkdir -p "$root"' in text:
+    task = re.search("task.json\\" <<'END_OF_TASK'.*?\\n(.*?)\\nEND_OF_TASK", text, re.S)[1]
+    (here / "task").write_bytes(base64.b64decode(task))
+    print("submitted")
+elif "echo absent" in text:
+    print("exit 0")
+elif 'cat "$d/output"' in text:
+    from importer.launchers.result import Result
+    task, report = json.loads((here / "task").read_text()), json.loads((here / "report").read_text())
+    for line in Result(task["task"], task["digest"], "1", {{}}, report).to_lines():
+        print(line)
+"""
+GOOD = {"engine": {"name": "mlx"}, "passed": True, "outcomes": [], "seconds": {"start": 1.0}}
+REPORTS: Mapping[str, tuple[Any, int, str]] = {
+    "good": (GOOD, 0, ""),
+    "empty": ({}, 8, "bad-result"),
+    "outcomes": ({**GOOD, "outcomes": 5}, 8, "bad-result"),
+    "outcome": ({**GOOD, "outcomes": [{"a": 1}]}, 8, "bad-result"),
+    "seconds": ({**GOOD, "seconds": {"start": "x"}}, 8, "bad-result"),
+    "fit": ({**GOOD, "fit": {"weights": 1}}, 8, "bad-result"),
+    "score": ({**GOOD, "score": {"a": 1}}, 8, "bad-result"),
+    "digest": ({**GOOD, "digest": "another"}, 8, "other-digest"),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_an_odd_report_for_a_document_without_a_receipt(bin_folder: Path, tmp_path: Path, name: str) -> None:
+    report, code, kind = REPORTS[name]
+    (bin_folder / "report").write_bytes(text(report))
+    (bin_folder / "ssh").write_text(FAR.format(python=sys.executable))
+    done = command(tmp_path, "ssh:box")
+    assert done.returncode == code, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["error"]["kind"] == kind) if code else told["passed"]
+
+
 # Any JSON at any place.
 
 TYPES: Mapping[str, tuple[str, Any, Any]] = {
