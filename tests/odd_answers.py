@@ -150,6 +150,18 @@ def wrong(name: str) -> Mapping[str, bytes]:
     return {f"wrong-{number}": text(data) for number, data in enumerate(found.get(name, []))}
 
 
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+DRIPS = {
+    "body": HEAD + b"Content-Length: 1000000\r\n\r\n",
+    "body-without-length": HEAD + b"\r\n",
+    "chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n",
+    "chunk-size": HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
+    "header": HEAD + b"X-Long: ",
+    "status": b"HTTP/1.1 200 ",
+    "nothing": b"",
+}
+
+
 @contextmanager
 def dripping(head: bytes, *, again: bool = False) -> Iterator[int]:
     """A server that answers with ``head``, then one byte after another or the head ``again``, for ever."""

@@ -27,9 +27,9 @@ from pydantic import (
 )
 
 from importer import launcher as processes
+from importer.deadline import UNLIMITED, Deadline
 from importer.errors import LauncherError, one_line
 from importer.launcher import Finished, Purpose
-from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.reasons import Reason
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from importer.launchers.deadline import Deadline
+from importer.deadline import Deadline
 from importer.launchers.target import Target
 
 FAR_END = ("-P", "-m", "importer", "run-task")  # what a Python at the far end runs, and then the task's file

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from importer.deadline import Deadline
 from importer.errors import LauncherError, one_line
 from importer.launchers import result
 from importer.launchers.base import (
@@ -27,7 +28,6 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.deadline import Deadline
 from importer.launchers.result import Result
 from importer.progress import Progress
 from importer.reasons import Reason

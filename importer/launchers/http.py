@@ -6,7 +6,6 @@ One deadline holds for a whole request: it is asked for before each read, also o
 from __future__ import annotations
 
 import http.client
-import io
 import json
 import socket
 import ssl
@@ -14,11 +13,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
+from importer.deadline import Deadline, response
 from importer.errors import LauncherError
 from importer.launchers.answers import LARGEST, Question
-from importer.launchers.deadline import Deadline
 
 CONNECT, SECONDS = 20.0, 300.0  # for a connection, for one request: a package or a log may be on its way
 
@@ -96,7 +94,7 @@ class Cluster:
         except BaseException:
             sock.close()
             raise
-        connection.response_class = partial(_response, deadline)  # type: ignore[assignment]
+        connection.response_class = partial(response, deadline)  # type: ignore[assignment]
         return connection
 
 
@@ -114,33 +112,3 @@ def _dialled(host: str, port: int, deadline: Deadline) -> socket.socket:
         else:
             return sock
     raise problem
-
-
-def _response(deadline: Deadline, sock: socket.socket, **more: Any) -> http.client.HTTPResponse:
-    """Return the response of http.client that reads through ``_Timed``."""
-    response = http.client.HTTPResponse(sock, **more)
-    with response.fp:
-        response.fp = io.BufferedReader(_Timed(sock, deadline))
-    return response
-
-
-class _Timed(io.RawIOBase):
-    """What a socket receives; each read has the seconds until the deadline."""
-
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
-        self._sock, self._deadline = sock, deadline
-        self._file = sock.makefile("rb", buffering=0)  # http.client may close the socket before the body
-
-    def readable(self) -> bool:
-        """Return true."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Receive into a buffer; raises OSError, TimeoutError at the deadline."""
-        self._sock.settimeout(self._deadline.needed())
-        return self._file.readinto(buffer) or 0
-
-    def close(self) -> None:
-        """Let the socket go."""
-        self._file.close()
-        super().close()

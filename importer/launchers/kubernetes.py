@@ -11,11 +11,11 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 
+from importer.deadline import UNLIMITED, Deadline
 from importer.errors import LauncherError, UsageError
 from importer.launcher import Finished
 from importer.launchers.answers import Question, T, without_warnings
 from importer.launchers.base import Absent, Launcher, RemoteRun, RemoteState, RemoteTask
-from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.launchers.kubernetes_job import CANCELLED, CONTAINER, RUN, config_map, job, pieces
 from importer.launchers.kubernetes_state import (
     ConfigMap,

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, StrictStr
 
+from importer.deadline import UNLIMITED, Deadline
 from importer.launchers.answers import Answer, Said
 from importer.launchers.base import (
     FAR_END,
@@ -34,7 +35,6 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.launchers.http import Cluster, Received
 from importer.launchers.target import Target
 

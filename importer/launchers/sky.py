@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, RootModel, StrictInt
 
+from importer.deadline import UNLIMITED, Deadline
 from importer.errors import LauncherError
 from importer.exports.base import yaml_text
 from importer.launcher import Finished
@@ -35,7 +36,6 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.launchers.target import Target
 
 PROGRAM = "sky"

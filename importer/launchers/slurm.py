@@ -12,6 +12,7 @@ import shlex
 import shutil
 from collections.abc import Mapping
 
+from importer.deadline import UNLIMITED, Deadline
 from importer.errors import LauncherError
 from importer.launcher import Finished
 from importer.launchers.answers import Question
@@ -28,7 +29,6 @@ from importer.launchers.base import (
     RemoteTask,
     Running,
 )
-from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.launchers.ssh import FETCH, FOLDER, LOGS, SENT, UNREACHED, WHEEL, exited, lines, ssh_argv
 from importer.launchers.target import Target
 

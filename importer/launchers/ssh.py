@@ -13,6 +13,7 @@ import shlex
 import shutil
 from collections.abc import Mapping
 
+from importer.deadline import UNLIMITED, Deadline
 from importer.errors import LauncherError
 from importer.launcher import Finished
 from importer.launchers.answers import Question
@@ -31,7 +32,6 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.deadline import UNLIMITED, Deadline
 from importer.launchers.target import Target
 
 PROGRAM = "ssh"

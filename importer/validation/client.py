@@ -14,10 +14,13 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
+from importer.deadline import UNLIMITED, Deadline
+from importer.deadline import response as within
 from importer.messages import render
 from importer.reasons import Reason
 from importer.validation.errors import (
@@ -230,7 +233,7 @@ class Client:
         begun = time.monotonic()
         deadline = min(begun + self.time_limit, self.deadline)
         for tries in count():
-            with self._sent(exchange, form) as connection:
+            with self._sent(exchange, form, Deadline(deadline)) as connection:
                 sock = connection.sock
                 with connection.getresponse() as response:
                     exchange.status, exchange.server = response.status, response.headers.get("Server")
@@ -251,8 +254,10 @@ class Client:
             exchange.begun, exchange.first = time.monotonic(), None
 
     @contextmanager
-    def _sent(self, exchange: Exchange, form: bytes | None = None) -> Iterator[http.client.HTTPConnection]:
-        """Send the request and yield its connection."""
+    def _sent(
+        self, exchange: Exchange, form: bytes | None = None, deadline: Deadline = UNLIMITED
+    ) -> Iterator[http.client.HTTPConnection]:
+        """Send the request and yield its connection; its answer, headers included, ends at the deadline."""
         parts = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         payload = None if exchange.request is None else json.dumps(exchange.request).encode()
@@ -264,6 +269,7 @@ class Client:
         headers |= {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
         with closing(kind(parts.hostname or "", parts.port, timeout=limit)) as connection:
             connection.connect()
+            connection.response_class = partial(within, deadline)  # type: ignore[assignment]
             sock = connection.sock
             self._open.add(sock)
             try:

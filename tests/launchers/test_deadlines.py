@@ -16,22 +16,12 @@ from importer.launchers.follow import HURRY, LATE, follow
 from importer.launchers.target import parse
 from tests.launchers.test_http import answering, job
 from tests.launchers.test_odd_answers import command
-from tests.odd_answers import RUN, dripping
+from tests.odd_answers import DRIPS, RUN, dripping
 
 WAIT = 5.0  # seconds for the start
 WITHIN = 1.2  # times that, for all of it
 SLACK = 1.5  # seconds of a busy machine
 TASK = RemoteTask(RUN, b"{}", f"sha256:{'a' * 64}", "vllm")
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-DRIPS = {
-    "body": HEAD + b"Content-Length: 1000000\r\n\r\n",
-    "body-without-length": HEAD + b"\r\n",
-    "chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n",
-    "chunk-size": HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
-    "header": HEAD + b"X-Long: ",
-    "status": b"HTTP/1.1 200 ",
-    "nothing": b"",
-}
 
 
 def waited(launcher: Launcher, kind: str) -> None:

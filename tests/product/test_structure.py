@@ -20,7 +20,7 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
     "version", "reasons", "messages", "errors", "config", "tracing", "storage", "progress", "launcher",
-    "yaml_reader", "sandbox",
+    "deadline", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
     "engines", "exports", "proof", "validation", "reports", "launchers", "analysis", "app", "service", "cli",
 )  # fmt: skip
@@ -49,6 +49,7 @@ MAY_CONNECT = {
     "importer.engines.doctor.host",  # whether the Hub answers
     "importer.engines.ready", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
     "importer.launchers.http",  # clusters that the user or the operator names
+    "importer.deadline",  # reads what these have opened
     "importer.service.server",  # connects to nothing
 }  # fmt: skip
 STARTERS = re.compile(

@@ -32,6 +32,7 @@ from importer.validation.probes import (
 )
 from importer.validation.run import validate
 from tests.facts import as_reason
+from tests.odd_answers import DRIPS, dripping
 
 Answer = Callable[[socket.socket], None]
 BODY = json.dumps({"choices": [{"message": {"content": "Hello!"}, "finish_reason": "stop"}]}).encode()
@@ -84,6 +85,15 @@ def server(answer: Answer) -> Iterator[str]:
 
 def say(data: bytes) -> Answer:
     return lambda connection: connection.sendall(data)
+
+
+@pytest.mark.parametrize("name", DRIPS)
+def test_an_answer_that_drips_is_not_waited_for(name: str) -> None:
+    """Neither its headers nor its body: each byte alone would be in time."""
+    begun = time.monotonic()
+    with dripping(DRIPS[name]) as port, pytest.raises(TimedOut):
+        Client(f"http://127.0.0.1:{port}", 2.0).get("/v1/models", [])
+    assert time.monotonic() - begun < 3.5
 
 
 def test_whole_and_streamed_are_kept_as_they_came() -> None:
