@@ -58,18 +58,6 @@ class Busy(Broken):
     status = 503
 
 
-class Unreachable(Broken):
-    """A gateway has lost its engine."""
-
-    status = 502
-
-
-class Forbidden(Broken):
-    """A firewall takes the request for an attack."""
-
-    status = 403
-
-
 class TooLarge(Broken):
     """The body is larger than the gateway takes."""
 

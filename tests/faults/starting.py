@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from importer.engines.base import Launch
-from tests.faults.fault import Site, Step, sources
+from tests.faults.fault import Site
 from tests.faults.steps import MLX, Json
 
 
@@ -146,20 +145,3 @@ class PortTaken:
         other.bind(("127.0.0.1", 0))
         other.listen()
         site.port = other.getsockname()[1]
-
-
-@dataclass(frozen=True)
-class Only:
-    """These steps on these engines; others do theirs."""
-
-    engines: tuple[str, ...]
-    steps: tuple[Step, ...]
-    otherwise: tuple[Step, ...] = field(default=())
-
-    @property
-    def sources(self) -> tuple[Path, ...]:
-        return tuple(path for step in (*self.steps, *self.otherwise) for path in sources(step))
-
-    def plant(self, site: Site) -> None:
-        for step in self.steps if site.engine in self.engines else self.otherwise:
-            step.plant(site)

@@ -295,14 +295,3 @@ def save_tensors(site: Site, names: Mapping[str, Any], data: bytes) -> None:
     header = json.dumps(names).encode()
     header += b" " * (-len(header) % 8)
     (site.folder / WEIGHTS).write_bytes(len(header).to_bytes(8, "little") + header + data)
-
-
-def read_json(site: Site, file: str) -> dict[str, Any]:
-    """The object that a JSON file of the model holds."""
-    data: dict[str, Any] = json.loads((site.folder / file).read_text(encoding="utf-8"))
-    return data
-
-
-def write_json(site: Site, file: str, data: Mapping[str, Any]) -> None:
-    """A JSON file of the model with this object."""
-    (site.folder / file).write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")

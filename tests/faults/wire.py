@@ -17,96 +17,13 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults import (
-    blind_a_wire,
-    blind_b_relaying,
-    blind_c_wire,
-    blind_d_wire,
-    blind_e_wire,
-    blind_f_wire,
-    blind_g_wire,
-    blind_h_wire,
-    blind_i_wire,
-    blind_j_wire,
-    blind_k_wire,
-    blind_l_wire,
-    blind_m_wire,
-    blind_n_wire,
-    blind_o_wire,
-    blind_p_wire,
-    blind_q_wire,
-    blind_r_wire,
-    interposing,
-    operations,
-    relaying,
-)
+from tests.faults import interposing, operations, relaying
 from tests.faults.conversation import Broken, Conversation, State
 
-BEFORE = (
-    operations.BEFORE
-    | relaying.BEFORE
-    | interposing.BEFORE
-    | blind_a_wire.BEFORE
-    | blind_b_relaying.BEFORE
-    | blind_c_wire.BEFORE
-    | blind_d_wire.BEFORE
-    | blind_e_wire.BEFORE
-    | blind_f_wire.BEFORE
-    | blind_h_wire.BEFORE
-    | blind_g_wire.BEFORE
-    | blind_i_wire.BEFORE
-    | blind_j_wire.BEFORE
-    | blind_k_wire.BEFORE
-    | blind_l_wire.BEFORE
-    | blind_m_wire.BEFORE
-    | blind_n_wire.BEFORE
-    | blind_o_wire.BEFORE
-    | blind_p_wire.BEFORE
-    | blind_q_wire.BEFORE
-    | blind_r_wire.BEFORE
-)
-AFTER = (
-    operations.AFTER
-    | relaying.AFTER
-    | interposing.AFTER
-    | blind_a_wire.AFTER
-    | blind_b_relaying.AFTER
-    | blind_c_wire.AFTER
-    | blind_d_wire.AFTER
-    | blind_e_wire.AFTER
-    | blind_f_wire.AFTER
-    | blind_h_wire.AFTER
-    | blind_g_wire.AFTER
-    | blind_i_wire.AFTER
-    | blind_j_wire.AFTER
-    | blind_k_wire.AFTER
-    | blind_l_wire.AFTER
-    | blind_m_wire.AFTER
-    | blind_n_wire.AFTER
-    | blind_o_wire.AFTER
-    | blind_p_wire.AFTER
-    | blind_q_wire.AFTER
-    | blind_r_wire.AFTER
-)
-LINES = relaying.LINES | blind_a_wire.LINES | blind_r_wire.LINES
-STREAMS = (
-    interposing.STREAMS
-    | blind_c_wire.STREAMS
-    | blind_d_wire.STREAMS
-    | blind_f_wire.STREAMS
-    | blind_h_wire.STREAMS
-    | blind_g_wire.STREAMS
-    | blind_i_wire.STREAMS
-    | blind_j_wire.STREAMS
-    | blind_k_wire.STREAMS
-    | blind_l_wire.STREAMS
-    | blind_m_wire.STREAMS
-    | blind_n_wire.STREAMS
-    | blind_o_wire.STREAMS
-    | blind_p_wire.STREAMS
-    | blind_q_wire.STREAMS
-    | blind_r_wire.STREAMS
-)
+BEFORE = operations.BEFORE | relaying.BEFORE | interposing.BEFORE
+AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER
+LINES = relaying.LINES
+STREAMS = interposing.STREAMS
 CHATS = "/v1/chat/completions"
 
 
