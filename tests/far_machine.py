@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import free_port
+from tests.serving import engine_variables, free_port
 from tests.waiting import wait_until
 from tools.system_packages import install, place
 
@@ -43,8 +43,9 @@ class FarMachine:
         self.prepare(env)
 
     def prepare(self, env: Mapping[str, str], python: str = sys.executable) -> None:
-        """Set the environment of its tasks: that of a login is nearly empty."""
-        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())
+        """Set the environment of its tasks: a login has the home folder of the account and little else."""
+        given = {**engine_variables(), **env}
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in given.items())
         count = f'case "$*" in *run-task*) echo "$$" >> {self._begun};; esac\n'
         self.python.write_text(f'#!/bin/sh\n{count}{exports}exec {python} "$@"\n')
         self.python.chmod(0o700)

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from importer import config
 from importer.service.messages import detail_row
 from tests.commandline import BASE, CHAT, REPO, TOKEN
 from tests.hubserver import HubServer, Repo
@@ -29,6 +30,12 @@ def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+def engine_variables() -> dict[str, str]:
+    """Variables by which another process, or a login, finds the engines of this one."""
+    named = {n: v for n, v in os.environ.items() if n.startswith("IMPORTER_") and n.endswith("_PYTHON")}
+    return {"IMPORTER_HOME": str(config.home()), **named}
 
 
 class Service:
@@ -49,7 +56,7 @@ class Service:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.keys: dict[str, str] = {}  # that a test made, by their scopes
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_"))}
-        home = {} if engines else {"IMPORTER_HOME": str(folder / "home")}
+        home = engine_variables() if engines else {"IMPORTER_HOME": str(folder / "home")}
         self.env = {
             **kept, **home, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "PYTHONPATH": str(REPO),
             "IMPORTER_SERVE_DATABASE": database or f"sqlite:///{folder / 'gallery.sqlite'}",
