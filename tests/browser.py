@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
 from tools.system_packages import missing, place
 
-LIMIT = 90  # seconds
 QUIET = (
     "--headless=new",
     "--no-sandbox",  # a container's root has no other way
@@ -38,7 +38,7 @@ def browse(page: Path, *options: str) -> str:
     """Open a page with these options of the browser's; what it writes to its standard output."""
     with tempfile.TemporaryDirectory(prefix="browser-") as profile:
         argv = [str(chromium()), *QUIET, f"--user-data-dir={profile}", *options, page.absolute().as_uri()]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT, check=True)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return done.stdout
 
 

@@ -8,10 +8,11 @@ import signal
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub.constants  # noqa: F401 - read from the environment once, before a test alters that
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from gen_defaults import index, web
 from importer.engines import get, install
@@ -23,8 +24,9 @@ from tests.warm_workers import WARM_WORKERS, fresh_workers
 __all__ = ["fresh_workers"]
 
 # No test is timed: a busy machine must not fail one.
-settings.register_profile("project", max_examples=25, deadline=None)
-settings.register_profile("nightly", max_examples=1000, deadline=None)
+UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("project", max_examples=25, **UNTIMED)
+settings.register_profile("nightly", max_examples=1000, **UNTIMED)
 settings.load_profile("project")
 LONGEST_ID = 80  # characters
 SPARES.install()

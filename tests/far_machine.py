@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving import engine_variables, free_port
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 from tools.system_packages import install, place
 
 PACKAGE = "openssh-server"
@@ -27,9 +27,8 @@ class FarMachine:
         self._begun, self.python = root / "begun", root / "python"
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("host", "user"):
-            subprocess.run(
-                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", root / name], check=True, timeout=60
-            )
+            argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", root / name]
+            subprocess.run(argv, check=True, timeout=PATIENCE)
         (root / "authorized").write_text((root / "user.pub").read_text())
         self.trust((root / "host.pub").read_text())
         (root / "sshd_config").write_text(
@@ -83,7 +82,7 @@ class FarMachine:
         """End the daemon; its sessions and what they started go on."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(60)
+            self._process.wait(PATIENCE)
         (self.root / "log").write_text("")
         self._process = None
 

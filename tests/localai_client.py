@@ -11,6 +11,8 @@ from typing import Any
 
 import httpx
 
+from tests.waiting import LOOK, PATIENCE, FreeTime
+
 Table = dict[str, tuple[type | tuple[type, ...], bool]]  # type, may be missing
 NUMBER = (int, float)
 
@@ -85,7 +87,8 @@ class LocalAI:
         """One request; ``path`` may be a whole address."""
         url = path if path.startswith("http") else self._url + path
         headers = {**self._headers, **said.pop("headers", {})}
-        return httpx.request(method, url, headers=headers, timeout=60, trust_env=False, verify=False, **said)
+        said |= {"headers": headers, "timeout": PATIENCE, "trust_env": False, "verify": False}
+        return httpx.request(method, url, **said)
 
     def get(self, path: str, **said: Any) -> httpx.Response:
         return self.ask("GET", path, **said)
@@ -95,16 +98,16 @@ class LocalAI:
 
     def finished(self, begun: dict[str, Any]) -> dict[str, Any]:
         """Ask the address in ``status`` until it is processed; progress never goes back."""
-        last, deadline = 0.0, time.monotonic() + 60
-        while time.monotonic() < deadline:
+        last, clock = 0.0, FreeTime()
+        while True:
             found = decoded(self.get(begun["status"]).json(), OP_STATUS)
             if found["processed"]:
                 return found
             assert found["phase"] in PHASES
             assert found["progress"] >= last
             last = found["progress"]
-            time.sleep(0.05)
-        raise AssertionError(found)
+            assert not clock.over, found
+            time.sleep(LOOK)
 
     @staticmethod
     def succeeded(status: dict[str, Any]) -> bool:

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 
 from tests.serving import PATIENCE, free_port
+from tests.waiting import LOOK, FreeTime
 from tools.system_packages import missing, place
 
 # Nothing survives the tests, so that nothing has to reach a disk.
@@ -42,7 +43,7 @@ class Postgres:
 
     def admin(self, statement: str) -> None:
         url = f"postgresql://admin:secret@127.0.0.1:{self.port}/postgres"
-        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(url, autocommit=True, connect_timeout=int(PATIENCE)) as connection:
             connection.execute(statement)
 
 
@@ -112,15 +113,14 @@ def _run(words: list[Any], who: dict[str, Any]) -> None:
 
 
 def _await(found: Postgres, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
+    clock = FreeTime()
     while True:
         try:
             found.admin("CREATE ROLE importer LOGIN PASSWORD 'secret'")
         except psycopg.OperationalError:
-            said = log.read_text(errors="replace")
-            assert process.poll() is None, said
-            assert time.monotonic() < deadline, said
-            time.sleep(0.05)
+            assert process.poll() is None, log.read_text(errors="replace")
+            assert not clock.over, log.read_text(errors="replace")
+            time.sleep(LOOK)
         else:
             return
 

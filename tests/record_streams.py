@@ -21,6 +21,7 @@ from importer.engines import get, install
 from importer.engines.process import serve
 from importer.validation import responses
 from importer.validation.prompts import GREETING, SUM, TWO_CITIES, WEATHER, Prompt
+from tests.waiting import PATIENCE
 
 FOLDER = Path(__file__).parent / "fixtures" / "streams"
 TOKENS = {"logprobs": True, "top_logprobs": 1}
@@ -86,7 +87,7 @@ def keep(path: Path, answer: bytes, model: str) -> None:
 
 def ask(port: int, body: Mapping[str, Any], path: str = "/v1/chat/completions") -> bytes:
     """The answer's bytes."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
         headers = {"Content-Type": "application/json"}
         connection.request("POST", path, json.dumps(body), headers)
         return connection.getresponse().read()

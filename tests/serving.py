@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ from importer import config
 from importer.service.messages import detail_row
 from tests.commandline import BASE, CHAT, REPO, TOKEN
 from tests.hubserver import HubServer, Repo
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until
 
 __all__ = ["PATIENCE"]
 
@@ -96,11 +95,7 @@ class Service:
 
     def wait(self, done: Any) -> Any:
         """What ``done`` gives, once it gives something."""
-        deadline = time.monotonic() + PATIENCE
-        while not (found := done()):
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.05)
-        return found
+        return wait_until(done, self.log)
 
     def kill(self, process: subprocess.Popen[bytes] | None = None) -> None:
         """``kill -9``."""

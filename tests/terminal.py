@@ -12,8 +12,12 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+import psutil
+
 from tests.commandline import Desk
-from tests.waiting import PATIENCE
+from tests.waiting import LOOK, PATIENCE, FreeTime
+
+ASLEEP = 6  # looks
 
 
 class Terminal:
@@ -41,9 +45,9 @@ class Terminal:
 
     def expect(self, text: str) -> str:
         """Wait until ``text`` is shown after what was waited for before; what stands between."""
-        end = time.monotonic() + PATIENCE
+        clock = FreeTime()
         while text not in self.shown[self._seen :]:
-            assert time.monotonic() < end, f"{text!r} was not shown, only: {self.shown}"
+            assert not clock.over, f"{text!r} was not shown, only: {self.shown}"
             assert self._read(), f"it ended before {text!r} was shown: {self.shown}"
         place = self.shown.index(text, self._seen)
         between, self._seen = self.shown[self._seen : place], place + len(text)
@@ -54,12 +58,20 @@ class Terminal:
 
     def end(self) -> int:
         """The exit code; all that it showed is in ``shown``."""
-        end = time.monotonic() + PATIENCE
+        clock = FreeTime()
         while self._read():
-            assert time.monotonic() < end, self.shown
+            assert not clock.over, self.shown
         code = self._process.wait(PATIENCE)
         assert "Traceback" not in self.shown
         return code
+
+    def settle(self) -> None:
+        """Wait until it waits for a key: asleep at several looks, and in want of no processor."""
+        process, asleep = psutil.Process(self._process.pid), 0
+        while asleep < ASLEEP:
+            wants = process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+            asleep = 0 if wants and psutil.LINUX else asleep + 1
+            time.sleep(LOOK)
 
     def signal(self, number: int) -> None:
         self._process.send_signal(number)

@@ -31,6 +31,7 @@ from importer.messages import render
 from importer.proof import ParserVerdict, Proof
 from importer.proof.prove import prove
 from tests import template_texts as texts
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
 
@@ -162,7 +163,7 @@ def served_with(
 
 def ask(served: EngineServer, *messages: dict[str, Any], **more: Any) -> Any:
     body = {"model": served.model, "messages": list(messages), "max_tokens": 40, "temperature": 0} | more
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
     with contextlib.closing(connection):
         connection.request(
             "POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"}

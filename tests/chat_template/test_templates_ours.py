@@ -106,7 +106,7 @@ PLAIN = st.integers(0, 6).flatmap(
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     PLAIN, st.sampled_from(["images", "chatml", "thinking", "refuses tools"]), st.sampled_from([*CONVENTIONS])
 )
@@ -139,7 +139,7 @@ ANY = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(ANY, st.booleans(), st.sampled_from(["strict", "images"]), st.sampled_from([*CONVENTIONS]))
 def test_any_order_of_roles_becomes_alternating_turns(
     renderer: Renderer, roles: list[str], tools: bool, own: str, convention: str

@@ -327,7 +327,7 @@ def test_an_exchange_ends_when_its_client_hangs_up() -> None:
         with connection:
             connection.recv(65536)
             client.hang_up()
-            thread.join(10)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
     assert failed
     with pytest.raises(ServerUnreachable):

@@ -16,6 +16,7 @@ import pytest
 
 from tests.commandline import BASE, Desk, desk
 from tests.terminal import take_terminal
+from tests.waiting import PATIENCE, FreeTime
 
 __all__ = ["desk"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7])m")
@@ -34,8 +35,9 @@ def at_terminal(desk: Desk, *words: str, answer: str, **env: str) -> tuple[int, 
     with desk.start(*words, **streams, env=surroundings, preexec_fn=take_terminal) as process:
         os.close(its)
         shown, typed = b"", float("inf")
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
+        clock = FreeTime()
+        while True:
+            assert not clock.over, shown.decode()
             if select.select([mine], [], [], 0.1)[0]:
                 try:
                     shown += os.read(mine, 65536)
@@ -45,8 +47,8 @@ def at_terminal(desk: Desk, *words: str, answer: str, **env: str) -> tuple[int, 
                 typed = 0.0
             if typed <= time.monotonic():
                 os.write(mine, answer.encode())
-                typed = time.monotonic() + 1 if answer == "\x03" else end
-        code = process.wait(10)  # before the terminal goes: its end is a SIGHUP
+                typed = time.monotonic() + 1 if answer == "\x03" else float("inf")
+        code = process.wait(PATIENCE)  # before the terminal goes: its end is a SIGHUP
         os.close(mine)
         return code, shown.decode()
 

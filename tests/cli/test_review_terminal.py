@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -326,7 +325,7 @@ def test_ctrl_c_leaves_the_document_as_it_was(desk: Desk, when: str) -> None:
 
 def stop(at: Terminal) -> None:
     """Ctrl-C, once the reading of an answer has begun."""
-    time.sleep(0.3)
+    at.settle()
     at.type("\x03")
 
 

@@ -11,8 +11,7 @@ import os
 import secrets
 import shutil
 import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import pytest
 import yaml
 
 from tests.serving import free_port
+from tests.waiting import PATIENCE, wait_until
 from tools.system_packages import PACKAGES, missing, place
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("containers")]
@@ -29,7 +29,6 @@ COMPOSE = ROOT / "deploy" / "compose.yaml"
 PULLED = os.environ.get("IMPORTER_TEST_PULL") == "1"
 PROGRAMS = ("podman", "podman-compose", "runc", "catatonit", "iptables", "netavark", "aardvark-dns")
 PYTHON, POSTGRES = "docker.io/library/python:3.11-slim", "docker.io/library/postgres:17"
-PATIENCE = 1800  # seconds: systems are unpacked and images are copied
 CONFIGURATION = """[containers]
 default_ulimits = ["nofile=1024:4096", "nproc=1024:4096"]
 [engine]
@@ -170,11 +169,11 @@ def test_the_image_holds_the_command_line_and_no_root(containers: Containers) ->
 def test_the_compose_file_serves_and_its_worker_takes_jobs(containers: Containers) -> None:
     told = yaml.safe_load(COMPOSE.read_text())["services"]
     containers.compose("up", "-d", "db")
-    deadline = time.monotonic() + PATIENCE
     ready = ("exec", "importer_db_1", *told["db"]["healthcheck"]["test"][1:])
-    while "accepting" not in containers.podman(*ready, check=False):
-        assert time.monotonic() < deadline, containers.podman("logs", "importer_db_1", check=False)
-        time.sleep(1)
+    wait_until(
+        lambda: "accepting" in containers.podman(*ready, check=False),
+        lambda: containers.podman("logs", "importer_db_1", check=False),
+    )
     key = containers.compose(
         "run", "--rm", "-T", "server", "api-keys", "create", "admin", "--scope", "admin"
     ).split()[-1]
@@ -189,23 +188,21 @@ def test_the_compose_file_serves_and_its_worker_takes_jobs(containers: Container
         assert not found["EffectiveCaps"], name
     headers = {"Authorization": f"Bearer {key}"}
     url = f"http://127.0.0.1:{containers.env['PORT']}"
-    with httpx.Client(base_url=url, headers=headers, timeout=30, trust_env=False) as client:
-        wait(lambda: client.get("/readyz").status_code == 200, deadline, containers)
+    with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE, trust_env=False) as client:
+        wait(lambda: client.get("/readyz").status_code == 200, containers)
         assert client.get("/v1/configs", headers={"Authorization": ""}).status_code == 401
         assert client.get("/v1/configs").json()["items"] == []
-        wait(lambda: "importer_processes 2.0" in client.get("/metrics").text, deadline, containers)
+        wait(lambda: "importer_processes 2.0" in client.get("/metrics").text, containers)
         job = client.post("/v1/imports", json={"reference": "acme/base", "backend": "vllm"}).json()["id"]
-        wait(lambda: client.get(f"/v1/jobs/{job}").json()["state"] == "failed", deadline, containers)
+        wait(lambda: client.get(f"/v1/jobs/{job}").json()["state"] == "failed", containers)
         assert client.get(f"/v1/jobs/{job}").json()["error"]["kind"] == "network"  # the worker asked
 
 
-def wait(done: Any, deadline: float, containers: Containers) -> None:
-    while True:
+def wait(done: Callable[[], bool], containers: Containers) -> None:
+    def answered() -> bool:
         try:
-            if done():
-                return
+            return done()
         except httpx.TransportError:
-            pass
-        said = containers.podman("logs", "importer_server_1", check=False)
-        assert time.monotonic() < deadline, said[-3000:]
-        time.sleep(1)
+            return False
+
+    wait_until(answered, lambda: containers.podman("logs", "importer_server_1", check=False)[-3000:])

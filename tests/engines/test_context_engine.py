@@ -14,6 +14,7 @@ from importer.engines.install import Installed
 from importer.hub.snapshot import Snapshot
 from importer.signals import caching, context
 from importer.signals.engine_capabilities import Machine
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
 
@@ -67,7 +68,7 @@ def told(vllm_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> di
         (root / name).mkdir()
         (root / name / "config.json").write_text(json.dumps(config), encoding="utf-8")
     command = [str(vllm_engine.python), str(SCRIPT), *(str(root / name) for name in CONFIGS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {Path(line["folder"]).name: line for line in lines}
 

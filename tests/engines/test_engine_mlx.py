@@ -185,6 +185,6 @@ def test_it_does_not_outlive_its_owner(
         pid, port = (int(word) for word in owner.stdout.readline().split())
         assert process_group.alive(pid)
         owner.send_signal(number)
-        owner.wait(30)
+        owner.wait(PATIENCE)
     assert wait_until(lambda: not process_group.alive(pid))
     assert is_free(port)

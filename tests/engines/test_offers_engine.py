@@ -35,6 +35,7 @@ from importer.validation.prompts import (
 )
 from importer.validation.responses import PATH, request
 from importer.validation.responses_reply import from_events
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
 UNTRIED = {"images"}  # no model that sees is at hand
@@ -58,7 +59,8 @@ class Server:
     served: EngineServer
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.served.port, timeout=120)) as connection:
+        connection = http.client.HTTPConnection("127.0.0.1", self.served.port, timeout=PATIENCE)
+        with closing(connection):
             sent = None if body is None else json.dumps({"model": self.served.model, **body})
             method = "GET" if sent is None else "POST"
             connection.request(method, path, sent, {"Content-Type": "application/json"})

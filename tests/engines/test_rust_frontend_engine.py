@@ -29,6 +29,7 @@ from tests.engines.test_parser_worker_engine import (
     calls,
     readers,
 )  # fmt: skip
+from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("rust")]
 ANY = ("one-call",)
@@ -128,7 +129,7 @@ def test_the_frontend_takes_every_option_of_a_document(vllm_cuda_engine, tmp_pat
     launch = VllmCuda().launch(document(), tmp_path, 8000)
     words = [*launch.arguments[3:]]
     handed = subprocess.run(
-        [python, "-c", JSONIFIED, *words], capture_output=True, text=True, check=False, timeout=300
+        [python, "-c", JSONIFIED, *words], capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert handed.returncode == 0, handed.stderr[-2000:]
     given = json.loads(handed.stdout.splitlines()[-1])
@@ -140,7 +141,7 @@ def test_the_frontend_takes_every_option_of_a_document(vllm_cuda_engine, tmp_pat
         command = [binary, "frontend", "--listen-fd", "0", "--input-listener-fd", "0"]
         command += ["--output-listener-fd", "0", "--args-json", json.dumps(arguments)]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL
+            command, capture_output=True, text=True, check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL
         )
         return done.stdout + done.stderr
 
@@ -171,5 +172,5 @@ def test_a_busy_machine_is_an_accident_and_a_dead_server_an_error(vllm_cuda_engi
     server.chmod(0o755)
     folder = Path(parsers.__file__).parent
     command = [vllm_cuda_engine.python, "-c", BUSY, str(folder), str(server)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.stdout.startswith(says), done.stdout + done.stderr

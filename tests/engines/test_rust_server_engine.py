@@ -20,6 +20,7 @@ from importer.validation.background import Background, ProbeOptions
 from importer.validation.client import Client
 from importer.validation.custom import named
 from importer.validation.remote import against
+from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("rust")]
 SERVER = Path(__file__).parents[1] / "rust_server.py"
@@ -60,13 +61,13 @@ def port(vllm_cuda_engine: Installed) -> Iterator[int]:
         assert process.stdin is not None
         yield int(process.stdout.readline())
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def test_the_endpoints_of_the_server_are_those_of_the_docs(port: int) -> None:
     found = {}
     for path in STATUSES:
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
             connection.request("POST", path, json.dumps({}), {"Content-Type": "application/json"})
             found[path] = connection.getresponse().status
     assert found == STATUSES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -247,8 +246,6 @@ def test_waiting_work_can_be_stopped(hub: HubServer) -> None:
     def stop(step: str) -> None:
         raise KeyboardInterrupt(step)
 
-    begun = time.monotonic()
     with under(budget, stop), pytest.raises(KeyboardInterrupt, match="the Hub asks to wait"):
         client.get(f"{hub.url}/api/models/org/m0", limit=10**6)
-    assert time.monotonic() - begun < 300
     assert len(hub.log) == 1

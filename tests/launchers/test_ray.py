@@ -56,7 +56,7 @@ def test_the_demo_is_validated_once_though_its_follower_is_killed(
     words = ("validate", "demo", "--dir", "d", "--on", cluster.target)
     before = cluster.begun
     killed = command(*words, home=tmp_path)
-    assert wait_until(lambda: cluster.begun == before + 1 or killed.poll() is not None, 300)
+    assert wait_until(lambda: cluster.begun == before + 1 or killed.poll() is not None)
     killed.kill()
     assert "refused" not in done(killed)[1]
     code, said = done(command(*words, home=tmp_path))
@@ -109,7 +109,7 @@ def test_a_node_that_is_lost_is_told(cluster: RayCluster, tmp_path: Path) -> Non
     target = parse(cluster.target.partition("?")[0] + f"?python={slow}")
     launcher, wants = get(target), task("lost")
     run = launcher.submit(wants)
-    assert wait_until(lambda: isinstance(launcher.state(run), Running), 300)
+    assert wait_until(lambda: isinstance(launcher.state(run), Running))
     cluster.lose("lost")
     with pytest.raises(LauncherError) as told:
         follow(launcher, wants, lambda _: None)

@@ -33,7 +33,7 @@ from importer.launchers.follow import end, follow
 from importer.launchers.result import Result
 from importer.launchers.target import parse
 from tests.far_machine import FarMachine, far_machine
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ssh")]
 DIGEST = f"sha256:{'a' * 64}"
@@ -198,7 +198,7 @@ def command(*words: str, home: Path) -> subprocess.Popen[str]:
 
 
 def done(process: subprocess.Popen[str]) -> tuple[int, str]:
-    output, errors = process.communicate(timeout=600)
+    output, errors = process.communicate(timeout=PATIENCE)
     return process.returncode, output + errors
 
 

@@ -18,6 +18,7 @@ from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from tests.proof.test_response_template import HEAD, UNKNOWN
+from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("vllm")]
 CALL = '<do what="get_weather"><with key="city">Paris</with><with key="days">2</with></do>'
@@ -48,7 +49,7 @@ def imported(model: Path, folder: Path, *more: str) -> StoredDocument:
 def ask(served: EngineServer, **more: Any) -> tuple[int, str]:
     messages = [{"role": "user", "content": "How is it in Paris?"}]
     body = {"model": served.model, "messages": messages, "max_tokens": 100, "tools": [TOOL], **more}
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
     with contextlib.closing(connection):
         text = json.dumps(body)
         connection.request("POST", "/v1/chat/completions", text, {"Content-Type": "application/json"})

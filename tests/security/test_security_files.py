@@ -129,7 +129,11 @@ objects = st.dictionaries(st.sampled_from(KEYS), values, max_size=10)
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(files=st.dictionaries(st.sampled_from(FILES), objects, min_size=1, max_size=6))
 @example(files={"tokenizer_config.json": {"chat_template": [{"name": [], "template": "x"}]}})
 @example(files={"tokenizer_config.json": {"added_tokens_decoder": {"9" * 6000: {"content": "x"}}}})

@@ -25,7 +25,8 @@ from tests.impatient import ENDS, waits
 from tests.killer.check import story
 from tests.postgres import Postgres, postgres
 from tests.publishing import gallery_of
-from tests.serving import PATIENCE, Service, running
+from tests.serving import Service, running
+from tests.waiting import wait_until
 
 __all__ = ["postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -49,14 +50,14 @@ def created(database: Database) -> Job:
 
 
 def ended(database: Database, ident: str) -> Job:
-    deadline = time.monotonic() + PATIENCE
-    while True:
+    def over() -> Job | None:
         with database.reading() as connection:
             job = jobs.get(connection, ident)
-        if job.state in jobs.ENDED:
-            return job
-        assert time.monotonic() < deadline, job
-        time.sleep(0.05)
+        return job if job.state in jobs.ENDED else None
+
+    found = wait_until(over)
+    assert found is not None
+    return found
 
 
 def row(service: Service, ident: str) -> Job:

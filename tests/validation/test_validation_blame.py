@@ -37,6 +37,7 @@ from tests.facts import as_reason
 from tests.framing import context, repository
 from tests.judging import remedy, words
 from tests.validation.test_validation_client import BODY, http, say, server
+from tests.waiting import PATIENCE
 
 TRACEBACK = """INFO: POST /v1/chat/completions
 Traceback (most recent call last):
@@ -150,7 +151,7 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
             self.end_headers()
 
         def do_POST(self) -> None:
-            over.wait(30)
+            over.wait(PATIENCE)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as hung:
         threading.Thread(target=hung.serve_forever).start()

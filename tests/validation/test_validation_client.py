@@ -33,6 +33,7 @@ from importer.validation.probes import (
 from importer.validation.run import validate
 from tests.facts import as_reason
 from tests.odd_answers import DRIPS, dripping
+from tests.waiting import PATIENCE
 
 Answer = Callable[[socket.socket], None]
 BODY = json.dumps({"choices": [{"message": {"content": "Hello!"}, "finish_reason": "stop"}]}).encode()
@@ -266,7 +267,7 @@ class Waiting:
 
     def run(self, ctx: Context, /) -> Outcome:
         self.begun.set()
-        self.let.wait(20)
+        self.let.wait(PATIENCE)
         self.over.set()
         return Pass(as_reason("answered at last"))
 
@@ -283,7 +284,7 @@ class Interrupting:
         return None
 
     def run(self, ctx: Context, /) -> Outcome:
-        self.other.begun.wait(20)
+        self.other.begun.wait(PATIENCE)
         raise KeyboardInterrupt
 
 
@@ -294,7 +295,7 @@ def test_an_interrupt_waits_for_no_answer() -> None:
             validate(DOCUMENT, Running(url), options=ProbeOptions([health, Interrupting(waiting), waiting]))
         assert not waiting.over.is_set()
         waiting.let.set()
-        assert waiting.over.wait(20)
+        assert waiting.over.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(

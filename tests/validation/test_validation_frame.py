@@ -29,6 +29,7 @@ from importer.validation.run import probe, validate
 from tests.facts import as_reason
 from tests.framing import context, repository
 from tests.validation.test_validation_client import BODY, DOCUMENT, STREAM, Running, http, say, server
+from tests.waiting import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -111,17 +112,17 @@ def test_a_client_that_leaves() -> None:
 
     def answer(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + STREAM[:70])
-        connection.settimeout(10)
+        connection.settimeout(PATIENCE)
         with suppress(ConnectionError):  # what a client has not read when it leaves makes its end a reset
             connection.recv(1)
         gone.set()
 
     with server(answer) as url:
         Client(url).leave({"stream": True}, log, after=1)
-        assert gone.wait(10)
+        assert gone.wait(PATIENCE)
         gone.clear()
         Client(url).leave({"stream": True}, log)
-        assert gone.wait(10)
+        assert gone.wait(PATIENCE)
     assert [bytes(e.received) for e in log] == [STREAM[:70], b""]
     assert log[0].first is not None
     assert [e.error for e in log] == [None, None]

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, install, tokenizer
+from importer.engines import tokenizer
+from importer.engines.install import Installed
 from importer.hub import local
 from importer.reasons import Reason
 from importer.validation import alterations, nonce_prompts, prompt_causes, root_causes
@@ -38,9 +39,9 @@ def answer(text: str, tokens: int | None = 7, prompt: int = 20, finish: str = "l
 
 
 @pytest.fixture
-def ctx() -> Iterator[Context]:
+def ctx(mlx_engine: Installed) -> Iterator[Context]:
     with PromptRendering(local.resolve(str(MODEL), MODEL)) as render:
-        tokens = tokenizer.asker(install.need(get("mlx")).python, MODEL)
+        tokens = tokenizer.asker(mlx_engine.python, MODEL)
         promise = Expectations(tool_parser="any", context=2048)
         yield Context(promise, "m", Client("http://127.0.0.1:1"), render=render, tokens=tokens)
 
@@ -188,6 +189,7 @@ def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> No
         prompt_arrives.judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
 
 
+@pytest.mark.engine
 def test_text_in_parts_is_another_form_that_an_older_server_refuses_and_a_broken_one_alters(
     ctx: Context,
 ) -> None:
