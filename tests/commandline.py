@@ -86,10 +86,10 @@ class Desk:
         assert "Traceback" not in out + err
         return Ran(code, out, err)
 
-    def start(self, *words: object, **options: Any) -> subprocess.Popen[str]:
+    def start(self, *words: object, module: str = "importer", **options: Any) -> subprocess.Popen[str]:
         """Run in a process of its own."""
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        command = [*COMMAND, *map(str, words)]
+        command = [sys.executable, "-m", module, *map(str, words)]
         options["env"] = {**os.environ, "PYTHONPATH": str(REPO), **options.get("env", {})}
         return subprocess.Popen(command, **{**pipes, "text": True, "cwd": self.folder, **options})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -223,7 +224,7 @@ def run_on(
             likelihood=recorded.likelihood,
             offline=offline,
             controls=Controls(
-                lambda left_out: start(left_out=left_out),
+                lambda left_out, seconds: start(left_out=left_out, timeout=seconds),
                 (given, start_trials.of_machine(served.variables, given)),
                 start_trials.of_model(weights),
                 served.start_seconds,
@@ -287,9 +288,10 @@ def validate_against(
     from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
 
-    client = Client(url, key=key, headers=checked((headers or {}).items(), key=key is not None))
-    name = the_model(client, model, str(stored.data["name"]))
     options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
+    sent = checked((headers or {}).items(), key=key is not None)
+    client = Client(url, key=key, headers=sent, deadline=time.monotonic() + options.total_limit)
+    name = the_model(client, model, str(stored.data["name"]))
     with at_hand.background(stored, places) as known:
         report = against(stored.data, client, name, known, options).to_json()
     shareable: dict[str, Any] = without(report, client.secrets)

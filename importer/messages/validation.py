@@ -103,6 +103,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
     "SilenceReason": {
         "no-answers": "not asked: {probes} probes before it had no answer within {seconds:g} s",
         "time-is-up": "not asked: the time limit of the validation is over",
+        "bytes-spent": "not asked: the answers of the validation have {limit:,} bytes already",
     },
     "ClientReason": {
         "not-json": "the answer of {path} is not JSON",
@@ -121,6 +122,7 @@ VALIDATION: dict[str, dict[str, Text]] = {
         "events-joined": "no empty line stands between the events of a stream",
         "goes-on": "the stream goes on after [DONE]",
         "cut": "the stream was cut before its end",
+        "too-long": "the texts of the answer have more than {limit:,} characters",
         "not-json": "the engine sent what is not JSON: {start!r}",
         "not-object": "{part} is not an object",
         "no-choices": "what has no list of choices stands for an answer or a piece of one: {start}",

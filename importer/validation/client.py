@@ -1,16 +1,18 @@
-"""A small client of the OpenAI API: three requests, time limits, and a log of every exchange without its
-key.
+"""A small client of the OpenAI API: three requests, limits, and a log of every exchange without its key.
+
+Every receive of a socket asks the clock, the size of the answer, and what is left to the run.
 """
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import math
 import socket
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,8 +21,6 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-from importer.deadline import UNLIMITED, Deadline
-from importer.deadline import response as within
 from importer.messages import render
 from importer.reasons import Reason
 from importer.validation.errors import (
@@ -29,7 +29,9 @@ from importer.validation.errors import (
     Overloaded,
     ReplyError,
     RequestRefused,
+    RunOver,
     ServerUnreachable,
+    SilenceReason,
     TimedOut,
 )
 from importer.validation.redaction import redacted, secrets_of
@@ -50,7 +52,27 @@ UNAVAILABLE = 503  # for load, where the answer names a time
 PATIENCE = 30.0  # seconds that one request waits for a server that refuses for load
 PAUSES = (1.0, 2.0, 4.0, 8.0)  # between tries, where the server names no time
 MAX_BODY = 16_000  # characters of a body that a receipt keeps
-MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer; a longer one is an error
+MAX_ANSWER = 4 * 1024 * 1024  # bytes of an answer; real ones have 1 MB, for 2,048 tokens
+MAX_RUN = 64 * 1024 * 1024  # bytes of all answers of a run
+VALUE = 16  # bytes by which each value of JSON counts for more: in memory it takes them
+
+
+def weight(data: bytes) -> int:
+    """Return the bytes that a piece of an answer counts for: its own, and those of the values in it."""
+    return len(data) + VALUE * sum(map(data.count, (b",", b"[", b"{")))
+
+
+@dataclass(slots=True)
+class Budget:
+    """The bytes of answers that are left to a run, for all of its threads."""
+
+    left: int = MAX_RUN
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def spend(self, size: int) -> None:
+        """Take this many bytes out of the budget."""
+        with self._lock:
+            self.left -= size
 
 
 @dataclass(slots=True)
@@ -59,6 +81,7 @@ class Exchange:
 
     ``seconds``  until the answer was whole, ``first`` until the first byte of its body.
     ``tokens``   of a streamed answer, as the engine counts them. ``server``  names the server's software.
+    ``read``     the weight of what has come, with its head; nothing comes after ``ends``.
     """
 
     method: str
@@ -72,6 +95,15 @@ class Exchange:
     tokens: int | None = None
     server: str | None = None
     begun: float = field(default_factory=time.monotonic, repr=False)
+    read: int = field(default=0, repr=False)
+    ends: float = field(default=math.inf, repr=False)
+    _body: str | None = field(default=None, repr=False)
+
+    def shorten(self) -> None:
+        """Keep of a long body what a receipt keeps."""
+        if len(self.received) > 4 * MAX_BODY:
+            self._body = trim(self.received.decode("utf-8", "replace"))
+            self.received.clear()
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of a receipt; long bodies lose their middle."""
@@ -80,7 +112,7 @@ class Exchange:
             "path": self.path,
             "request": bounded(self.request),
             "status": self.status,
-            "body": trim(self.received.decode("utf-8", "replace")),
+            "body": self._body or trim(self.received.decode("utf-8", "replace")),
             "seconds": round(self.seconds, 3),
             "first": None if self.first is None else round(self.first, 3),
             "tokens": self.tokens,
@@ -124,7 +156,8 @@ class Client:
     Each call appends its Exchange to ``log`` before it starts, then returns or raises an ExchangeError.
     ``key`` and ``headers`` go with every request, and what a server sends back of them into no log.
     Redirections are not followed, so that no other host gets them. No exchange goes on after ``deadline``,
-    on the clock of ``time.monotonic``; ``begins_within`` limits the seconds until an answer begins.
+    on the clock of ``time.monotonic``, nor without ``budget``; ``begins_within`` limits the seconds until an
+    answer begins.
     """
 
     base_url: str
@@ -133,6 +166,7 @@ class Client:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     deadline: float = math.inf
     begins_within: float = math.inf
+    budget: Budget = field(default_factory=Budget, repr=False, compare=False)
     _open: set[socket.socket] = field(default_factory=set, repr=False, compare=False)
     _left: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
@@ -146,6 +180,13 @@ class Client:
         """Return the seconds until the deadline."""
         return self.deadline - time.monotonic()
 
+    @property
+    def over(self) -> Reason | None:
+        """Return why the run sends and reads nothing more; ``None`` while it goes on."""
+        if self.seconds_left <= 0:
+            return Reason(SilenceReason.TIME_IS_UP)
+        return Reason(SilenceReason.BYTES_SPENT, limit=MAX_RUN) if self.budget.left <= 0 else None
+
     def hang_up(self) -> None:
         """End every exchange that is under way, and let none begin: for a server that importer does not
         stop.
@@ -158,13 +199,13 @@ class Client:
     def get(self, path: str, log: list[Exchange]) -> bytes:
         """Send GET and return the body of a 2xx answer."""
         exchange = Exchange("GET", path)
-        with _recorded(exchange, log):
+        with self._recorded(exchange, log):
             return b"".join(self._chunks(exchange))
 
     def chat(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
         """POST /v1/chat/completions and return the answer; ``stream`` in ``body`` selects a streamed one."""
         exchange = Exchange("POST", "/v1/chat/completions", body)
-        with _recorded(exchange, log), closing(self._chunks(exchange)) as chunks:
+        with self._recorded(exchange, log), closing(self._chunks(exchange)) as chunks:
             if not body.get("stream"):
                 return from_whole(b"".join(chunks))
             reply = from_stream(chunks)
@@ -174,13 +215,13 @@ class Client:
     def read(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> bytes:
         """POST to another path and return the body of a 2xx answer."""
         exchange = Exchange("POST", path, body)
-        with _recorded(exchange, log):
+        with self._recorded(exchange, log):
             return b"".join(self._chunks(exchange))
 
     def post(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> Any:
         """POST to another path and return the JSON of a 2xx answer."""
         exchange = Exchange("POST", path, body)
-        with _recorded(exchange, log):
+        with self._recorded(exchange, log):
             text = b"".join(self._chunks(exchange))
             try:
                 return json.loads(text)
@@ -190,7 +231,7 @@ class Client:
     def upload(self, path: str, fields: Mapping[str, str], sound: bytes, log: list[Exchange]) -> Any:
         """POST a form with a WAV file and return the JSON of a 2xx answer; the log has the fields alone."""
         exchange = Exchange("POST", path, {**fields, "file": f"{len(sound)} bytes"})
-        with _recorded(exchange, log):
+        with self._recorded(exchange, log):
             text = b"".join(self._chunks(exchange, _form(fields, sound)))
             try:
                 return json.loads(text)
@@ -204,7 +245,7 @@ class Client:
     def completion(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
         """POST /v1/completions, whole; the content of the reply is the text that follows the prompt."""
         exchange = Exchange("POST", "/v1/completions", body)
-        with _recorded(exchange, log):
+        with self._recorded(exchange, log):
             return from_completion(b"".join(self._chunks(exchange)))
 
     def leave(
@@ -216,7 +257,7 @@ class Client:
         Bytes that have arrived stay in the log; an answer that ends earlier is no error.
         """
         exchange = Exchange("POST", "/v1/chat/completions", body)
-        with _recorded(exchange, log):
+        with self._recorded(exchange, log):
             if after is None:
                 with self._sent(exchange):
                     time.sleep(wait)
@@ -230,16 +271,12 @@ class Client:
         """Send the request and yield the answer's bytes as they arrive; raises RequestRefused for an error
         status.
         """
-        begun = time.monotonic()
-        deadline = min(begun + self.time_limit, self.deadline)
+        begun, deadline = time.monotonic(), min(exchange.ends, self.deadline)
         for tries in count():
-            with self._sent(exchange, form, Deadline(deadline)) as connection:
-                sock = connection.sock
+            with self._sent(exchange, form) as connection:
                 with connection.getresponse() as response:
                     exchange.status, exchange.server = response.status, response.headers.get("Server")
-                    begins = min(deadline, exchange.begun + self.begins_within)
-                    body = redacted(_paced(response, sock, (begins, deadline), exchange), self.secrets)
-                    body = _received(body, exchange)
+                    body = _received(redacted(_pieces(response, exchange), self.secrets), exchange)
                     if 200 <= response.status < 300:
                         yield from body
                         return
@@ -251,27 +288,26 @@ class Client:
                 raise Overloaded(response.status, says, waited)
             self._left.wait(pause)
             exchange.received.clear()
-            exchange.begun, exchange.first = time.monotonic(), None
+            exchange.begun, exchange.first, exchange.read = time.monotonic(), None, 0
 
     @contextmanager
-    def _sent(
-        self, exchange: Exchange, form: bytes | None = None, deadline: Deadline = UNLIMITED
-    ) -> Iterator[http.client.HTTPConnection]:
-        """Send the request and yield its connection; its answer, headers included, ends at the deadline."""
+    def _sent(self, exchange: Exchange, form: bytes | None = None) -> Iterator[http.client.HTTPConnection]:
+        """Send the request and yield its connection."""
         parts = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         payload = None if exchange.request is None else json.dumps(exchange.request).encode()
         headers = {"Content-Type": "application/json"} if payload else {}
         if form is not None:
             payload, headers = form, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
-        limit = max(min(self.time_limit, self.begins_within, self.seconds_left), 0.001)
         headers |= self.headers
         headers |= {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
+        limit = self._seconds(exchange)
         with closing(kind(parts.hostname or "", parts.port, timeout=limit)) as connection:
             connection.connect()
-            connection.response_class = partial(within, deadline)  # type: ignore[assignment]
             sock = connection.sock
             self._open.add(sock)
+            wire: Any = _Wire(sock, partial(self._seconds, exchange), partial(self._read, exchange))
+            connection.sock = wire
             try:
                 if self._left.is_set():
                     raise ConnectionAbortedError("this side has hung up")
@@ -279,6 +315,96 @@ class Client:
                 yield connection
             finally:
                 self._open.discard(sock)
+
+    def _seconds(self, exchange: Exchange) -> float:
+        """Return the seconds that an exchange may take from now on; raises TimeoutError and RunOver."""
+        over = self.over
+        if over is not None:
+            raise RunOver(over)
+        begins = exchange.begun + self.begins_within if exchange.first is None else math.inf
+        left = min(begins, exchange.ends, self.deadline) - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def _read(self, exchange: Exchange, data: bytes) -> None:
+        """Count what has come; raises ReplyError for an answer that is too large."""
+        size = weight(data)
+        self.budget.spend(size)
+        exchange.read += size
+        if exchange.read > MAX_ANSWER:
+            raise ReplyError(Reason(ClientReason.TOO_LARGE, limit=MAX_ANSWER))
+
+    @contextmanager
+    def _recorded(self, exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
+        """Append the exchange to the log, measure its time, and turn each failure into an ExchangeError."""
+        log.append(exchange)
+        started = time.monotonic()
+        exchange.ends = started + self.time_limit
+        try:
+            try:
+                yield
+            except TimeoutError:
+                if (over := self.over) is not None:
+                    raise RunOver(over) from None
+                raise TimedOut(Reason(AnswerFailure.TIMED_OUT, seconds=time.monotonic() - started)) from None
+            except (OSError, http.client.HTTPException) as error:
+                raise ServerUnreachable(
+                    Reason(AnswerFailure.UNREACHABLE, problem=str(error) or type(error).__name__)
+                ) from None
+            exchange.shorten()
+        except ExchangeError as error:
+            exchange.error = error.reason
+            raise
+        finally:
+            exchange.seconds = time.monotonic() - started
+
+
+class _Wire:
+    """A socket as a connection uses it; each send and receive asks ``seconds`` first, and ``read`` after."""
+
+    def __init__(
+        self, sock: socket.socket, seconds: Callable[[], float], read: Callable[[bytes], None]
+    ) -> None:
+        self._sock, self._seconds, self._read = sock, seconds, read
+        self.close = sock.close
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of the data."""
+        left = memoryview(data)
+        while left:
+            self._sock.settimeout(self._seconds())
+            left = left[self._sock.send(left) :]
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return a file of what comes."""
+        return io.BufferedReader(_Receiving(self._sock, self._seconds, self._read))
+
+
+class _Receiving(io.RawIOBase):
+    """What comes from a socket, receive by receive."""
+
+    def __init__(
+        self, sock: socket.socket, seconds: Callable[[], float], read: Callable[[bytes], None]
+    ) -> None:
+        self._sock, self._seconds, self._read = sock, seconds, read
+        self._raw = sock.makefile("rb", buffering=0)  # keeps the socket open until it is closed itself
+
+    def readable(self) -> bool:
+        """Return ``True``."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Receive once; raises what ``seconds`` and ``read`` raise."""
+        self._sock.settimeout(self._seconds())
+        size = self._raw.readinto(buffer) or 0
+        self._read(bytes(buffer[:size]))
+        return size
+
+    def close(self) -> None:
+        """Close the file, and the socket where its connection has closed it."""
+        self._raw.close()
+        super().close()
 
 
 def _pause(response: http.client.HTTPResponse, tries: int) -> float | None:
@@ -297,22 +423,11 @@ def _form(fields: Mapping[str, str], sound: bytes) -> bytes:
     return b"".join([*parts, file, sound, f"\r\n--{BOUNDARY}--\r\n".encode()])
 
 
-def _paced(
-    response: http.client.HTTPResponse, sock: socket.socket, limits: tuple[float, float], exchange: Exchange
-) -> Iterator[bytes]:
-    """Yield the pieces of a body; ``limits`` are the times when it begins and ends at the latest."""
-    total = 0
-    while True:
-        limit = limits[exchange.first is not None]
-        sock.settimeout(max(limit - time.monotonic(), 0.001))
-        chunk = response.read1(65536)
-        if not chunk:
-            return
+def _pieces(response: http.client.HTTPResponse, exchange: Exchange) -> Iterator[bytes]:
+    """Yield the pieces of a body as they come, and note when it begins."""
+    while chunk := response.read1(65536):
         if exchange.first is None:
             exchange.first = time.monotonic() - exchange.begun
-        total += len(chunk)
-        if total > MAX_ANSWER:
-            raise ReplyError(Reason(ClientReason.TOO_LARGE, limit=MAX_ANSWER))
         yield chunk
 
 
@@ -321,27 +436,6 @@ def _received(body: Iterator[bytes], exchange: Exchange) -> Iterator[bytes]:
     for chunk in body:
         exchange.received += chunk
         yield chunk
-
-
-@contextmanager
-def _recorded(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
-    """Append the exchange to the log, measure its time, and turn each failure into an ExchangeError."""
-    log.append(exchange)
-    started = time.monotonic()
-    try:
-        try:
-            yield
-        except TimeoutError:
-            raise TimedOut(Reason(AnswerFailure.TIMED_OUT, seconds=time.monotonic() - started)) from None
-        except (OSError, http.client.HTTPException) as error:
-            raise ServerUnreachable(
-                Reason(AnswerFailure.UNREACHABLE, problem=str(error) or type(error).__name__)
-            ) from None
-    except ExchangeError as error:
-        exchange.error = error.reason
-        raise
-    finally:
-        exchange.seconds = time.monotonic() - started
 
 
 def _prefix(path: str) -> str:

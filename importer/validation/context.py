@@ -92,8 +92,13 @@ class Context(Background):
 
     @classmethod
     def of(cls, promise: Expectations, model: str, client: Client, known: Background) -> Context:
-        """Return the context of a run, with all that is known beside the API."""
-        return cls(promise, model, client, **{each.name: getattr(known, each.name) for each in fields(known)})
+        """Return the context of a run, with all that is known beside the API until the run is over."""
+        beside = {each.name: getattr(known, each.name) for each in fields(known)}
+        if known.offline is not None:
+            known.offline.deadline = client.deadline
+        if (ask := known.tokens) is not None:
+            beside["tokens"] = lambda texts, drawn=(): ask(texts, drawn) if client.over is None else None
+        return cls(promise, model, client, **beside)
 
     def apart(self) -> Context:
         """Return a copy for another probe, with an empty log and the journal from its present end."""
@@ -269,7 +274,9 @@ class Context(Background):
                         answer.result = self._complete(prompt, {}, answer.exchanges)
                     else:
                         answer.result = self._ask(prompt, way, answer.exchanges)
-                except (ExchangeError, TemplateRefusedError) as error:
+                except ExchangeError as error:
+                    answer.result = error.bare()
+                except TemplateRefusedError as error:
                     answer.result = error
         self.log.extend(answer.exchanges)
         if isinstance(answer.result, Exception):

@@ -54,8 +54,12 @@ class ControlReason(StrEnum):
 class Starts(Protocol):
     """Starts of the engine that serves the document."""
 
-    def __call__(self, left_out: Collection[Setup], /) -> AbstractContextManager[ServedEngine]:
-        """Return the engine, started without these settings; raises ImporterError where it does not serve."""
+    def __call__(
+        self, left_out: Collection[Setup], seconds: float, /
+    ) -> AbstractContextManager[ServedEngine]:
+        """Return the engine, started without these settings; raises ImporterError where it does not serve
+        within ``seconds``.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,32 +89,40 @@ class Controls:
 Ask = Callable[["ServedEngine", Sequence["Probe"]], Sequence[ProbeRow]]
 
 
-def settled(rows: list[ProbeRow], controls: Controls, ask: Ask, report: Progress) -> list[ProbeRow]:
+def settled(
+    rows: list[ProbeRow], controls: Controls, ask: Ask, left: float, report: Progress
+) -> list[ProbeRow]:
     """Return the rows; those that pass without one setting, and fail with it, are blamed on that setting.
 
     Where no setting has that effect, and an engine is blamed in an environment with the wrong packages, they
-    are. ``ask``  runs probes against an engine.
+    are. ``ask``  runs probes against an engine. ``left``  seconds of the run.
     """
     suspects = [row for row in rows if _suspect(row)]
     lead = next((r for r in suspects if isinstance(r.outcome, Fail) and not r.outcome.follows), None)
     if lead is None or any(_is_named(row) for row in rows):
         return rows
-    named = None if STARTS * controls.seconds > SECONDS else _without(lead, suspects, controls, ask, report)
+    seconds, named = min(left, SECONDS), None
+    if STARTS * controls.seconds <= seconds:
+        named = _without(lead, suspects, controls, ask, time.monotonic() + seconds, report)
     if named is None:
         return _of_packages(rows, controls)
     return [named.get(row.probe, row) for row in rows]
 
 
 def _without(
-    lead: ProbeRow, suspects: Sequence[ProbeRow], controls: Controls, ask: Ask, report: Progress
+    lead: ProbeRow,
+    suspects: Sequence[ProbeRow],
+    controls: Controls,
+    ask: Ask,
+    deadline: float,
+    report: Progress,
 ) -> Mapping[str, ProbeRow] | None:
     """Return the failures that one setting explains, by probe; ``None`` where no setting does."""
-    deadline = time.monotonic() + SECONDS
 
     def asked(left_out: Collection[Setup], some: Sequence[ProbeRow]) -> Mapping[str, ProbeRow]:
         probes = [one for one in PROBES if one.NAME in {row.probe for row in some}]
         try:
-            with controls.start(left_out) as served:
+            with controls.start(left_out, deadline - time.monotonic()) as served:
                 return {row.probe: row for row in ask(served, probes)}
         except ImporterError:
             return {}

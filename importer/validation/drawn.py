@@ -52,7 +52,7 @@ def compared(ctx: Context) -> OtherTokens | None:
         shown = () if reply is None else numbers_of(reply)
         if reply is None or not shown:
             return None
-        numbers.append(shown)
+        numbers.append(shown[:ANSWER])
         right.append(prompt.answered_by(reply.content))
     found = redrawn(ctx, tuple(numbers))
     return None if found is None else summed(found, right)

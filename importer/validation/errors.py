@@ -3,6 +3,7 @@
 ExchangeError
  ├── ServerUnreachable   the connection was refused or broke
  ├── TimedOut            no whole answer within the time limit
+ ├── RunOver             the run's time or bytes are spent
  ├── Overloaded          refused for load, again after each pause
  ├── RequestRefused      an HTTP status that is not 2xx
  └── ReplyError          the answer breaks the format of the OpenAI API
@@ -11,6 +12,7 @@ ExchangeError
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
 from importer.engines.deaths import Attribution
 from importer.messages import render
@@ -39,6 +41,14 @@ class AnswerFailure(StrEnum):
     TEMPLATE_REFUSES = "template-refuses"
 
 
+class SilenceReason(StrEnum):
+    """Why no more probes run."""
+
+    NO_ANSWERS = "no-answers"
+    TIME_IS_UP = "time-is-up"
+    BYTES_SPENT = "bytes-spent"
+
+
 class ExchangeError(Exception):
     """One exchange failed; ``reason`` has the failure."""
 
@@ -58,6 +68,11 @@ class ExchangeError(Exception):
         """Return the outcome of the probe that met this failure."""
         return Fail(self.reason, "engine")
 
+    def bare(self) -> Self:
+        """Return the failure without its frames, for these hold the answer."""
+        self.__traceback__ = self.__context__ = None
+        return self
+
 
 class ServerUnreachable(ExchangeError):
     """The connection was refused or broke."""
@@ -69,6 +84,21 @@ class TimedOut(ExchangeError):
     def outcome(self) -> Inconclusive:
         """Return an inconclusive outcome: a slow answer is attributed to the machine."""
         return Inconclusive(self.reason, "environment", Reason(Remedy.MORE_TIME))
+
+
+class RunOver(ExchangeError):
+    """The time or the bytes of the run are spent, before the exchange or within it."""
+
+    def outcome(self) -> Inconclusive:
+        """Return an inconclusive outcome without a trial."""
+        return spent(self.reason)
+
+
+def spent(reason: Reason) -> Inconclusive:
+    """Return the outcome of a probe that the end of the run's time or bytes leaves without a verdict."""
+    if reason.kind is SilenceReason.BYTES_SPENT:
+        return Inconclusive(reason, "engine", Reason(Remedy.SHORTER_ANSWERS), trials=0)
+    return Inconclusive(reason, "environment", Reason(Remedy.RAISE_TIME_LIMIT), trials=0)
 
 
 class Overloaded(ExchangeError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from statistics import median
 from threading import Lock
 from typing import Any
@@ -13,17 +12,10 @@ from typing import Any
 from importer.progress import Progress, Step
 from importer.reasons import Reason
 from importer.validation.client import Client
-from importer.validation.errors import AnswerFailure
+from importer.validation.errors import AnswerFailure, SilenceReason, spent
 from importer.validation.expectations import CommonReason
 from importer.validation.outcome import Inconclusive, Outcome, Pass, ProbeRow, counts_as_passed
 from importer.validation.remedy import Remedy
-
-
-class SilenceReason(StrEnum):
-    """Why no more probes run."""
-
-    NO_ANSWERS = "no-answers"
-    TIME_IS_UP = "time-is-up"
 
 
 ENOUGH = 4  # consecutive probes without an answer: as many as run side by side
@@ -33,7 +25,7 @@ SHOWN = 3  # running probes that a step names
 
 
 class CircuitBreaker:
-    """The end of all requests: too many probes without an answer, a refusal for load, or the time limit."""
+    """The end of all requests: too many probes without an answer, a refusal for load, or a spent run."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._lock, self._rows = client, Lock(), 0
@@ -56,9 +48,8 @@ class CircuitBreaker:
         """Return the outcome of all further probes once no more requests are sent, else ``None``."""
         if self._refused is not None:
             return not_asked(self._refused)
-        if self._client.seconds_left <= 0:
-            reason = Reason(SilenceReason.TIME_IS_UP)
-            return Inconclusive(reason, "environment", Reason(Remedy.RAISE_TIME_LIMIT), trials=0)
+        if (over := self._client.over) is not None:
+            return spent(over)
         if self._rows < ENOUGH:
             return None
         reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._client.time_limit)

@@ -132,6 +132,7 @@ class Remedy(StrEnum):
     TAKE_REQUEST = "take-request"
     OPTIONS_UNALTERED = "options-unaltered"
     NO_OWN_STOPS = "no-own-stops"
+    SHORTER_ANSWERS = "shorter-answers"
     RAISE_RATE_LIMIT = "raise-rate-limit"
     RAISE_BODY_LIMIT = "raise-body-limit"
     WHOLE_ANSWERS = "whole-answers"

@@ -24,9 +24,11 @@ from importer.validation.outcome import Report
 from importer.validation.pacing import speed
 from importer.validation.probes import PROBES
 from importer.validation.redaction import without
+from importer.validation.reply import QUOTED
 from importer.validation.run import probe
 from importer.validation.score.measure import measure
 
+SHOWN = 20  # models of a server that an error names
 BRIEF = 10.0  # seconds for a request beside the probes
 LOCKED = (401, 403)
 ABSENT = (404, 405, 501)
@@ -53,6 +55,7 @@ def against(
     known = known or Background()
     started, begun = datetime.now(UTC), time.monotonic()
     chosen = PROBES if options.probes is None else tuple(options.probes)
+    client = replace(client, deadline=min(client.deadline, begun + options.total_limit))
     brief = replace(client, time_limit=BRIEF)
     made = recognise(brief, model)
     shown = made.version if made is not None else version(brief)
@@ -62,8 +65,7 @@ def against(
         promise = replace(promise, engine=" ".join(filter(None, (made.engine, made.version))))
         if known.proof is not None and known.proof.engine not in builds(made.engine):
             known = replace(known, proof=None)
-    timed = replace(client, deadline=begun + options.total_limit)
-    bench = Context.of(promise, model, timed, known)
+    bench = Context.of(promise, model, client, known)
     try:
         rows = probe(bench, chosen, options.progress)
         probed = time.monotonic() - begun
@@ -96,7 +98,8 @@ def the_model(client: Client, named: str | None, own: str) -> str:
     except (ValueError, RecursionError, KeyError, TypeError):
         return named or own
     if named is None and own not in names:
-        raise UsageError("unknown-model", url=client.base_url, name=own, known=", ".join(names) or "none")
+        known = ", ".join(name[:QUOTED] for name in names[:SHOWN]) or "none"
+        raise UsageError("unknown-model", url=client.base_url, name=own, known=known)
     return named or own
 
 

@@ -29,6 +29,7 @@ class ReplyReason(StrEnum):
 
     GOES_ON = "goes-on"
     CUT = "cut"
+    TOO_LONG = "too-long"
     NOT_JSON = "not-json"
     EVENTS_JOINED = "events-joined"
     NOT_OBJECT = "not-object"
@@ -44,8 +45,10 @@ class ReplyReason(StrEnum):
 
 
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
+LONGEST = 65_536  # characters of all texts of an answer: 2,048 tokens of any model have fewer
 _BOM = b"\xef\xbb\xbf"
 DONE = "[DONE]"
+SHOWN = 20  # indexes of calls in a reason
 QUOTED = 80  # characters of what is no answer
 OLD_FIELD = "function_call"  # of an answer, before tool_calls
 SPACE = "\u2581"  # how sentencepiece vocabularies write it
@@ -150,6 +153,8 @@ class Reply:
     ``raw``     the JSON objects of the answer, one for a whole answer.
     ``behind``  the text after the same rendered prompt without a parser, where it was requested.
     ``ended``   whether the stream had its end marker.
+
+    No judge sees longer texts than ``LONGEST``: ReplyError.
     """
 
     content: str = ""
@@ -161,6 +166,14 @@ class Reply:
     raw: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
     behind: str = field(default="", compare=False, repr=False)
     ended: bool = field(default=True, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        texts = [self.content, self.reasoning, self.finish_reason or "", self.behind]
+        texts += [text for call in self.tool_calls for text in (call.id, call.name, call.arguments)]
+        tokens = (entry.get("token") for entry in self.logprobs if isinstance(entry, dict))
+        texts += [token for token in tokens if isinstance(token, str)]
+        if sum(map(len, texts)) > LONGEST:
+            raise ReplyError(Reason(ReplyReason.TOO_LONG, limit=LONGEST))
 
     @property
     def written(self) -> str:
@@ -210,7 +223,7 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
     places = [call.index for call in reply.tool_calls]
     missing = next((n for n, place in enumerate(places) if n != place), None)
     if missing is not None:  # clients keep calls in a list by that number
-        raise ReplyError(Reason(ReplyReason.CALLS_MISCOUNTED, missing=missing, places=places))
+        raise ReplyError(Reason(ReplyReason.CALLS_MISCOUNTED, missing=missing, places=places[:SHOWN]))
     return replace(reply, ended=done)
 
 

@@ -96,12 +96,12 @@ class _Item:
 
     id: str
     delta: Delta
-    pieces: dict[tuple[str, str], str] = field(default_factory=dict)
+    pieces: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     open: bool = True
 
     def text(self, *events: str) -> str:
         """Return the joined pieces of these events."""
-        return "".join(text for (event, _), text in self.pieces.items() if event in events)
+        return "".join(text for (event, _), texts in self.pieces.items() if event in events for text in texts)
 
     @property
     def streamed(self) -> Delta:
@@ -125,6 +125,8 @@ class _Stream:
     id: str = ""
     last: Mapping[str, Any] | None = None
     items: list[_Item] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+    calls: int = 0
     end: Mapping[str, Any] | None = None
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -185,10 +187,11 @@ class _Stream:
             index = event.get("output_index")
             raise ReplyError(Reason(ResponsesReason.WRONG_INDEX, index=index, expected=len(self.items)))
         value = object_of(event.get("item"), "an item of the output")
-        calls = sum(len(item.delta.tool_calls) for item in self.items)
-        item = _Item(_item_id(value), _item(value, calls))
-        if item.id in {other.id for other in self.items}:
+        item = _Item(_item_id(value), _item(value, self.calls))
+        if item.id in self.ids:
             raise ReplyError(Reason(ResponsesReason.OTHER_ITEM, event=event["type"]))
+        self.ids.add(item.id)
+        self.calls += len(item.delta.tool_calls)
         self.items.append(item)
 
     def _close(self, event: Mapping[str, Any]) -> None:
@@ -203,10 +206,10 @@ class _Stream:
         item = self._item(event, text_field(event, "item_id"))
         place = stem, str(event.get("content_index", event.get("summary_index")))
         if step == "delta":
-            item.pieces[place] = item.pieces.get(place, "") + text_field(event, "delta")
+            item.pieces.setdefault(place, []).append(text_field(event, "delta"))
             return
         begun = item.delta.tool_calls[0].arguments if item.delta.tool_calls else ""
-        if begun + item.pieces.get(place, "") != text_field(event, PIECES[stem]):
+        if begun + "".join(item.pieces.get(place, ())) != text_field(event, PIECES[stem]):
             raise ReplyError(Reason(ResponsesReason.PIECES_DIFFER, event=event["type"]))
 
     def _item(self, event: Mapping[str, Any], named: str) -> _Item:

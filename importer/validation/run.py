@@ -23,7 +23,7 @@ from importer.validation import controls, failures, limits, root_causes
 from importer.validation.background import ALL_PROBES, Background, ProbeOptions
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
-from importer.validation.errors import AnswerFailure, ExchangeError
+from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
 from importer.validation.expectations import WARM, Expectations, other_task, promise_of
 from importer.validation.outcome import (
     Fail,
@@ -71,7 +71,9 @@ REMEDIES = {
 }
 # Requests without an answer: a value that clients send may be one that the server cannot read.
 BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.REFUSED)
-OF_THE_MOMENT = (AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN)
+OF_THE_MOMENT = (
+    AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN, *SilenceReason,
+)  # fmt: skip
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Run = Callable[[Context], Outcome]
 
@@ -169,7 +171,8 @@ def validate(
         stop = served.stop()
     rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
     if known.controls is not None:
-        rows = controls.settled(rows, known.controls, partial(_again, promise, known, options), report_step)
+        again = partial(_again, client, promise, known)
+        rows = controls.settled(rows, known.controls, again, client.seconds_left, report_step)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
     partial_of = (
         None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
@@ -179,15 +182,15 @@ def validate(
 
 
 def _again(
+    first: Client,
     promise: Expectations,
     known: Background,
-    options: ProbeOptions,
     served: ServedEngine,
     some: Sequence[Probe],
 ) -> list[ProbeRow]:
     """Run some probes against another start of the engine."""
     alone = replace(known, journal=None, memory=None, fit=None, argv=())  # they are of the first start
-    client = Client(served.base_url, options.time_limit, deadline=time.monotonic() + controls.SECONDS)
+    client = replace(first, base_url=served.base_url)
     return probe(Context.of(promise, served.model, client, alone), some, silent)
 
 
@@ -267,8 +270,16 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
         outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
     outcome = limits.within(outcome, one, ctx)
+    if not counts_as_passed(outcome) and (over := _cut_short(ctx)) is not None:
+        outcome = spent(over)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
     return replace(outcome, evidence=tuple(exchange.to_json() for exchange in log))
+
+
+def _cut_short(ctx: Context) -> Reason | None:
+    """Return why an exchange of the probe was not asked or not ended: a verdict without it is none."""
+    errors = (exchange.error for exchange in ctx.log)
+    return next((e for e in errors if e is not None and isinstance(e.kind, SilenceReason)), None)
 
 
 def _other_task(one: Probe, promise: Expectations) -> Reason | None:
@@ -281,9 +292,11 @@ def _other_task(one: Probe, promise: Expectations) -> Reason | None:
 def _attributed(one: Probe, ctx: Context) -> Outcome:
     try:
         outcome: Outcome = one.run(ctx)
+    except RunOver as error:
+        return error.outcome()
     except ExchangeError as error:
         outcome = failures.failed(error, ctx)
-    return cause.placed(outcome, ctx)
+    return outcome if ctx.client.over is not None else cause.placed(outcome, ctx)
 
 
 def _engine(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,12 +33,14 @@ class Machine:
     harm: Setup
     mends: Collection[str]
     starts: list[tuple[Setup, ...]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
     calm: bool = False
     refuses: bool = False
 
     @contextmanager
-    def start(self, left_out: Collection[Setup]) -> Iterator[Any]:
+    def start(self, left_out: Collection[Setup], seconds: float) -> Iterator[Any]:
         self.starts.append(tuple(left_out))
+        self.seconds.append(seconds)
         if self.refuses:
             raise EngineError("engine-slow", name="mlx", seconds="1", log="x")
         yield self.calm or self.harm in left_out
@@ -53,9 +55,9 @@ def _row(probe: str, blames: Blame | None, *follows: str) -> ProbeRow:
     return ProbeRow(probe, "", Fail(as_reason("wrong"), blames, follows=follows))
 
 
-def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0) -> list[ProbeRow]:
+def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0, left: float = 600.0) -> list[ProbeRow]:
     controls = Controls(machine.start, GIVEN, (ROPE,), seconds)
-    return settled(list(rows), controls, machine.ask, lambda _: None)
+    return settled(list(rows), controls, machine.ask, left, lambda _: None)
 
 
 def test_a_variable_of_the_machine_is_named_for_all_that_passes_without_it() -> None:
@@ -110,14 +112,23 @@ def test_no_start_is_tried_where_it_shows_nothing_or_takes_too_long() -> None:
     assert _settled(machine, *named) == named
     slow = [_row(tool_call.NAME, "engine")]
     assert _settled(machine, *slow, seconds=100.0) == slow
+    assert _settled(machine, *slow, left=3.0) == slow  # of the run's own time
     assert machine.starts == []
+
+
+def test_a_control_start_has_the_seconds_that_are_left_to_the_run() -> None:
+    machine = Machine(AGENT, (tool_call.NAME,))
+    _settled(machine, _row(tool_call.NAME, "engine"), left=20.0)
+    assert machine.seconds
+    assert all(0 < seconds <= 20.0 for seconds in machine.seconds)
+    assert machine.seconds == sorted(machine.seconds, reverse=True)
 
 
 def test_packages_that_do_not_fit_explain_what_an_engine_is_blamed_for() -> None:
     conflict = Conflict("mlx-lm", "transformers>=5", "4.30.0")
     rows = [_row(tool_call.NAME, "engine"), _row(simple_answers.NAME, "model")]
     controls = Controls(Machine(AGENT, ()).start, GIVEN, (), 1.0, lambda: (conflict,))
-    call, answers = settled(rows, controls, Machine(AGENT, ()).ask, lambda _: None)
+    call, answers = settled(rows, controls, Machine(AGENT, ()).ask, 600.0, lambda _: None)
     assert isinstance(call.outcome, Fail)
     assert call.outcome.attribution == "environment"
     assert call.outcome.remedy == Reason(Remedy.INSTALL_AGAIN, package="mlx-lm")

@@ -13,7 +13,7 @@ from importer.validation.context import STEADY, Context
 from importer.validation.diagnosis import endless
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, no_chat
-from importer.validation.markup import control_token, untagged
+from importer.validation.markup import blanked, control_token
 from importer.validation.outcome import Fail, Outcome, Pass, failing
 from importer.validation.probes import tokenizer_whole, turns_rendered
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, TALK, Prompt
@@ -172,8 +172,11 @@ def ended_before(own: str, reply: Reply) -> str | None:
     came = "".join(f"{reply.reasoning}{reply.content}".split())
     if reply.finish_reason != "stop" or not came:
         return None
-    places = (place for place in range(len(own)) if "".join(untagged(own[:place]).split()) == came)
-    return next((own[place : place + SHOWN] for place in places), None)
+    shown = [(place, letter) for place, letter in enumerate(blanked(own)) if not letter.isspace()]
+    if "".join(letter for _, letter in shown[: len(came)]) != came:
+        return None
+    place = shown[len(came) - 1][0] + 1
+    return own[place : place + SHOWN] or None
 
 
 def judge_missed(marker: str | None, missed: int, questions: int, gap: str | None = None) -> Fail:

@@ -35,6 +35,7 @@ LESSON = "A stop string that fell across two tokens was shown by half, or cut ou
 COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
 NEVER = "\u2603\u2603"  # in no answer
 WORDS = 4  # an answer of fewer has no middle
+TRIES = 32  # places from the middle on; an answer that counts to ten has ten
 
 
 def needs(promise: Expectations) -> Reason | None:
@@ -66,7 +67,8 @@ def middle(full: Reply) -> tuple[str, ...]:
     """Return a word in the middle of the answer, and a string across its left border; each occurs once."""
     words = list(re.finditer(r"\w+", full.content))
     text = full.reasoning + full.content
-    for left, right in list(pairwise(words))[max(0, len(words) // 2 - 1) :]:
+    half = max(0, len(words) // 2 - 1)
+    for left, right in pairwise(words[half : half + TRIES]):
         across = full.content[left.end() - 2 : right.start() + 2]
         if len(words) < WORDS or "\n" in across:
             continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -31,7 +33,12 @@ class Drawn:
 
 
 class OfflineParsers(Closing):
-    """The parsers of an engine's environment; each text is read once by each pair. Safe for threads."""
+    """The parsers of an engine's environment; each text is read once by each pair. Safe for threads.
+
+    ``deadline``  of the run, on the clock of ``time.monotonic``: no reading begins after it.
+    """
+
+    deadline = math.inf
 
     def __init__(self, worker: ParserWorker, tokens: Tokens, *, infers: bool) -> None:
         """``infers``: the server takes no names, and finds its parsers in the model's files."""
@@ -60,6 +67,8 @@ class OfflineParsers(Closing):
         """Return the reading of a whole answer; ``None`` where the worker has failed."""
         key = (drawn.prompt, drawn.text, pair)
         with self._lock:
+            if key not in self._readings and time.monotonic() >= self.deadline:
+                return None
             if key not in self._readings:
                 try:
                     self._readings[key] = self._worker.read(self._tokens, [drawn.sample], [pair])[pair][0]
@@ -70,6 +79,8 @@ class OfflineParsers(Closing):
     def replay(self, drawn: Drawn, pair: ParserQuestion) -> Replay | None:
         """Return the readings of the answer in pieces; ``None`` where the worker has failed."""
         with self._lock:
+            if time.monotonic() >= self.deadline:
+                return None
             try:
                 return self._worker.stream(self._tokens, [drawn.sample], [pair])[pair][0]
             except EngineError:

@@ -46,7 +46,7 @@ def measure(
 
     def answer(seed: int, question: Question) -> Marks | ExchangeError | None:
         left = limit - (time.monotonic() - begun)
-        if left <= 0:
+        if left <= 0 or ctx.client.over is not None:
             return None
         progress(Step(f"score: {question.name}", next(asked), total))
         client = replace(ctx.client, time_limit=min(ctx.client.time_limit, left))
