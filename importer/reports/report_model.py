@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from importer.config_file.validation_status import validation
@@ -163,11 +164,14 @@ class Write(Protocol):
 
 def plain(text: str) -> str:
     """Return text with control characters escaped: text of a repository must not steer a terminal."""
-    return "".join(
-        c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
-        else c.encode("unicode_escape").decode()
-        for c in text
-    )  # fmt: skip
+    return "".join(map(_escaped, text))
+
+
+@lru_cache(4096)
+def _escaped(letter: str) -> str:
+    if letter in "\n " or letter.isprintable() or unicodedata.category(letter) == "Zs":
+        return letter
+    return letter.encode("unicode_escape").decode()
 
 
 def trials(agreed: int, number: int, interval: tuple[float, float] | None) -> str:

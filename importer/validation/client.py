@@ -273,15 +273,14 @@ class Client:
         """
         begun, deadline = time.monotonic(), min(exchange.ends, self.deadline)
         for tries in count():
-            with self._sent(exchange, form) as connection:
-                with connection.getresponse() as response:
-                    exchange.status, exchange.server = response.status, response.headers.get("Server")
-                    body = _received(redacted(_pieces(response, exchange), self.secrets), exchange)
-                    if 200 <= response.status < 300:
-                        yield from body
-                        return
-                    says, waited = _sentence(b"".join(body)), time.monotonic() - begun
-                    pause = _pause(response, tries)
+            with self._sent(exchange, form) as connection, connection.getresponse() as response:
+                exchange.status, exchange.server = response.status, response.headers.get("Server")
+                body = _received(redacted(_pieces(response, exchange), self.secrets), exchange)
+                if 200 <= response.status < 300:
+                    yield from body
+                    return
+                says, waited = _sentence(b"".join(body)), time.monotonic() - begun
+                pause = _pause(response, tries)
             if pause is None:
                 raise RequestRefused(response.status, says)
             if waited + pause > min(PATIENCE, deadline - begun):

@@ -61,25 +61,21 @@ _REASONS = {
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
         storage.releases storage.migrations.m0005_releases service.api.releases
         service.releases service.reviewed service.api.webhooks storage.findings storage.retention
-        proof.cache proof.conversations reports.html.drawing reports.junit service.jobs.validation_steps service.idempotency
-        service.api.openapi service.api.localai_configs validation.alterations validation.failures validation.rendering
+        proof.cache proof.conversations service.jobs.validation_steps service.idempotency
+        service.api.openapi service.api.localai_configs
         cli.commands.show cli.journal cli.organisation cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
         cli.asking cli.reviewing config_file.template_file engines.vllm
-        app.preferences service.settings validation.headers""",
+        app.preferences service.settings """,
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
         engines.start_check engines.package_conflicts engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.reviewing service.api.summary_models launchers.bundle launchers.http
-        launchers.ray service.variants chat_template.render_worker validation.client hub.outgoing
-        engines.model_copies engines.token_merges engines.token_numbers engines.whole_files messages.words memory.embedding validation.known_tools validation.make validation.responses_reply validation.rungs.trace validation.prompt_causes
-        validation.score.figures validation.streams validation.remote validation.probes.calls_kept validation.probes.context_length
-        validation.probes.guided_output validation.probes.model_listed
-        validation.probes.prompt_rendered validation.probes.request_options validation.probes.simple_answers validation.probes.stop_strings
-        validation.probes.stream_equals_whole validation.probes.structured_output
-        validation.probes.turns_rendered validation.probes.typed_arguments""",
+        launchers.ray service.variants chat_template.render_worker hub.outgoing
+        engines.model_copies engines.token_merges engines.token_numbers engines.whole_files messages.words memory.embedding
+        """,
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving

@@ -25,7 +25,6 @@ ROOMS = (
     "engines", "exports", "proof", "validation", "reports", "launchers", "analysis", "app", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
-LONGEST = 400  # lines
 
 # What a pure room may import from Python's own library: nothing that opens, asks or starts anything.
 PURE = {
@@ -171,11 +170,6 @@ def test_no_module_reaches_itself() -> None:
 def test_the_architecture_page_shows_these_rooms_in_this_order() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == ROOMS
-
-
-def test_no_module_is_long() -> None:
-    lengths = {m: len(p.read_text(encoding="utf-8").splitlines()) for m, p in MODULES.items()}
-    assert not {m: n for m, n in lengths.items() if n > LONGEST}
 
 
 def test_deciding_is_pure() -> None:

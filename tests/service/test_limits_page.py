@@ -15,6 +15,8 @@ from importer.service.jobs import steps
 from importer.service.security import auth, middleware
 from importer.service.settings import Settings
 from importer.storage import executors, keys, queue
+from importer.validation import client as answers
+from importer.validation import reply
 from tests.serving import Service, problem, running, service
 
 __all__ = ["service"]
@@ -37,6 +39,8 @@ FIGURES = {
     "imports at a time": DEFAULT.imports, "validations at a time": 1, "rechecks at a time": 1,
     "begins of one attempt": queue.MAX_CLAIMS, "seconds without a heartbeat": executors.LEASE,
     "tries of a request": client.PATIENCE.tries, "seconds of one request": client.PATIENCE.whole,
+    "bytes of an answer": answers.MAX_ANSWER, "characters of all texts": reply.LONGEST,
+    "bytes of all answers": answers.MAX_RUN, "seconds of a run": answers.TOTAL_LIMIT,
     "seconds of a pause": pacing.LONGEST_PAUSE, "files of a repository": listing.MOST_FILES,
 }  # fmt: skip
 NAMES = ["m"] * (upkeep.MOST_NAMES + 1)

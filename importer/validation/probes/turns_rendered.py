@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 from importer.chat_template.render import date_at, now
 from importer.reasons import Reason
@@ -43,6 +43,7 @@ NAME = "turns-rendered"
 LESSON = "Templates ended new turns and not earlier ones, began them otherwise, or wrote the time of day."
 YEARS = 450 * 86_400.0  # seconds: the day, the month and the year are others
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
+BRACES = 1000  # that begin no JSON; a prompt with its tools has fewer
 ALIKE = Reason(Remedy.BEGIN_TURNS_ALIKE)
 needs = no_chat
 
@@ -144,15 +145,15 @@ def judge_calls(between: str, stops: Sequence[str]) -> Outcome:
 
 def names_in_json(text: str) -> set[str]:
     """Return each ``name`` in the JSON objects in ``text``, alone or inside another."""
-    names, decoder = set(), json.JSONDecoder()
-    for start in (place.start() for place in re.finditer(r"\{", text)):
+    found: list[Any] = []
+    decoder, start, braces = json.JSONDecoder(object_hook=found.append), text.find("{"), 0
+    while start >= 0 and braces < BRACES:
         try:
-            value, _ = decoder.raw_decode(text, start)
+            _, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            continue
-        if isinstance(value.get("name"), str):
-            names.add(value["name"])
-    return names
+            end, braces = start + 1, braces + 1
+        start = text.find("{", end)
+    return {name for value in found if isinstance(name := value.get("name"), str)}
 
 
 def judge_beginnings(earlier: str, new: str) -> Outcome:
