@@ -27,6 +27,7 @@ from importer.hub import digests
 from importer.hub.local import ANYWHERE
 from importer.messages import render
 from importer.sandbox import Sandbox
+from importer.storage.actors import NOBODY
 
 
 def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
@@ -211,4 +212,4 @@ def user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
-        return "unknown user"
+        return NOBODY

@@ -268,7 +268,11 @@ GALLERY: dict[str, dict[str, Text]] = {
         "not-for-localai": "LocalAI cannot be given it: {problem}",
         "not-released": "it is ready to be released",
     },
-    "KeyNameReason": {"line": "it is a line of at most {most} characters"},
+    "KeyNameReason": {
+        "line": "it is a line of at most {most} characters",
+        "own": "the audit log has the service's own actions under this name",
+        "taken": "a key has or had this name, or one that looks like it, and the audit log has it",
+    },
 }
 
 TEXTS: dict[str, dict[str, Text]] = {**DOCUMENT, **ARGUMENTS, **RECHECK, **GALLERY}

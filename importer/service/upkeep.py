@@ -29,7 +29,6 @@ from importer.storage.findings import Finding
 from importer.storage.jobs import Job
 
 SCHEDULE = "recheck"  # the name of its schedule
-SCHEDULER = "schedule"  # the caller of a job that the schedule begins
 SIDES: tuple[Take, ...] = ("mine", "theirs")
 ANY = "any"  # the side of a proposal without conflicts
 

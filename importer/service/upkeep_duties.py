@@ -15,6 +15,7 @@ from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
 from importer.service.webhooks import Sender
 from importer.storage import documents, jobs, schedules
+from importer.storage.actors import SCHEDULER
 from importer.storage.database import Database, driver_message
 from importer.storage.document_filters import Filters
 
@@ -80,7 +81,7 @@ def begin_due(database: Database, every: int) -> bool:
         names = documents.names(connection, Filters())
         if not names or (last is not None and last["job"] and _is_open(connection, str(last["job"]))):
             return False
-        job = upkeep.ask(connection, names, {}, upkeep.SCHEDULER)
+        job = upkeep.ask(connection, names, {}, SCHEDULER)
         schedules.began(connection, upkeep.SCHEDULE, job.id)
     return True
 

@@ -28,14 +28,18 @@ class AuditContext:
 
 
 def record(
-    connection: Connection, context: AuditContext, subject: str | None, details: Mapping[str, Any]
+    connection: Connection,
+    context: AuditContext,
+    subject: str | None,
+    details: Mapping[str, Any],
+    until: int | None = None,
 ) -> None:
-    """Add an entry, in the transaction of the change itself."""
+    """Add an entry, in the transaction of the change itself; ``until``: the last one that it deletes."""
     beside = {"why": context.why, "address": context.address}
     data = dict(details) | {key: value for key, value in beside.items() if value is not None}
     row = {
         "who": context.who, "action": context.action, "subject": subject, "request": context.request,
-        "digest": details.get("digest"), "trace": tracing.trace_id(),
+        "digest": details.get("digest"), "trace": tracing.trace_id(), "until": until,
     }  # fmt: skip
     connection.execute(insert(audit).values(**row, at=now(), details=json.dumps(data, ensure_ascii=False)))
 

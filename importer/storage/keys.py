@@ -11,11 +11,13 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from importer.config import now
 from importer.errors import ServiceError, Setting, UsageError
 from importer.reasons import Reason
 from importer.storage import audit
+from importer.storage.actors import OWN, folded
 from importer.storage.audit import AuditContext
 from importer.storage.tables import keys
 
@@ -30,6 +32,8 @@ class KeyNameReason(StrEnum):
     """Why a key cannot have a name."""
 
     LINE = "line"
+    TAKEN = "taken"
+    OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,20 @@ class Key:
 def create(connection: Connection, name: str, scopes: Collection[str], context: AuditContext) -> str:
     """Return a new key, which cannot be shown again; ``scopes`` are of ``SCOPES``.
 
-    Raises UsageError("bad-value") for a name that does not print in one line.
+    Raises UsageError("bad-value") for a name that does not print in one line, for one of the product's own,
+    and for one that a key has or had: an entry of the audit log names one key.
     """
-    if not 0 < len(name) <= NAME or not name.isprintable() or not name.strip():
-        problem = Reason(KeyNameReason.LINE, most=NAME)
-        raise UsageError("bad-value", setting=Setting.KEY_NAME, value=name, problem=problem)
+    form = folded(name)
+    if not 0 < len(name) <= NAME or not name.isprintable() or not form:
+        raise _refused(name, Reason(KeyNameReason.LINE, most=NAME))
+    if form in OWN:
+        raise _refused(name, Reason(KeyNameReason.OWN))
     ident, secret = secrets.token_hex(6), secrets.token_urlsafe(SECRET)
     row = {"id": ident, "name": name, "hash": _hash(secret), "scopes": " ".join(sorted(set(scopes)))}
-    connection.execute(insert(keys).values(**row, created_at=now(), created_by=context.who))
+    try:
+        connection.execute(insert(keys).values(**row, folded=form, created_at=now(), created_by=context.who))
+    except IntegrityError:
+        raise _refused(name, Reason(KeyNameReason.TAKEN)) from None
     audit.record(connection, context, f"key {ident}", {"name": name, "scopes": sorted(set(scopes))})
     return f"{PREFIX}_{ident}_{secret}"
 
@@ -69,7 +79,7 @@ def find(connection: Connection, text: str) -> Key | None:
 
 def listed(connection: Connection) -> list[dict[str, Any]]:
     """Return all keys without secrets and hashes."""
-    shown = [c for c in keys.c if c.name != "hash"]
+    shown = [c for c in keys.c if c.name not in ("hash", "folded")]
     return [dict(row) for row in connection.execute(select(*shown).order_by(keys.c.created_at)).mappings()]
 
 
@@ -79,6 +89,10 @@ def revoke(connection: Connection, ident: str, context: AuditContext) -> None:
     if connection.execute(revocation).rowcount == 0:
         raise ServiceError("no-such-key", key=ident)
     audit.record(connection, context, f"key {ident}", {})
+
+
+def _refused(name: str, problem: Reason) -> UsageError:
+    return UsageError("bad-value", setting=Setting.KEY_NAME, value=name, problem=problem)
 
 
 def _hash(secret: str) -> str:

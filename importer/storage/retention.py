@@ -26,7 +26,9 @@ from sqlalchemy import (
     update,
 )
 
-from importer.storage import deleted, findings, idempotency_store, tables, turns, webhooks
+from importer.storage import audit, deleted, findings, idempotency_store, tables, turns, webhooks
+from importer.storage.actors import SERVICE
+from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.jobs import ENDED
 
@@ -198,12 +200,32 @@ def _receipts(connection: Connection, hashes: set[str]) -> None:
 
 
 def _audit(connection: Connection, keep: Keep) -> Deleted:
-    last = connection.execute(select(func.max(A.id))).scalar() or 0
-    beyond = A.id <= last - keep.number if keep.number else false()
-    old = select(A.id).where(or_(A.at < keep.oldest, beyond)).order_by(A.id).limit(BATCH)
+    """Delete the oldest entries; the first transaction adds the entry that counts and permits them."""
+    until = connection.execute(select(func.max(A.until)).where(A.until.is_not(None))).scalar() or 0
+    older = select(A.id, A.at).where(A.id <= _surplus(connection, keep, until)).order_by(A.id.desc())
+    last = connection.execute(older.limit(1)).first()
+    if last is not None and last.id > until:
+        until = last.id
+        number = connection.execute(select(func.count()).where(A.id <= until)).scalar_one()
+        told = {"entries": number, "until": until, "at": last.at}
+        audit.record(connection, AuditContext(SERVICE, "delete entries"), "audit", told, until)
+    old = select(A.id).where(A.id <= until).order_by(A.id).limit(BATCH)
     chosen = connection.execute(old).scalars().all()
     connection.execute(delete(tables.audit).where(A.id.in_(chosen)))
     return len(chosen), len(chosen) == BATCH
+
+
+def _surplus(connection: Connection, keep: Keep, until: int) -> int:
+    """Return the id up to which entries are too many or too old; those up to ``until`` are permitted already.
+
+    One that a wrong clock dated back stays until all before it go.
+    """
+    newest = connection.execute(select(func.max(A.id))).scalar() or 0
+    young = select(A.id).where(A.at >= keep.oldest).order_by(A.id).limit(1)
+    found = connection.execute(young).scalar()
+    aged = newest if found is None else found - 1
+    beyond = newest - keep.number if keep.number else 0
+    return max(aged, beyond + 1 if beyond > until else 0)  # the entry about them is one, too
 
 
 def _documents(connection: Connection, keep: Keep) -> Deleted:

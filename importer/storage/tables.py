@@ -65,6 +65,7 @@ published = Table(
 # ``published`` and ``configs`` grow whenever these tables change; ``published_at`` is when, in epoch seconds.
 marks = Table("marks", METADATA, Column("key", Text, primary_key=True), Column("value", BigInteger))
 
+# ``until`` is the newest entry that the retention deleted when it added this one.
 audit = Table(
     "audit",
     METADATA,
@@ -73,13 +74,16 @@ audit = Table(
         Column(name, Text)
         for name in ("at", "who", "action", "subject", "digest", "details", "request", "trace")
     ),
+    Column("until", BigInteger),
 )
 
+# ``folded`` is the name as it is compared; none where another key has had it since before that was refused.
 keys = Table(
     "keys",
     METADATA,
     Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("name", "hash", "scopes", "created_at", "created_by", "revoked_at")),
+    *(Column(name, Text) for name in ("name", "folded", "hash", "scopes", "created_at")),
+    *(Column(name, Text) for name in ("created_by", "revoked_at")),
 )
 
 # Responses by idempotency key; ``asked`` is the hash of the request.

@@ -17,9 +17,9 @@ from importer.service.security.grants import Caller
 from importer.service.security.middleware import Limiter
 from importer.service.settings import Settings
 from importer.storage import keys
+from importer.storage.actors import LOCAL
 from importer.storage.audit import AuditContext
 
-LOCAL = "local"  # the name of a caller on loopback without a key
 REFUSED = 60  # wrong keys a minute for one address
 SAFE = ("GET", "HEAD", "OPTIONS")
 # For OpenAPI; the keys are read below, so that a refusal has importer's own form.

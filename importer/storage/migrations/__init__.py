@@ -17,6 +17,7 @@ NUMBERED = {
     1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue", 5: "m0005_releases",
     6: "m0006_upkeep",
     7: "m0007_turns", 8: "m0008_webhook_pauses", 9: "m0009_cards", 10: "m0010_traces",
+    11: "m0011_append_only",
 }  # fmt: skip
 
 OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}
