@@ -125,7 +125,9 @@ class Bulk:
 
     def _accept(self, item: BulkItem) -> BulkResult:
         with self._changing() as change:
-            row, found = upkeep.accept(change, str(item.finding), self._options.take, self._who)
+            row, found = upkeep.accept(
+                change, str(item.finding), self._options.take, self._who, self._settings
+            )
             return BulkResult(item, found.name, row)
 
     def _dismiss(self, item: BulkItem) -> BulkResult:

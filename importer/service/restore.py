@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from importer.config_file.grants import grants
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import receipt_path, write_all
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.service.api.document_text import checked
 from importer.service.gallery import Change, DocumentVersion
-from importer.service.security.grants import Caller, need_approver
+from importer.service.security.edits import admit_edit
+from importer.service.security.grants import Caller
+from importer.service.settings import Settings
 from importer.storage import documents
 from importer.storage.documents import Summary
 
 
-def restore(change: Change, name: str, number: int, who: Caller) -> Summary:
+def restore(change: Change, name: str, number: int, who: Caller, settings: Settings) -> Summary:
     """Write an earlier version into the working copy, and return its row; the review begins anew.
 
     Its evidence and its validations come with it. A rejection of the same data stays. Raises
     DocumentError: "no-such-document", "invalid" where a later schema refuses it; ServiceError:
-    "no-such-version", "needs-approver".
+    "no-such-version", "needs-approver", and what an import of its references raises.
     """
     present = change.checkout.load(name)
     row = documents.version(change.connection, name, number)
@@ -29,7 +30,7 @@ def restore(change: Change, name: str, number: int, who: Caller) -> Summary:
         raise ServiceError("no-such-version", name=name, number=number)
     version = DocumentVersion.of(row)
     data = checked(version.text, name, version.stored.facts)
-    need_approver(who, grants(data), grants(present.data))
+    admit_edit(present.data, data, who, settings)
     if version.digest != present.digest or version.text != present.text:
         receipt = version.stored.receipt or present.receipt
         _put(

@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from importer.app.import_ import Plan, merge_plan, write
 from importer.app.recheck import RecheckFinding
 from importer.config_file.diff import canonical, differences
-from importer.config_file.grants import grants
 from importer.config_file.merge import Take
 from importer.config_file.review import change_json
 from importer.config_file.store import receipt_path, write_all
@@ -22,7 +21,9 @@ from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.service import messages
 from importer.service.gallery import Change, Checkout, StoredFiles
-from importer.service.security.grants import Caller, need_approver
+from importer.service.security.edits import admit_edit
+from importer.service.security.grants import Caller
+from importer.service.settings import Settings
 from importer.storage import findings, jobs
 from importer.storage.documents import Summary
 from importer.storage.findings import Finding
@@ -95,7 +96,9 @@ def need(connection: Connection, ident: str) -> Finding:
     return found
 
 
-def accept(change: Change, ident: str, take: Take | None, who: Caller) -> tuple[Summary, Finding]:
+def accept(
+    change: Change, ident: str, take: Take | None, who: Caller, settings: Settings
+) -> tuple[Summary, Finding]:
     """Write a finding's proposal into the working copy, exactly as it was shown.
 
     Raises DocumentError: "no-such-document", "conflict" where a side has to be chosen, "cannot-edit" where an
@@ -119,7 +122,7 @@ def accept(change: Change, ident: str, take: Take | None, who: Caller) -> tuple[
     else:
         template.unlink(missing_ok=True)
     write_all(texts)
-    need_approver(who, grants(change.checkout.load(found.name).data), grants(stored.data))
+    admit_edit(stored.data, change.checkout.load(found.name).data, who, settings)
     row = change.save(found.name)
     findings.decide(connection, ident, "accepted", change.context.who, change.context.why)
     return row, need(connection, ident)

@@ -102,7 +102,6 @@ def grants(service: Service, name: str) -> list[tuple[str, str, dict[str, Any]]]
         ("POST", "/v1/imports", {"json": {**importing, "set": {"env.TORCH_LOGS": "evil"}}}),
         ("POST", "/v1/imports", {"json": {**importing, "set": {"compilation_config": INDUCTOR}}}),
         ("PATCH", config, {"json": CODE}),
-        ("PATCH", config, {"json": {"parameters": {"model": "word"}}}),
         ("PATCH", config, {"json": {"importer": {"model_id": good(service)}}}),
         ("PATCH", f"/api/models/config-json/{name}", {"json": CODE}),
         ("PATCH", f"/api/models/config-json/{name}", {"json": {"parameters": {"model": good(service)}}}),

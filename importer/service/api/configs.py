@@ -55,6 +55,8 @@ PUT_BODY = {
 EDITED = problems(
     "no-such-document",
     "invalid",
+    "bad-reference",
+    "no-directories",
     "cannot-edit",
     "precondition-failed",
     "precondition-required",

@@ -10,7 +10,6 @@ from importer.app.parser_choice import check_edited
 from importer.config import now
 from importer.config_file.edit_comments import renewed
 from importer.config_file.effective import Editor
-from importer.config_file.grants import grants
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import StoredDocument, write_all
 from importer.errors import ServiceError
@@ -20,7 +19,8 @@ from importer.service.api.document_text import checked
 from importer.service.api.request_models import Import
 from importer.service.gallery import DocumentVersion, check_version
 from importer.service.jobs.import_steps import need_choice
-from importer.service.security.grants import Caller, admitted, need_approver
+from importer.service.security.edits import admit_edit
+from importer.service.security.grants import Caller, admitted
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Summary
 
@@ -34,7 +34,8 @@ def edit(
 ) -> tuple[Summary, DocumentVersion]:
     """Write another text of a document; return its row and its new version.
 
-    The text must match the schema, and ``who`` must have the scope for every grant. ``expected`` are the
+    The text must match the schema, its references must be those of an import, and ``who`` must have the scope
+    for every grant. ``expected`` are the
     versions that the edit may be of; ``None`` allows any, and the edit is made again where another one came
     first. Raises DocumentError and ServiceError: "precondition-failed", "needs-approver".
     """
@@ -57,7 +58,7 @@ def _edit(
     new = text(last.stored)
     data = checked(new, name, last.stored.facts)
     check_edited(last.stored.data, data)
-    need_approver(who, grants(data), grants(last.stored.data))
+    admit_edit(last.stored.data, data, who, at.settings)
     new = renewed(last.stored, new, Editor(act.who, now()))
     with at.gallery.change(act) as change:
         change.expect(name, [last.number])

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from importer.app.parser_choice import check_edited
 from importer.config_file.diff import differences, digest
 from importer.config_file.review import change_json
-from importer.errors import DocumentError, UsageError
+from importer.errors import DocumentError, ImporterError
 from importer.hub.endpoint import endpoint
 from importer.reports import FORMATS
 from importer.reports.html import POLICY
@@ -22,6 +22,7 @@ from importer.service.api.etags import MOST
 from importer.service.api.problems import problems
 from importer.service.api.response_models import FieldError
 from importer.service.security.auth import Reader, caller, sent_key
+from importer.service.security.edits import check_references
 from importer.service.security.grants import Caller
 from importer.version import __version__
 
@@ -97,7 +98,8 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
         return {"errors": mistakes, "changes": [], "digest": None}
     try:
         check_edited(stored.data, data)
-    except UsageError as error:
+        check_references(stored.data, data, at.settings)
+    except ImporterError as error:
         return {"errors": error.details["errors"], "changes": [], "digest": None}
     changes = [change_json(change) for change in differences(stored.data, data)]
     return {"errors": [], "changes": changes, "digest": digest(data)}

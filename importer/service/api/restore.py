@@ -48,7 +48,7 @@ class DeletedDocuments(BaseModel):
     "/configs/{name}/versions/{number}/restore", response_model=DocumentSummary,
     responses=problems(
         "no-such-document", "no-such-version", "precondition-failed", "precondition-required", "invalid",
-        "needs-approver", "key-reused",
+        "bad-reference", "no-directories", "needs-approver", "key-reused",
     ),
     summary="Restore an earlier version of the working copy",
 )  # fmt: skip
@@ -64,7 +64,7 @@ def restore(
     expected, note = needed(match, name), None if body is None else body.note
     with at.gallery.change(act(request, who, "restore", note)) as change:
         change.expect(name, expected)
-        summary = back.restore(change, name, number, who)
+        summary = back.restore(change, name, number, who, at.settings)
         return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
 
 

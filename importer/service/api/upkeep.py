@@ -326,7 +326,7 @@ def accept(
         return answered
     said = body or Acceptance()
     with at.gallery.change(act(request, who, "accept", said.note)) as change:
-        summary, found = upkeep.accept(change, finding, said.take, who)
+        summary, found = upkeep.accept(change, finding, said.take, who, at.settings)
         data = {"finding": finding_json(found, summary.version), "config": config_json(summary)}
         return once.answer(change.connection, data, 200, {"ETag": etag(summary.version)})
 
