@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import http.client
+import io
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
-from contextlib import closing, suppress
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from importer.hub.endpoint import HOST, PORTS, is_public
 from importer.reasons import Reason
 
 SECONDS = 10.0  # for the connection, and between two bytes of the answer
-TOTAL = 20.0  # seconds for all of it: an answer may arrive byte by byte
+TOTAL = 20.0  # seconds for all of it, from the look-up to the end of the answer's head
+HEAD = 65_536  # bytes of an answer, up to the end of its head
 LONGEST_URL = 2000  # characters
 
 
@@ -29,6 +33,7 @@ class AddressReason(StrEnum):
     UNKNOWN = "unknown"
     PRIVATE = "private"
     FAILED = "failed"
+    NO_ANSWER = "no-answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +67,71 @@ def check(url: str, *, private: bool) -> Reason | None:
 def post(url: str, headers: Mapping[str, str], body: bytes, *, private: bool) -> Sent:
     """Send one request to the address that was checked, and return the status; redirects are not followed.
 
-    Every address of the host has to be public, unless ``private``: a name may have several.
+    An answer counts once its head is whole, within ``TOTAL`` seconds and ``HEAD`` bytes. Every address of the
+    host has to be public, unless ``private``: a name may have several.
     """
     problem = check(url, private=private)
     if problem is not None:
         return Sent(None, problem)
-    parts = urlsplit(url)
+    parts, deadline = urlsplit(url), time.monotonic() + TOTAL
     host = str(parts.hostname)
     try:
         address = _address(host, parts.port or PORTS[parts.scheme], private=private)
         if isinstance(address, Reason):
             return Sent(None, address)
-        with closing(_connection(parts, address)) as connection:
-            late = threading.Timer(TOTAL, _cut, (connection,))
-            late.start()
+        with _line(address, deadline) as line, closing(_connection(parts, line)) as connection:
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            try:
-                connection.request("POST", target, body, dict(headers))
-                return Sent(connection.getresponse().status)
-            finally:
-                late.cancel()
+            connection.request("POST", target, body, dict(headers))
+            return Sent(connection.getresponse().status)
+    except _NoAnswer:
+        return Sent(None, Reason(AddressReason.NO_ANSWER, host=host, seconds=TOTAL, most=HEAD))
     except (OSError, http.client.HTTPException, ValueError) as error:
         return Sent(None, Reason(AddressReason.FAILED, host=host, error=type(error).__name__))
 
 
-def _connection(parts: SplitResult, address: tuple[str, int]) -> http.client.HTTPConnection:
-    """Return a connection to the checked address, under the name of the host."""
+class _NoAnswer(Exception):
+    """The answer has no whole head."""
+
+
+class _Head(io.RawIOBase):
+    """An answer up to the end of its head: neither an early end nor too many bytes pass for one."""
+
+    def __init__(self, line: socket.socket) -> None:
+        super().__init__()
+        self._line, self._left = line, HEAD
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return the reader that ``http.client`` asks a socket for."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        read = self._line.recv_into(buffer)
+        self._left -= read
+        if not read or self._left < 0:
+            raise _NoAnswer
+        return read
+
+
+@contextmanager
+def _line(address: tuple[str, int], deadline: float) -> Iterator[socket.socket]:
+    """Connect, and cut the line from another thread at the deadline, in a handshake, too."""
+    if (left := deadline - time.monotonic()) <= 0:
+        raise _NoAnswer
+    with socket.create_connection(address, min(SECONDS, left)) as line, line.dup() as other:
+        late = threading.Timer(deadline - time.monotonic(), _cut, (other,))
+        late.start()
+        try:
+            yield line
+        finally:
+            late.cancel()
+            late.join()
+
+
+def _connection(parts: SplitResult, line: socket.socket) -> http.client.HTTPConnection:
+    """Return a connection on a line to the checked address, under the name of the host."""
     host, port = str(parts.hostname), parts.port
     made: http.client.HTTPConnection
     if parts.scheme == "https":
@@ -95,14 +139,18 @@ def _connection(parts: SplitResult, address: tuple[str, int]) -> http.client.HTT
     else:
         made = http.client.HTTPConnection(host, port, timeout=SECONDS)
     # http.client's own hook: a second look-up could have another answer.
-    made._create_connection = lambda _, *rest: socket.create_connection(address, *rest)  # type: ignore[attr-defined] # noqa: SLF001
+    made._create_connection = lambda *_: line  # type: ignore[attr-defined] # noqa: SLF001
+    made.response_class = _response  # type: ignore[assignment]
     return made
 
 
-def _cut(connection: http.client.HTTPConnection) -> None:
-    """End an exchange that takes too long, from another thread."""
-    with suppress(OSError, AttributeError):
-        connection.sock.shutdown(socket.SHUT_RDWR)
+def _response(line: socket.socket, **said: Any) -> http.client.HTTPResponse:
+    return http.client.HTTPResponse(_Head(line), **said)  # type: ignore[arg-type]
+
+
+def _cut(line: socket.socket) -> None:
+    with suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def _address(host: str, port: int, *, private: bool) -> tuple[str, int] | Reason:

@@ -22,6 +22,7 @@ HUB: dict[str, dict[str, Text]] = {
         "unknown": "the name {host} has no address",
         "private": "{host} is a private address",
         "failed": "{host} could not be reached ({error})",
+        "no-answer": "{host} sent no whole head of an answer within {seconds:.0f} s and {most:,} bytes",
     },
     "ExchangeReason": {
         "no-connection": "{says}",
