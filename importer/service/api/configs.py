@@ -112,7 +112,7 @@ def get_(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Respon
     summary="Replace a document",
 )
 async def replace(
-    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch, why: Why = None
 ) -> Response:
     """Replace the text with YAML, or the data with JSON; comments stay where they can."""
     kind, body = _type(request, (*YAML, *JSON)), await request.body()
@@ -131,7 +131,7 @@ async def replace(
     summary="Change values of a document",
 )
 async def update(
-    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch, why: Why = None
 ) -> Response:
     """Apply a JSON merge patch (RFC 7396) to the data; comments and layout stay."""
     _type(request, PATCHES)
@@ -150,7 +150,7 @@ async def update(
     summary="Take a document away",
 )
 def delete(
-    name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
+    name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch, why: Why = None
 ) -> Response:
     """Delete a document: its name is free, and its versions stay in the history.
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from fastapi import Header
+from fastapi import Depends, Header, Request
 
 from importer.errors import ServiceError
 
 MOST = 2**31 - 1  # the largest number that a version can have in either database
-TAG = re.compile(r'(?:W/)?"([0-9]{1,9})"')
-IfMatch = Annotated[
-    str | None, Header(alias="If-Match", max_length=1000, description='the ETag, such as "3"')
-]
+TAG = re.compile(r'"(0|[1-9][0-9]{0,8})"')
+Line = Annotated[str | None, Header(alias="If-Match", max_length=1000, description='the ETag, such as "3"')]
 IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", max_length=1000)]
+
+
+async def if_match(request: Request, line: Line = None) -> str | None:
+    """Return the header with all of its lines, which are one list."""
+    return None if line is None else ", ".join(request.headers.getlist("if-match"))
+
+
+IfMatch = Annotated[str | None, Depends(if_match)]
 
 
 def etag(version: int) -> str:
@@ -29,8 +35,7 @@ def numbers(header: str | None) -> list[int] | None:
     """
     if header is None or header.strip() == "*":
         return None
-    tags = [tag.strip() for tag in header.split(",")]
-    return [int(match[1]) for tag in tags if (match := TAG.fullmatch(tag)) and not tag.startswith("W/")]
+    return [int(match[1]) for tag in header.split(",") if (match := TAG.fullmatch(tag.strip()))]
 
 
 def needed(header: str | None, name: str) -> list[int] | None:
@@ -41,14 +46,16 @@ def needed(header: str | None, name: str) -> list[int] | None:
 
 
 def seen(header: str | None, digest: str | None, name: str) -> list[int] | None:
-    """Return the versions that If-Match names; ``None`` where the digest alone says what was seen.
+    """Return the version that If-Match names; ``None`` where the digest alone names what was seen.
 
-    Raises ServiceError("digest-required") without either; ``*`` names nothing that was seen.
+    Raises ServiceError("digest-required") without either, and for any other header than one strong tag: of
+    several versions, or of any, nobody has seen the one that is there.
     """
-    expected = numbers(header)
-    if expected is None and digest is None:
+    if header is None and digest is not None:
+        return None
+    if (match := TAG.fullmatch((header or "").strip())) is None:
         raise ServiceError("digest-required", name=name)
-    return expected
+    return [int(match[1])]
 
 
 def same(header: str | None, tag: str) -> bool:

@@ -60,9 +60,7 @@ def config(name: str, at: AtDesk, who: Reader) -> Response:
     openapi_extra=BODY,
     summary="Change values of a document",
 )
-async def patch_config(
-    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None
-) -> Response:
+async def patch_config(name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch) -> Response:
     """Apply a deep merge: lists replace, maps of free keys such as `engine_args` are replaced whole, null is
     a value.
 

@@ -114,8 +114,8 @@ SERVED: dict[int | str, dict[str, Any]] = {
     summary="Release the working copy",
 )  # fmt: skip
 def promote_(
-    name: str, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
-    body: ReleaseRequest | None = None, match: IfMatch = None,
+    name: str, request: Request, at: AtDesk, who: Publisher, once: AskedOnce, match: IfMatch,
+    body: ReleaseRequest | None = None,
 ) -> Response:  # fmt: skip
     """Release the working copy as it was seen (`digest` or `If-Match`), and serve it in the gallery.
 

@@ -54,7 +54,7 @@ class DeletedDocuments(BaseModel):
 )  # fmt: skip
 def restore(
     name: str, number: Annotated[int, Path(ge=1, le=MOST)], request: Request, at: AtDesk, who: Importer,
-    once: AskedOnce, body: Note | None = None, match: IfMatch = None,
+    once: AskedOnce, match: IfMatch, body: Note | None = None,
 ) -> Response:  # fmt: skip
     """Write that version as a new one, with its evidence. The review begins anew; what the gallery serves
     stays. It needs `If-Match`.

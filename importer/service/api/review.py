@@ -10,7 +10,7 @@ from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import record_review
 from importer.service import validations
 from importer.service.api.dependencies import AtDesk
-from importer.service.api.etags import IfMatch, etag, numbers, seen
+from importer.service.api.etags import IfMatch, etag, seen
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Approval, Rejection, ValidationRequest
 from importer.service.api.response_models import Job, job_json
@@ -34,8 +34,8 @@ router = APIRouter(prefix="/v1/configs", tags=["review"])
     summary="Approve a document as it was seen",
 )  # fmt: skip
 def approve(
-    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
-    body: Approval | None = None, match: IfMatch = None,
+    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, match: IfMatch,
+    body: Approval | None = None,
 ) -> Response:  # fmt: skip
     """Approve the version that was seen: `digest` or `If-Match` names it.
 
@@ -61,18 +61,21 @@ def approve(
 @router.post(
     "/{name}/reject",
     response_model=DocumentSummary,
-    responses=problems("no-such-document", "changed", "precondition-failed", "no-receipt", "key-reused"),
+    responses=problems(
+        "no-such-document", "changed", "precondition-failed", "digest-required", "no-receipt", "key-reused"
+    ),
     summary="Reject a document, saying why",
 )
 def reject(
-    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
-    body: Rejection, match: IfMatch = None,
+    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, match: IfMatch,
+    body: Rejection,
 ) -> Response:  # fmt: skip
     """Reject the working copy; with `If-Match` or `digest` only that version. A release stays served."""
     if (answered := once.replay()) is not None:
         return answered
     with at.gallery.change(act(request, who, "reject", body.note)) as change:
-        change.expect(name, numbers(match))
+        change.expect(name, None)
+        change.expect(name, None if match is None else seen(match, body.digest, name))
         word = ReviewEntry("rejected", who.name, now(), body.note)
         record_review(change.checkout, name, word, body.digest)
         summary = change.save(name)
