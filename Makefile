@@ -52,7 +52,8 @@ docs: .venv/ready-dev
 
 lock: .venv/ready-dev
 	$(LOCK) $(UPGRADE) -o requirements.lock
-	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra otel -c requirements.lock -o requirements-dev.lock
+	$(LOCK) $(UPGRADE) --extra service -c requirements.lock -o requirements-service.lock
+	$(LOCK) $(UPGRADE) --extra dev --extra docs --extra service --extra otel -c requirements-service.lock -o requirements-dev.lock
 
 clean:
 	rm -rf $(WEB)/built $(WEB)/node_modules .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -104,7 +104,7 @@ def one_line(text: str) -> str:
 UsageKind = Literal[
     "bad-reference", "traversal", "revision-conflict", "bad-option", "bad-value", "unknown-setting",
     "unknown-parser", "editor", "unknown-format", "unknown-probe", "unknown-model", "unknown-report",
-    "bad-header", "no-such-directory", "unknown-device", "bad-target",
+    "bad-header", "no-such-directory", "extra-missing", "unknown-device", "bad-target",
 ]  # fmt: skip
 HubKind = Literal[
     "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
@@ -163,6 +163,7 @@ class UsageError(ImporterError):
         "unknown-report": _of("name", "known"),
         "bad-header": _of("header", "problem"),
         "no-such-directory": _of("path"),
+        "extra-missing": _of("package", "extra"),
         "unknown-device": _of("name", "near"),
         "bad-target": _of("target", "problem"),
     }

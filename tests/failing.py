@@ -347,6 +347,7 @@ APART = {
     *ServiceError.kinds,  # tests/service/test_service_problems.py
     "never-validated",  # tests/reports/test_reports_cli.py
     "needs-approval",  # tests/app/test_approvals.py
+    "extra-missing",  # tests/product/test_packaging.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
     # Need a cluster, another machine or a document made by hand: tests/launchers.
     "cluster-unreachable", "cluster-refused", "queued-too-long", "node-lost", "remote-failed",

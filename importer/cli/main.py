@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from importer.cli import ahead, messages, streams
 from importer.cli import arguments as typed
 from importer.cli.commands import module
-from importer.errors import ImporterError, InternalError, Interrupted, ValidationError
+from importer.errors import ImporterError, InternalError, Interrupted, UsageError, ValidationError
 
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox
@@ -41,6 +42,10 @@ def _guarded(argv: list[str]) -> int:
         if error.filename is None and error.errno is not None:
             return _print_error(argv, InternalError("output-closed", problem=error.strerror))
         return _internal(argv, error)
+    except ModuleNotFoundError as error:
+        extra = extra_of(error.name)
+        missing = None if extra is None else UsageError("extra-missing", package=error.name, extra=extra)
+        return _internal(argv, error) if missing is None else _print_error(argv, missing)
     except Exception as error:  # the last resort: a sentence instead of a traceback
         return _internal(argv, error)
 
@@ -54,6 +59,20 @@ def _finished(argv: list[str]) -> int:
         code = int(left.code or 0)
     sys.stdout.flush()
     return code
+
+
+def extra_of(module: str | None) -> str | None:
+    """Return the extra of this distribution that brings a module; ``None`` for any other module."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    package = (module or "").partition(".")[0].replace("_", "-")
+    try:
+        lines = requires("importer") or ()
+    except PackageNotFoundError:
+        return None
+    pattern = re.compile(rf"{re.escape(package)}(?![\w.-]).*extra == ['\"]([\w-]+)")
+    found = (pattern.match(line.replace("_", "-")) for line in lines)
+    return next((match[1] for match in found if match is not None), None)
 
 
 def _internal(argv: list[str], error: Exception) -> int:
