@@ -224,7 +224,7 @@ def test_the_wheel_runs_in_an_environment_of_its_own(wheel: Path, tmp_path: Path
     ("module", "extra"),
     [
         ("uvicorn", "service"), ("sqlalchemy.orm", "service"), ("prometheus_client", "service"),
-        ("psycopg", "service"), ("pydantic", "clusters"), ("rich", None), ("no_such_module", None), (None, None),
+        ("psycopg", "service"), ("pydantic", "clusters"), ("rich", None), ("no_such", None), (None, None),
     ],
 )  # fmt: skip
 def test_a_missing_package_is_one_of_an_extra(module: str | None, extra: str | None) -> None:
