@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from importer import config
 from importer.errors import HubError
+from importer.hub import addresses
 
 PUBLIC = "https://huggingface.co"
 PUBLIC_HOSTS = ("huggingface.co", "hf.co")
@@ -93,29 +94,11 @@ def _is_public(url: str) -> bool:
 
 
 def _is_private(host: str) -> bool:
-    """Return whether a host's address is private, loopback or link-local; unresolvable names are not."""
+    """Return whether one of a host's addresses is not public; unresolvable names have none."""
     import socket
 
     try:
-        addresses = socket.getaddrinfo(host, None)
+        found = socket.getaddrinfo(host, None)
     except OSError:
         return False  # behind a proxy names need not resolve here; a failed connection is reported later
-    return any(not is_public(str(entry[4][0])) for entry in addresses)
-
-
-def is_public(address: str) -> bool:
-    """Return whether an IP address is of the public internet; of IPv4 within IPv6 both have to be.
-
-    IPv4 is within mapped addresses, those of 6to4, of Teredo, and of NAT64 (RFC 6052).
-
-    Raises ValueError for a text that is none.
-    """
-    import ipaddress
-
-    one = ipaddress.ip_address(address.partition("%")[0])
-    inner: list[ipaddress.IPv4Address | None] = []
-    if isinstance(one, ipaddress.IPv6Address):
-        inner = [one.ipv4_mapped, one.sixtofour, one.teredo[1] if one.teredo else None]
-        if one in ipaddress.IPv6Network("64:ff9b::/96"):
-            inner.append(ipaddress.IPv4Address(int(one) & 0xFFFFFFFF))
-    return one.is_global and not one.is_multicast and all(v4 is None or v4.is_global for v4 in inner)
+    return any(not addresses.is_public(str(entry[4][0])) for entry in found)

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import IPv4Address, ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from importer.hub.endpoint import HOST, PORTS, is_public
+from importer.hub.addresses import is_public
+from importer.hub.endpoint import HOST, PORTS
 from importer.reasons import Reason
 
 SECONDS = 10.0  # for the connection, and between two bytes of the answer
@@ -59,7 +61,8 @@ def check(url: str, *, private: bool) -> Reason | None:
         return Reason(AddressReason.USER)
     if parts.scheme == "http" and not private:
         return Reason(AddressReason.PLAIN)
-    if not private and _is_private_literal(host):
+    spelt = _literal(host)
+    if not private and spelt is not None and not is_public(spelt):
         return Reason(AddressReason.PRIVATE, host=host)
     return None
 
@@ -164,8 +167,17 @@ def _address(host: str, port: int, *, private: bool) -> tuple[str, int] | Reason
     return addresses[0], port
 
 
-def _is_private_literal(host: str) -> bool:
+def _literal(host: str) -> str | None:
+    """Return the address that a host spells in any form of resolvers; ``None`` for a name.
+
+    ``127.1``, ``0x7f000001``, ``0177.0.0.1`` and ``2130706433`` spell 127.0.0.1, and a dot may be behind it.
+    """
+    spelt = host.removesuffix(".")
     try:
-        return not is_public(host)
+        return str(ip_address(spelt))
     except ValueError:
-        return False
+        pass
+    try:
+        return str(IPv4Address(socket.inet_aton(spelt)))
+    except (OSError, UnicodeError):
+        return None

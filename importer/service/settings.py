@@ -7,13 +7,14 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from importer import config
 from importer.errors import ServiceError, UsageError
+from importer.hub.addresses import is_this_machine
 from importer.hub.local import AllowedFolders
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class Settings:
 def is_loopback(host: str) -> bool:
     """Return whether a name or an address is this machine's own."""
     try:
-        return ip_address(host.strip("[]")).is_loopback
+        return is_this_machine(host.strip("[]"))
     except ValueError:
         return host.lower() in LOCAL
 
