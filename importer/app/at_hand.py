@@ -40,6 +40,7 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
     A missing tokenizer has its reason (``Background.no_tokenizer``).
     """
     from importer.engines import token_merges, tokenizer
+    from importer.hub.folders import has_files
     from importer.validation.background import Background
     from importer.validation.expectations import CommonReason
 
@@ -53,7 +54,7 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
     with rendering as render:
         known = Background(render=render, proof=proof, likelihood=likelihood)
         folder, python = _folder(snapshot), _python(stored.backend)
-        if folder is None or not (folder / TOKENIZER).is_file():
+        if folder is None or not has_files(folder, TOKENIZER):
             away = Reason(CommonReason.TOKENIZER_AWAY, model=snapshot.label, revision=snapshot.revision)
             known = replace(known, no_tokenizer=away)
         else:

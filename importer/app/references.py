@@ -12,6 +12,7 @@ from importer.engines import token_merges, token_numbers, whole_files
 from importer.engines.token_merges import MergedWords
 from importer.engines.token_numbers import TokenTable
 from importer.hub import digests, local
+from importer.hub.folders import Folder
 from importer.progress import Progress
 from importer.validation.likelihood import Likelihood, recorded
 from importer.validation.probes import files_as_imported
@@ -60,8 +61,13 @@ def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
     if receipt is None:
         return {}
     files = {**receipt.files, **(receipt.weights or {})}
-    present = {name: was for name, was in files.items() if (weights / name).exists()}
-    return files if receipt.model_id is None else present
+    if receipt.model_id is None:
+        return files
+    try:
+        with Folder(weights) as folder:
+            return {name: was for name, was in files.items() if folder.has(name)}
+    except OSError:
+        return {}
 
 
 def changed_since(stored: StoredDocument, weights: Path) -> tuple[str, ...]:

@@ -328,6 +328,7 @@ def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]
 def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
     """Return the folder of the model's weights on this disk; no request goes to the Hub."""
     from importer.hub import cache
+    from importer.hub.folders import holds
     from importer.hub.reference import parse
 
     block = stored.data.get("importer") or {}
@@ -336,6 +337,6 @@ def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | N
         known = cache.snapshot(str(model), str(revision)) if model and revision else None
         named = parse(str(model or stored.reference)).directory
         folder = places.folder(named) if known is None and named is not None else known
-        return folder if folder is not None and any(folder.glob("*.safetensors")) else None
+        return folder if folder is not None and holds(folder, (".safetensors",)) else None
     except (ImporterError, OSError):
         return None

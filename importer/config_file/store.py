@@ -23,7 +23,7 @@ from importer.config_file.receipt import Receipt, migrate, parse
 from importer.config_file.schema import checked
 from importer.config_file.yaml_edit.source_map import TextReason
 from importer.errors import DocumentError
-from importer.hub.local import read_plain, why
+from importer.hub.folders import read_plain, why
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.errors import DocumentError
-from importer.hub.local import read_plain
+from importer.hub.folders import read_plain
 from importer.reasons import Reason
 
 KEY = "chat_template"  # under ``importer``

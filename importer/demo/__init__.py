@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-MODEL = Path(__file__).parent / "model"
+MODEL = Path(__file__).resolve().parent / "model"

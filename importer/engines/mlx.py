@@ -30,6 +30,9 @@ from importer.engines.base import (
 )
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.ready import free_ports
+from importer.engines.whole_files import CONFIG, LARGEST
+from importer.errors import RepositoryError
+from importer.hub.folders import Folder, why
 from importer.reasons import Reason
 
 VERSION = "0.32.2"
@@ -188,11 +191,16 @@ class Mlx:
 
 def check_code(document: Document, model_dir: Path, server: str) -> None:
     """Reject a model whose ``model_file`` names a module that the server would run; raises
-    DocumentError("invalid").
+    DocumentError("invalid"), and RepositoryError("unreadable") for a file that only the server would read.
     """
     try:
-        config = json.loads((model_dir / "config.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
+        with Folder(model_dir) as folder:
+            config = json.loads(folder.read(CONFIG, LARGEST))
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            return  # the engine reports it
+        raise RepositoryError("unreadable", file=CONFIG, repo=model_dir, problem=why(error)) from None
+    except (ValueError, RecursionError):
         return  # the engine reports what is wrong with it
     named = isinstance(config, dict) and config.get("model_file")
     if named and document.get("trust_remote_code") is not True:

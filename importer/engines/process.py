@@ -21,11 +21,12 @@ from importer.engines.ready import LOOPBACK, Exit, NeverError, answers, free_por
 from importer.engines.start_trials import Setup
 from importer.engines.start_watch import StartWatch
 from importer.errors import EngineError
+from importer.hub.folders import holds
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
 from importer.reasons import Reason
 
-WEIGHTS = ("*.safetensors", "*.bin")
+WEIGHTS = (".safetensors", ".bin")
 SCALED, MODEL, PARSED, WORK = (
     "scaled",
     "model",
@@ -134,7 +135,7 @@ def serve(
     EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
     """
     report = progress or silent
-    if not any(file for pattern in WEIGHTS for file in model_dir.glob(pattern)):
+    if not holds(model_dir, WEIGHTS):
         raise EngineError("no-weights", path=model_dir)
     if port is not None and not is_free(port):
         raise EngineError("port-taken", port=port)

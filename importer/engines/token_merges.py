@@ -6,14 +6,13 @@ Training appends a word to the vocabulary with the merge that makes it, so a who
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.hub import local
+from importer.hub.folders import read_object
 from importer.hub.snapshot import listed, mapping, text, whole
 
 TOKENIZER = "tokenizer.json"
@@ -47,11 +46,8 @@ class MergedWords:
 
 def of_folder(folder: Path) -> MergedWords | None:
     """Return the words of a folder's tokenizer; ``None`` for another algorithm or a broken file."""
-    try:
-        data = json.loads(local.read_plain(folder / TOKENIZER, LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return of_tokenizer(mapping(data))
+    data = read_object(folder, TOKENIZER, LARGEST)
+    return None if data is None else of_tokenizer(data)
 
 
 def of_tokenizer(data: Mapping[str, Any]) -> MergedWords | None:

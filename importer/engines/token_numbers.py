@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from importer.chat_template import find
 from importer.errors import RepositoryError
 from importer.hub import local, tensor_headers
+from importer.hub.folders import read_object
 from importer.hub.snapshot import mapping, text, whole
 from importer.hub.weights import weight_files
 from importer.memory import embedding
@@ -40,7 +40,7 @@ def of_folder(folder: Path) -> TokenTable | None:
         numbers = token_numbers.declared(snapshot)
     except RepositoryError:
         return None
-    tokenizer = _tokenizer(folder)
+    tokenizer = read_object(folder, TOKENIZER, LARGEST) or {}
     words = dict(_vocabulary(tokenizer))
     numbers = {**words, **numbers, **dict(_added(tokenizer))}
     held = embedding.rows(tensors)
@@ -51,14 +51,6 @@ def of_folder(folder: Path) -> TokenTable | None:
     found = token_numbers.beyond(snapshot, numbers, rows, written)
     beyond = tuple(BeyondToken(t.number, t.content, t.needed or t.number in words) for t in found)
     return TokenTable(rows, held is not None, max(numbers), beyond)
-
-
-def _tokenizer(folder: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(local.read_plain(folder / TOKENIZER, LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _vocabulary(tokenizer: dict[str, Any]) -> Iterator[tuple[int, str]]:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Protocol
 
 from importer import launcher
+from importer.hub.folders import Folder
 from importer.launcher import Purpose, isolated
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "tokens.py"
+LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 SECONDS = 60.0  # it takes 0.2 s, on vocabularies of a quarter of a million 1 s
 
 
@@ -82,21 +84,20 @@ class Ask(Protocol):
 
 def asker(python: Path, weights: Path) -> Ask:
     """Return the tokenizer beside the weights, run in an engine's environment; answers are cached."""
-    path = weights / "tokenizer.json"
 
     @cache
     def ask(texts: Texts, /, drawn: Drawn = ()) -> Tokenized | None:
-        return _ask(python, path, texts, drawn)
+        return _ask(python, weights, texts, drawn)
 
     return ask
 
 
-def _ask(python: Path, path: Path, texts: Texts, drawn: Drawn) -> Tokenized | None:
-    if not path.is_file():
-        return None
-    argv = isolated(str(SCRIPT), str(path.absolute()), python=python)
-    asked = json.dumps({"texts": texts, "drawn": drawn})
+def _ask(python: Path, weights: Path, texts: Texts, drawn: Drawn) -> Tokenized | None:
     try:
+        with Folder(weights) as folder:
+            tokenizer = folder.read("tokenizer.json", LARGEST).decode()
+        asked = json.dumps({"tokenizer": tokenizer, "texts": texts, "drawn": drawn})
+        argv = isolated(str(SCRIPT), python=python)
         done = launcher.run(argv, Purpose.TOKENIZER, seconds=SECONDS, text=asked)
         answer = json.loads(done.output)
         ids, words = tuple(map(tuple, answer["ids"])), tuple(map(tuple, answer["words"]))

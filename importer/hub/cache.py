@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from importer import config
 from importer.hub import endpoint, local
+from importer.hub.folders import Folder
 from importer.hub.listing import LONGEST, MOST_FILES, Listing
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
@@ -42,14 +43,14 @@ def snapshot(repo: str, commit: str) -> Path | None:
     """Return the Hub client's directory of this commit, with or without its weights, or ``None``."""
     if not COMMIT.fullmatch(commit):
         return None
-    folder = _client_folder(repo) / "snapshots" / commit
+    folder = local.ANYWHERE.folder(_client_folder(repo) / "snapshots" / commit)
     return folder if folder.is_dir() else None
 
 
 def commit_of(repo: str, revision: str) -> str | None:
     """Return the commit of a branch or tag at the client's last request, or ``None``."""
     try:
-        text = _read_small(_client_folder(repo) / "refs" / revision).decode("ascii").strip()
+        text = _read_small(repo, f"refs/{revision}").decode("ascii").strip()
     except (OSError, ValueError):
         return None
     return text if COMMIT.fullmatch(text) else None
@@ -58,18 +59,19 @@ def commit_of(repo: str, revision: str) -> str | None:
 def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
     """Return all files of the commit from the client's list, else those on this disk."""
     try:
-        noted = json.loads(_read_small(_client_folder(repo) / "trees" / f"{commit}.json"))["files"]
+        noted = json.loads(_read_small(repo, f"trees/{commit}.json"))["files"]
         return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted)[:MOST_FILES])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return local.listing(directory)
 
 
-def _read_small(path: Path) -> bytes:
-    """Return the bytes of a plain file of a usual size.
+def _read_small(repo: str, path: str) -> bytes:
+    """Return the bytes of a plain file of a usual size in the client's folder.
 
     Raises OSError for everything else.
     """
-    return local.read_plain(path, LONGEST)
+    with Folder(local.ANYWHERE.folder(_client_folder(repo))) as folder:
+        return folder.read(path, LONGEST)
 
 
 def _client_folder(repo: str) -> Path:

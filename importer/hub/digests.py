@@ -5,14 +5,16 @@ A digest has the kind of its source: 64 hex digits are the SHA-256 of the conten
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from importer.hub import cache, local
+from importer.hub.folders import Folder
 from importer.hub.snapshot import Snapshot
 from importer.hub.weights import weight_files
 from importer.progress import Progress, Step, silent
@@ -45,28 +47,20 @@ def of_folder(folder: Path, like: Mapping[str, str], progress: Progress = silent
 
     A file that cannot be read, or lies outside of the folder, has none. ``progress`` is called with bytes.
     """
-    root = folder.resolve()
-    sizes = {path: _size(root / path) for path in like}
-    counter = _Counter(sum(sizes.values()), progress)
     digests: dict[str, str] = {}
-    for path, was in like.items():
-        try:
-            with local.opened(root, path) as file:
+    with contextlib.suppress(OSError), Folder(folder) as opened:
+        counter = _Counter(sum(status.st_size for _, status in _present(opened, like)), progress)
+        for path, was in like.items():
+            with contextlib.suppress(OSError), opened.open(path) as file:
                 digests[path] = _digest(file, counter, git=len(was) == GIT)
-        except OSError:
-            continue
     return digests
 
 
 def known(folder: Path, paths: Iterable[str]) -> dict[str, str | None]:
     """Return the SHA-256 of those files that exist, without a read; ``None`` where the file is a new one."""
-    digests = {}
-    for path in paths:
-        try:
-            digests[path] = cache.load_digest(_key((folder / path).stat()))
-        except OSError:
-            continue
-    return digests
+    with contextlib.suppress(OSError), Folder(folder) as opened:
+        return {path: cache.load_digest(_key(status)) for path, status in _present(opened, paths)}
+    return {}
 
 
 @dataclass(slots=True)
@@ -105,8 +99,7 @@ def _key(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+def _present(folder: Folder, paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            yield path, folder.stat(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from importer.errors import HubError
 from importer.hub import allowlist, cache, client, endpoint, local, threads
 from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
+from importer.hub.folders import Folder
 from importer.hub.listing import Listing
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
@@ -131,8 +133,10 @@ def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
     directory = cache.snapshot(listing.repo, listing.commit)
     if directory is None:
         return {}
-    present = tuple(RepoFile(path) for path in paths if (directory / path).exists())
-    return local.read(directory.resolve(), present, listing.repo)[0]
+    with suppress(OSError), Folder(directory) as folder:
+        present = tuple(RepoFile(path) for path in paths if folder.has(path))
+        return local.read(folder, present, listing.repo)[0]
+    return {}
 
 
 def _fetch(listing: Listing, file: RepoFile) -> str | _Unread:
@@ -186,7 +190,11 @@ def _offline(text: str, repo: str, revision: str) -> Snapshot:
     directory = cache.snapshot(repo, commit) if commit else None
     if commit is None or directory is None:
         raise HubError("not-cached", repo=repo)
-    files = local.with_hashes(directory.resolve(), cache.listing(repo, commit, directory))
+    try:
+        with Folder(directory) as folder:
+            files = local.with_hashes(folder, cache.listing(repo, commit, directory))
+    except OSError:
+        raise HubError("not-cached", repo=repo) from None
     listing = Listing(repo, commit, files, {})
     chosen, _ = allowlist.choose(listing.files, repo)
     return _snapshot(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from importer.errors import HubError, RepositoryError
-from importer.hub import cache, client, endpoint, listing, local, safetensors, threads
+from importer.hub import cache, client, endpoint, listing, safetensors, threads
+from importer.hub.folders import Folder, has_files, why
 from importer.hub.safetensors import PREFIX, MalformedHeader, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
@@ -52,7 +53,7 @@ def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) 
     if len(files) > MOST_FILES:
         raise _bad(snapshot, files[0].path, Reason(WeightsReason.FILES, limit=MOST_FILES))
     root = snapshot.directory
-    if root is not None and (snapshot.model_id is None or all((root / f.path).exists() for f in files)):
+    if root is not None and (snapshot.model_id is None or has_files(root, *paths)):
         return _read(snapshot, files, lambda file, first, count: _local(snapshot, root, file, first, count))
     repo, commit = str(snapshot.model_id), str(snapshot.revision)
     known = cache.load_tensors(repo, commit, paths)
@@ -137,12 +138,12 @@ def _remote(
 def _local(snapshot: Snapshot, root: Path, file: RepoFile, first: int, count: int) -> tuple[bytes, int]:
     """Return a part of a file on this disk, and the file's size."""
     try:
-        with local.opened(root, file.path) as opened:
+        with Folder(root) as folder, folder.open(file.path) as opened:
             size = os.fstat(opened.fileno()).st_size
             opened.seek(first)
             return opened.read(count), size
     except OSError as error:
-        problem = local.why(error)
+        problem = why(error)
         raise RepositoryError("unreadable", file=file.path, repo=snapshot.label, problem=problem) from None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
 from importer.hub import cache, client, endpoint, listing, local
 from importer.hub.client import ExchangeReason
+from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
@@ -70,7 +71,11 @@ def readable(folder: Path, places: AllowedFolders) -> Path | None:
     The Hub client's cache is always allowed. Raises ServiceError("no-directories").
     """
     real = places.also(cache.root()).folder(folder)
-    return real if real.is_dir() else None
+    try:
+        with Folder(real) as opened:
+            return opened.path
+    except OSError:
+        return None
 
 
 def _complete(files: tuple[RepoFile, ...]) -> bool:
@@ -98,7 +103,7 @@ def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
     total = sum(f.size or 0 for f in snapshot.files if f.path in set(names))
     folder = _download(snapshot.model_id, snapshot.revision, names, _bar(progress, total))
     progress(total, total)  # early versions of the client report no bytes
-    return folder
+    return local.ANYWHERE.folder(folder)
 
 
 def _download(repo: str, commit: str, names: list[str], bar: type) -> Path:

@@ -18,6 +18,7 @@ from importer.decisions.decision import Target
 from importer.engines.parsers import Tokens
 from importer.errors import DocumentError
 from importer.hub.cache import alone
+from importer.hub.folders import Folder
 from importer.proof.prompt_result import FrontendPrompts
 from importer.proof.result import JudgeReason, Proof
 from importer.sandbox.codec import codec_of
@@ -137,10 +138,13 @@ def _encoded(same: _Same) -> str:
 
 def _tokenizer(directory: Path | None) -> Iterator[str]:
     """Yield size and time of the tokenizer's files: they may be replaced in place."""
-    for path in [] if directory is None else [directory / name for name in TOKENIZER]:
-        with suppress(OSError):
-            status = path.stat()
-            yield f"{path.name} {status.st_size} {status.st_mtime_ns}"
+    if directory is None:
+        return
+    with suppress(OSError), Folder(directory) as folder:
+        for name in TOKENIZER:
+            with suppress(OSError):
+                status = folder.stat(name)
+                yield f"{name} {status.st_size} {status.st_mtime_ns}"
 
 
 @cache  # the code that runs was read at the start

@@ -14,6 +14,7 @@ from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens
+from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import ranked
 from importer.proof.derived import judged_as_data, parser_as_data, unread
@@ -55,7 +56,7 @@ def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) ->
     """Return the tokenizer's description, and whether the repository declares it."""
     config = snapshot.json("tokenizer_config.json")
     folder = snapshot.directory  # the Hub client's cache may hold only some of the listed files
-    here = folder if folder is not None and all((folder / f).is_file() for f in WHOLE) else None
+    here = folder if folder is not None and has_files(folder, *WHOLE) else None
     types = model_types(snapshot)
     tokens = Tokens(
         directory=here,

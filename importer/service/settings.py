@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -168,6 +169,10 @@ class Settings:
     )
     log_format: str = _set("json", "json or text", choices=("json", "text"))
 
+    def __post_init__(self) -> None:
+        """Follow the links of the operator's folders now, before anybody may ask for one."""
+        _places(tuple(self.directory))
+
     @property
     def url(self) -> str:
         """Return the database's URL."""
@@ -175,8 +180,8 @@ class Settings:
 
     @property
     def places(self) -> AllowedFolders:
-        """Return the folders of this disk that may be read: those that the operator named."""
-        return AllowedFolders.below(self.directory)
+        """Return the folders of this disk that may be read: the operator's, as at the start."""
+        return _places(tuple(self.directory))
 
     @property
     def backends(self) -> tuple[str, ...]:
@@ -208,6 +213,11 @@ class Settings:
     def loopback(self) -> bool:
         """Return whether only this machine can reach it."""
         return is_loopback(self.host)
+
+
+@cache  # links in these names are followed once
+def _places(folders: tuple[str, ...]) -> AllowedFolders:
+    return AllowedFolders.below(folders)
 
 
 def is_loopback(host: str) -> bool:

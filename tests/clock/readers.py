@@ -73,8 +73,8 @@ _REASONS = {
         engines.start_check engines.package_conflicts engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.reviewing service.api.summary_models launchers.bundle launchers.http
-        launchers.ray service.variants chat_template.render_worker hub.outgoing
-        engines.model_copies engines.token_merges engines.token_numbers engines.whole_files messages.words memory.embedding
+        launchers.ray service.variants chat_template.render_worker hub.outgoing hub.folders
+        engines.token_merges engines.whole_files messages.words memory.embedding
         """,
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """

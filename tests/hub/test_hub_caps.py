@@ -208,7 +208,8 @@ def test_so_many_bytes_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / f"m{number}.py").write_bytes(b"x" * MIB)
     (tmp_path / "a.py").touch()
     os.truncate(tmp_path / "a.py", 2**40)
-    files = local.with_hashes(tmp_path, local.listing(tmp_path))
+    with local.opened(tmp_path) as folder:
+        files = local.with_hashes(folder, local.listed(folder))
     assert sum(f.hash is not None for f in files) == 3
     assert next(f.hash for f in files if f.path == "a.py") is None
 

@@ -14,6 +14,7 @@ from importer.hub import (
     ANYWHERE,
     client,
     fetch_weights,
+    local,
     locate_weights,
     parse,
     resolve,
@@ -62,6 +63,27 @@ def test_fetching_what_an_engine_needs_and_no_more(server: HubServer) -> None:
     server.log.clear()
     assert fetch_weights(snapshot, lambda *_: None) == where
     assert server.log == []
+
+
+def test_a_cache_may_lie_behind_a_link(
+    server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the cache or of a repository in it; what the cache links to are its blobs."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near").symlink_to("far")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "near"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    where = fetch_weights(snapshot, lambda *_: None)
+    repository = tmp_path / "far" / "hub" / "models--a--b"
+    assert where.parents[1] == repository
+    assert (where / "config.json").is_symlink()
+    repository.rename(tmp_path / "moved")
+    repository.symlink_to(tmp_path / "moved")
+    again = resolve(parse("a/b"), ANYWHERE, offline=True)
+    assert locate_weights(again) == again.directory == tmp_path / "moved" / "snapshots" / where.name
+    assert {file.path: file.size for file in local.listing(again.directory)} == {
+        path.name: path.stat().st_size for path in where.iterdir()
+    }
 
 
 def test_weights_of_another_commit_do_not_count(server: HubServer) -> None:

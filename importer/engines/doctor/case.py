@@ -4,7 +4,6 @@ weights.
 
 from __future__ import annotations
 
-import json
 import platform
 import re
 import sys
@@ -22,6 +21,7 @@ from importer.engines.base import Engine
 from importer.engines.deaths import ENVIRONMENT, Attribution
 from importer.engines.install import Installed
 from importer.errors import EngineError, ImporterError
+from importer.hub.folders import read_object
 from importer.messages import render
 from importer.reasons import Reason
 
@@ -29,6 +29,7 @@ GB = 10**9
 VLLM = ("vllm-cpu", "vllm-cuda")
 MLX = ("mlx", "mlx-vlm", "vllm-mlx")
 X86 = ("x86_64", "AMD64")
+LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 LONGEST = 2**20  # characters read of a file that another program wrote
 REQUIRES = re.compile(r"^Requires-Dist:\s*([\w.-]+)\s*==\s*([\w.+!-]+)", re.MULTILINE)
 About = Literal["machine", "engine", "document"]
@@ -123,11 +124,11 @@ class DoctorCase:
 
     def config(self) -> dict[str, Any]:
         """Return the model's ``config.json``; empty where it cannot be read."""
-        try:
-            data = json.loads(text_of(self.weights / "config.json") if self.weights else "")
-        except (ValueError, RecursionError):
-            return {}
-        return data if isinstance(data, dict) else {}
+        return self.json("config.json")
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Return the object in a file of the model; empty where it cannot be read."""
+        return (read_object(self.weights, name, LARGEST) if self.weights else None) or {}
 
 
 class TroubleSeverity(StrEnum):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from importer.chat_template import find
@@ -29,6 +30,7 @@ from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.vllm_frontends import is_rust
 from importer.errors import EngineError, RepositoryError, UsageError
 from importer.hub import local, safetensors, tensor_headers
+from importer.hub.folders import Folder, holds, why
 from importer.hub.snapshot import RepoFile
 from importer.hub.weights import TOKENIZERS, weight_files
 from importer.reasons import Reason
@@ -39,7 +41,6 @@ MARKER = re.compile(r"<[^<>\s{}'\"]{2,40}>")
 PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign of a space or not
 TIED = "tie_word_embeddings"
 PADDED = 1024  # rows
-LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 NAMED = (*VLLM, "vllm-mlx", "sglang")  # engines with a parser's name on their command line
 POINTER = b"version https://git-lfs"
 READ = {".safetensors", ".json", ".jinja", ".model", ".tiktoken", ".txt"}
@@ -53,8 +54,8 @@ def tokenizer(case: DoctorCase) -> Result:
     """Return whether the tokenizer is the one of its settings and of the vocabulary."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
-    added = dict(_added(_json(case.weights / TOKENIZER).get("added_tokens")))
-    declared = dict(_decoder(_json(case.weights / SETTINGS).get("added_tokens_decoder")))
+    added = dict(_added(case.json(TOKENIZER).get("added_tokens")))
+    declared = dict(_decoder(case.json(SETTINGS).get("added_tokens_decoder")))
     both = [i for i in sorted(declared) if i in added]
     if not both:
         return CheckSkipped(Reason(DoctorReason.ADDED_TOKENS_NONE, file=TOKENIZER, settings=SETTINGS))
@@ -66,18 +67,18 @@ def tokenizer(case: DoctorCase) -> Result:
         differ = Reason(kind, number=i, given=added[i], told=declared[i], file=TOKENIZER, settings=SETTINGS)
         severity = TroubleSeverity.STOPS if foreign else TroubleSeverity.WARNING
         return Trouble(differ, remedy, severity, CONFIGURATION)
-    lost = next(_lost(case.weights), None)
+    lost = next(_lost(case, case.weights), None)
     if lost is not None:
         marker = Reason(DoctorReason.MARKER_LOST, marker=lost, file=TOKENIZER)
         return Trouble(marker, remedy, part=CONFIGURATION)
     return Fine(Reason(DoctorReason.ADDED_TOKENS, file=TOKENIZER, settings=SETTINGS, count=len(both)))
 
 
-def _lost(folder: Path) -> Iterator[str]:
+def _lost(case: DoctorCase, folder: Path) -> Iterator[str]:
     """Yield markers of the template that the vocabulary has, and that no text can become: no added tokens
     any more.
     """
-    data = _json(folder / TOKENIZER)
+    data = case.json(TOKENIZER)
     model = data.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
     if not isinstance(vocabulary, dict) or not isinstance(model, dict) or not model.get("merges"):
@@ -106,7 +107,7 @@ def ends(case: DoctorCase) -> Result:
     """Return whether the end tokens are markers, and none of them a plain word."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
-    data = _json(case.weights / TOKENIZER)
+    data = case.json(TOKENIZER)
     model = data.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
     if not isinstance(vocabulary, dict):
@@ -114,7 +115,7 @@ def ends(case: DoctorCase) -> Result:
     added = {number for number, _ in _added(data.get("added_tokens"))}
     words = {i: text for text, i in vocabulary.items() if i not in added and PLAIN.fullmatch(text)}
     for file in ("generation_config.json", "config.json"):
-        end_ids = _json(case.weights / file).get("eos_token_id")
+        end_ids = case.json(file).get("eos_token_id")
         wrong = [
             i
             for i in (end_ids if isinstance(end_ids, list) else [end_ids])
@@ -174,16 +175,6 @@ def context(case: DoctorCase) -> Result:
     return Fine(Reason(DoctorReason.CONTEXT, wanted=requested, longest=limit.tokens))
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """Return the object of a JSON file; empty where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            data = json.loads(file.read(LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
 def parsers(case: DoctorCase) -> Result:
     """Return whether the engine's version has the parsers of the document."""
     if case.document is None or not case.runs(*NAMED) or case.engine is None:
@@ -220,10 +211,11 @@ def snapshot(case: DoctorCase) -> Result:
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_AWAY))
     folder = case.weights
-    for problem in _broken(folder):
-        return Trouble(Reason(DoctorReason.FOLDER, folder=folder, problem=problem), _remedy(folder))
+    with local.opened(folder) as opened:
+        for problem in _broken(opened):
+            return Trouble(Reason(DoctorReason.FOLDER, folder=folder, problem=problem), _remedy(folder))
     count = len(weight_files(local.listing(folder)))
-    if not count and not any(folder.glob("*.bin")):
+    if not count and not holds(folder, (".bin",)):
         error = EngineError("no-weights", path=folder)
         reason = Reason(DoctorReason.NO_WEIGHTS, path=folder)
         return Trouble(reason, Reason(DoctorRemedy.IMPORT_WEIGHTS), error=error)
@@ -236,13 +228,13 @@ def _remedy(folder: Path) -> Reason:
     return Reason(DoctorRemedy.FETCH_AGAIN)
 
 
-def _broken(folder: Path) -> Iterator[Reason]:
-    for path in sorted(folder.iterdir()):
-        if path.suffix in READ and path.is_symlink() and not path.exists():
-            yield Reason(DoctorReason.LINK_DEAD, file=path.name)
-    if not any((folder / name).is_file() for name in CONFIGS):
+def _broken(folder: Folder) -> Iterator[Reason]:
+    for name in folder.names():
+        if PurePath(name).suffix in READ and _is_dead(folder, name):
+            yield Reason(DoctorReason.LINK_DEAD, file=name)
+    if not any(map(folder.has, CONFIGS)):
         yield Reason(DoctorReason.CONFIG_MISSING)
-    listed = local.listing(folder)
+    listed = local.listed(folder)
     if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
         yield Reason(DoctorReason.NO_TOKENIZER)
     paths = {file.path for file in listed}
@@ -256,40 +248,49 @@ def _broken(folder: Path) -> Iterator[Reason]:
     yield from _cut_files(folder, listed)
 
 
-def _cut_files(folder: Path, listed: tuple[RepoFile, ...]) -> Iterator[Reason]:
+def _is_dead(folder: Folder, name: str) -> bool:
+    try:
+        folder.stat(name)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _cut_files(folder: Folder, listed: tuple[RepoFile, ...]) -> Iterator[Reason]:
     """Yield files with pointers of git-lfs in their place, and weights that are not whole."""
     for file in listed:
-        if not file.path.endswith(".safetensors") and _is_pointer(folder / file.path):
+        if not file.path.endswith(".safetensors") and _is_pointer(folder, file.path):
             yield Reason(DoctorReason.FILE_POINTER, file=file.path)
     for file in weight_files(listed):
-        if (problem := _cut(folder / file.path, file.path)) is not None:
+        if (problem := _cut(folder, file.path)) is not None:
             yield problem
 
 
-def _is_pointer(path: Path) -> bool:
+def _is_pointer(folder: Folder, path: str) -> bool:
     """Return whether git-lfs has left its pointer in the place of a file that engines read."""
     try:
-        with path.open("rb") as file:
-            return path.suffix in READ and file.read(len(POINTER)) == POINTER
+        with folder.open(path) as file:
+            return PurePath(path).suffix in READ and file.read(len(POINTER)) == POINTER
     except OSError:
         return False
 
 
-def _indexed(folder: Path) -> list[str]:
+def _indexed(folder: Folder) -> list[str]:
     """Return the files of weights by the index; hostile or broken indexes name none."""
     try:
-        with (folder / INDEX).open("rb") as file:
-            data = json.loads(file.read(safetensors.LONGEST))
+        data = json.loads(folder.read(INDEX, safetensors.LONGEST))
         return sorted({str(name) for name in data["weight_map"].values()})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 
 
-def _cut(path: Path, name: str) -> Reason | None:
+def _cut(folder: Folder, name: str) -> Reason | None:
     """Return why a file of weights is not whole, by the end of the last tensor in its header."""
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        with folder.open(name) as file:
+            size = os.fstat(file.fileno()).st_size
             prefix = file.read(max(safetensors.PREFIX, len(POINTER)))
             if prefix.startswith(POINTER):
                 return Reason(DoctorReason.FILE_POINTER, file=name)
@@ -303,7 +304,7 @@ def _cut(path: Path, name: str) -> Reason | None:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return Reason(DoctorReason.FILE_HEADER_BROKEN, file=name)
     except OSError as error:
-        return Reason(DoctorReason.FILE_UNREADABLE, file=name, problem=error.strerror)
+        return Reason(DoctorReason.FILE_UNREADABLE, file=name, problem=why(error))
     if not isinstance(expected, int) or size >= expected:
         return None
     return Reason(DoctorReason.FILE_CUT, file=name, size=size, wanted=expected)

@@ -1,6 +1,7 @@
-"""A tokenizer.json run over texts: its path and JSON in, one JSON object out.
+"""A tokenizer.json run over texts: JSON in, one JSON object out.
 
-In come ``texts``, and ``drawn``: the numbers of tokens that a model has drawn, a list for each answer.
+In come ``tokenizer``, the text of the file, ``texts``, and ``drawn``: the numbers of tokens that a model has
+drawn, a list for each answer.
 
 ``back``     each text after tokenization and back, special tokens kept.
 ``ids``      the tokens of each text, by their numbers.
@@ -32,9 +33,9 @@ SINGLE = 48
 BROKEN = "\ufffd"
 
 
-def answer(path: str, texts: Sequence[str], drawn: Sequence[Sequence[int]] = ()) -> dict[str, Any]:
+def answer(tokenizer_text: str, texts: Sequence[str], drawn: Sequence[Sequence[int]] = ()) -> dict[str, Any]:
     """Return the object for texts and drawn tokens; raises the errors of the library."""
-    tokenizer = Tokenizer.from_file(path)
+    tokenizer = Tokenizer.from_str(tokenizer_text)
     tokenizer.no_truncation()  # of a training; no chat is cut or filled up so
     tokenizer.no_padding()
     ids = [_ids(tokenizer, text) for text in texts]
@@ -134,4 +135,4 @@ def _is_word(text: str) -> bool:
 
 if __name__ == "__main__":
     asked = json.load(sys.stdin)
-    sys.stdout.write(json.dumps(answer(sys.argv[1], asked["texts"], asked["drawn"])))
+    sys.stdout.write(json.dumps(answer(asked["tokenizer"], asked["texts"], asked["drawn"])))
