@@ -12,7 +12,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -108,6 +108,8 @@ class HubServer:
         self.windows: dict[str, tuple[float, int]] = {}  # end of each window, and the requests in it
         self.hidden: set[str] = set()  # repositories that are listed, and gone when they are asked for
         self.faults: list[Fault] = []
+        self.lists: Callable[[str, int], Reply] | None = None  # answers of lists, by path and their number
+        self.listed = 0
         self.log: list[Entry] = []
         self.asked = 0  # requests that have arrived, answered or not
         self.lock = threading.Lock()
@@ -256,6 +258,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> Reply:
         parts = urlsplit(self.path)
         steps = [unquote(s) for s in parts.path.strip("/").split("/")]
+        hub = self.server_hub
+        if hub.lists is not None and (steps == ["api", "models"] or "tree" in steps[4:5]):
+            hub.listed += 1
+            return hub.lists(self.path, hub.listed)
         if steps == ["api", "models"]:
             return self._models(parse_qs(parts.query))
         if steps[:2] == ["api", "models"] and len(steps) >= 4:

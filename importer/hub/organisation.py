@@ -7,7 +7,6 @@ one call for each repository.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
@@ -18,6 +17,7 @@ from importer import config
 from importer.errors import HubError, Setting, UsageError
 from importer.hub import client, endpoint, snapshot
 from importer.hub.organisation_filters import Filters
+from importer.hub.paging import Paging, following
 from importer.hub.reference import COMMIT, STEP, is_id
 from importer.reasons import Reason
 
@@ -29,7 +29,6 @@ PAGE = 200  # entries of a page; their configs hold chat templates
 LONGEST = 32 * 1024 * 1024  # bytes of a page
 MOST_VALUES = 4_000_000  # of the JSON, counted before the parse
 MOST_NAMES = 2000  # files of one entry that are looked at
-NEXT = re.compile(r'<([^<>]{1,4096})>\s*;\s*rel\s*=\s*"?next"?')
 WEIGHTS = frozenset({"safetensors", "bin", "pt", "pth", "npz"})
 
 
@@ -39,7 +38,6 @@ class ListReason(StrEnum):
     LONG = "long"
     VALUES = "values"
     NO_LIST = "no-list"
-    LOOP = "loop"
     NO_NAME = "no-name"
 
 
@@ -69,10 +67,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The entries of one page that pass the filters, how many it listed, and the URL of the next page."""
+    """The entries of one page that pass the filters, and the URL of the next page."""
 
     entries: tuple[Entry, ...]
-    listed: int
     following: str | None
 
 
@@ -99,27 +96,24 @@ def pages(url: str, filters: Filters) -> Iterator[Page]:
 
     Raises HubError.
     """
-    seen = {url}
-    while True:
-        page = _page(url, filters)
+    paging = Paging()
+    left: str | None = url
+    while left is not None:
+        page = _page(left, filters, paging)
         yield page
-        if page.following is None:
-            return
-        if page.following in seen:
-            raise _unusable(url, Reason(ListReason.LOOP))
-        seen = {url, page.following}
-        url = page.following
+        left = page.following
 
 
-def _page(url: str, filters: Filters) -> Page:
-    """Return a page; one that is too long is asked for in tenths."""
+def _page(url: str, filters: Filters, paging: Paging) -> Page:
+    """Return a page without what earlier ones have; one that is too long is asked for in tenths."""
+    paging.ask(url)
     try:
         answer = client.get(url, limit=LONGEST)
     except client.TooLarge:
         smaller = _smaller(url)
         if smaller is None:
             raise _unusable(url, Reason(ListReason.LONG, limit=LONGEST)) from None
-        return _page(smaller, filters)
+        return _page(smaller, filters, paging)
     if answer.status == 401:
         raise HubError("bad-token")
     if answer.status != 200:
@@ -132,8 +126,11 @@ def _page(url: str, filters: Filters) -> Page:
         rows = None
     if not isinstance(rows, list):
         raise _unusable(url, Reason(ListReason.NO_LIST))
-    kept = (_entry(row) for row in rows if isinstance(row, Mapping) and filters.admit(row))
-    return Page(tuple(one for one in kept if one is not None), len(rows), _following(url, answer.headers))
+    named = {name: row for row in rows if isinstance(row, Mapping) and is_id(name := str(row.get("id")))}
+    target = following(url, answer.headers)
+    new = paging.came(len(answer.body), named)
+    kept = (_entry(row) for name, row in named.items() if name in new and filters.admit(row))
+    return Page(tuple(one for one in kept if one is not None), target)
 
 
 def _entry(row: Mapping[str, Any]) -> Entry | None:
@@ -150,20 +147,6 @@ def _entry(row: Mapping[str, Any]) -> Entry | None:
         gated=bool(row.get("gated")),
         private=row.get("private") is True,
     )
-
-
-def _following(url: str, headers: Mapping[str, str]) -> str | None:
-    """Return the URL of the next page, which has to be one of the endpoint's own.
-
-    Raises HubError("refused-host").
-    """
-    found = NEXT.search(headers.get("link", ""))
-    if found is None:
-        return None
-    target = endpoint.redirected(url, found[1])
-    if not endpoint.may_carry_token(target):
-        raise HubError("refused-host", url=endpoint.plain(target))
-    return target
 
 
 def _smaller(url: str) -> str | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from importer.hub import cache, client, endpoint, listing, local
 from importer.hub.client import ExchangeReason
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
+from importer.hub.paging import Paging, following
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
 
@@ -110,18 +113,51 @@ def _download(repo: str, commit: str, names: list[str], bar: type) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(
-            snapshot_download(
-                repo,
-                revision=commit,
-                allow_patterns=[glob.escape(name) for name in names],
-                cache_dir=cache.root(),
-                endpoint=client.check_endpoint(),
-                tqdm_class=bar,
+        with _bounded(repo, commit):
+            return Path(
+                snapshot_download(
+                    repo,
+                    revision=commit,
+                    allow_patterns=[glob.escape(name) for name in names],
+                    cache_dir=cache.root(),
+                    endpoint=client.check_endpoint(),
+                    tqdm_class=bar,
+                )
             )
-        )
+    except HubError:
+        raise
     except Exception as error:  # the client's own errors, httpx's, and those of its transfer library
         raise _failure(error, repo, commit) from None
+
+
+@contextmanager
+def _bounded(repo: str, commit: str) -> Iterator[None]:
+    """Bound the pages in which the Hub's client lists a commit's files, in this thread: it has no bound.
+
+    The client's call raises HubError, as ``ask`` and ``following`` do.
+    """
+    from huggingface_hub import get_session
+
+    paging, pages, own = Paging(), {f"/api/models/{repo}/tree/{commit}"}, threading.get_ident()
+
+    def heard(response: Any) -> None:
+        url = response.request.url
+        if (
+            threading.get_ident() != own
+            or response.status_code != 200
+            or pages.isdisjoint({url.path, str(url)})
+        ):
+            return
+        paging.ask(str(url))
+        target = following(str(url), {name.lower(): value for name, value in response.headers.items()})
+        pages.update([] if target is None else [str(url.join(target))])
+
+    hooks = get_session().event_hooks["response"]
+    hooks.append(heard)
+    try:
+        yield
+    finally:
+        hooks.remove(heard)
 
 
 def _failure(error: Exception, repo: str, commit: str) -> ImporterError:

@@ -55,8 +55,15 @@ HUB: dict[str, dict[str, Text]] = {
         "long": "one entry is longer than {limit:,} bytes",
         "values": "it holds more than {limit:,} values",
         "no-list": "it is no JSON list",
-        "loop": "its next page is the same page",
         "no-name": "{name!r} is not the name of an organisation or a user on the Hub",
+    },
+    "PagingReason": {
+        "loop": "this page of the list came before",
+        "idle": "more than {limit:,} pages of the list have nothing new",
+        "pages": "the list has more than {limit:,} pages",
+        "entries": "the list has more than {limit:,} entries",
+        "bytes": "the list has more than {limit:,} bytes",
+        "seconds": "the list takes more than {limit:,.0f} seconds",
     },
     "FilterReason": {
         "form": "{text!r} does not have the form KEY=VALUE",

@@ -14,7 +14,7 @@ from importer.config_file.yaml_edit.cst import Layout
 from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, recipe_hardware
-from importer.hub import organisation, organisation_filters, pacing, quota
+from importer.hub import organisation_filters, pacing, paging, quota
 from importer.launchers import kubernetes, result, sky, target
 from importer.service import telemetry
 from importer.service.api import document_text, etags, request_models
@@ -149,7 +149,7 @@ READERS = (
     ("a request's headers", tags, "service.api.etags service.security.middleware", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
     ("what the Hub leaves", lambda t: (quota.told({"ratelimit": t}), pacing.QUOTA.findall(t)), "hub.quota hub.pacing", 20_000, as_is),
-    ("the next page of a list", organisation.NEXT.search, "hub.organisation", 20_000, as_is),
+    ("the next page of a list", paging.NEXT.search, "hub.organisation hub.paging", 20_000, as_is),
     ("a place of runs", targeted, "launchers.target hub.organisation_filters service.pool_setting", 20_000, as_is),
     ("the output of a run", lambda t: (result.LINE.findall(t), sky.BEFORE.sub("", t), sky.ENTRIES.search(t)), "launchers.result launchers.sky", 20_000, as_is),
     ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),

@@ -1,0 +1,164 @@
+"""Lists of the Hub without an end: each is left after a bounded number of requests, in one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.errors import HubError
+from importer.hub import ANYWHERE, fetch_weights, organisation, paging, parse, resolve
+from importer.hub.organisation_filters import Filters
+from importer.hub.paging import Bounds, PagingReason
+from importer.messages import render
+from tests.hubserver import HubServer, Reply, Repo, isolate
+
+FILES = {"config.json": {"model_type": "llama"}, "model.safetensors": b"\0", "tokenizer.json": {}}
+IDLE, PAGES = paging.BOUNDS.idle, 60
+Rows = Callable[[int], list[Any]]
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    with HubServer({"org/m": Repo(FILES)}) as running:
+        isolate(monkeypatch, tmp_path, running.url)
+        yield running
+
+
+def reply(rows: list[Any], following: str | None) -> Reply:
+    link = {} if following is None else {"Link": f'<{following}>; rel="next"'}
+    return 200, {"Content-Type": "application/json", **link}, json.dumps(rows).encode()
+
+
+def endless(hub: HubServer, rows: Rows) -> None:
+    """Each page has a next one, under a cursor of its own."""
+    hub.lists = lambda path, number: reply(rows(number), f"{hub.url}{path.partition('?')[0]}?cursor={number}")
+
+
+def listed() -> list[str]:
+    first = organisation.first("org", Filters())
+    return [one.repo for page in organisation.pages(first, Filters()) for one in page.entries]
+
+
+def left(hub: HubServer, ask: Callable[[], object] = listed) -> tuple[PagingReason, int]:
+    """Why a list was left, and after how many of its pages."""
+    with pytest.raises(HubError) as caught:
+        ask()
+    assert caught.value.kind == "bad-answer"
+    reason = caught.value.details["problem"]
+    assert "\n" not in render(reason)  # type: ignore[arg-type]
+    return reason.kind, hub.listed  # type: ignore[union-attr, return-value]
+
+
+NOTHING_NEW: dict[str, Rows] = {
+    "empty": lambda _: [],
+    "the same": lambda _: [{"id": f"org/m{number}"} for number in range(5)],
+    "one that was seen": lambda _: [{"id": "org/m0"}],
+    "rows that are none": lambda number: [None, number, {}, {"id": f"no id {number}"}],
+    "two by turns": lambda number: [{"id": f"org/m{number % 2}"}],
+}
+
+
+@pytest.mark.parametrize("rows", NOTHING_NEW)
+def test_pages_with_nothing_new_are_left(hub: HubServer, rows: str) -> None:
+    endless(hub, NOTHING_NEW[rows])
+    kind, asked = left(hub)
+    assert kind is PagingReason.IDLE
+    assert IDLE <= asked <= IDLE + 2
+
+
+@pytest.mark.parametrize("ring", [1, 2, 3, 7])
+@pytest.mark.parametrize("rows", [[], [{"id": "org/m0"}]])
+def test_pages_that_lead_to_each_other_are_left(hub: HubServer, ring: int, rows: list[Any]) -> None:
+    hub.lists = lambda _, number: reply(rows, f"{hub.url}/api/models?cursor={number % ring}")
+    assert left(hub) == (PagingReason.LOOP, ring + 1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kind"),
+    [
+        (Bounds(pages=PAGES), PagingReason.PAGES),
+        (Bounds(entries=PAGES), PagingReason.ENTRIES),
+        (Bounds(bytes=PAGES * 16), PagingReason.BYTES),
+        (Bounds(seconds=0.3), PagingReason.SECONDS),
+    ],
+)
+def test_pages_with_something_new_each_are_left(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, kind: PagingReason
+) -> None:
+    monkeypatch.setattr(paging, "BOUNDS", bounds)
+    endless(hub, lambda number: [{"id": f"org/m{number}"}])
+    found, asked = left(hub)
+    assert found is kind
+    assert asked <= PAGES + 1 or kind is PagingReason.SECONDS
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://127.0.0.9/x",
+        "https://huggingface.co/x",
+        "//other.example/x",
+        "file:///etc/passwd",
+        "http://[::1",
+    ],
+)
+def test_a_next_page_elsewhere_is_not_asked_for(hub: HubServer, target: str) -> None:
+    hub.lists = lambda *_: reply([], target)
+    with pytest.raises(HubError) as caught:
+        listed()
+    assert (caught.value.kind, hub.listed) == ("refused-host", 1)
+    snapshot = resolve(parse("org/m"), ANYWHERE)
+    with pytest.raises(HubError) as caught:
+        fetch_weights(snapshot, lambda *_: None)
+    assert (caught.value.kind, hub.listed) == ("refused-host", 2)
+
+
+def test_an_entry_of_two_pages_is_listed_once(hub: HubServer) -> None:
+    """The order may change between two requests."""
+    pages = [["org/a", "org/b"], ["org/b", "org/c"], ["org/a", "org/d"]]
+
+    def page(_: str, number: int) -> Reply:
+        rows = [{"id": name} for name in pages[number - 1]]
+        return reply(rows, f"{hub.url}/api/models?cursor={number}" if number < len(pages) else None)
+
+    hub.lists = page
+    assert listed() == ["org/a", "org/b", "org/c", "org/d"]
+
+
+def test_an_empty_last_page_is_the_end(hub: HubServer) -> None:
+    hub.lists = lambda _, number: reply([], f"{hub.url}/api/models?cursor=1" if number == 1 else None)
+    assert listed() == []
+
+
+@pytest.mark.parametrize("ring", [1, 3, None])
+def test_the_clients_list_of_files_is_left(
+    hub: HubServer, monkeypatch: pytest.MonkeyPatch, ring: int | None
+) -> None:
+    """The Hub's own client follows the pages of a commit's files, without a bound of its own."""
+    monkeypatch.setattr(paging, "BOUNDS", Bounds(pages=PAGES))
+    snapshot = resolve(parse("org/m"), ANYWHERE)
+    hub.lists = lambda path, number: reply(
+        [], f"{hub.url}{path.partition('?')[0]}?cursor={number % ring if ring else number}"
+    )
+    kind, asked = left(hub, lambda: fetch_weights(snapshot, lambda *_: None))
+    assert kind is (PagingReason.PAGES if ring is None else PagingReason.LOOP)
+    assert asked <= PAGES + 1
+
+
+def test_a_list_of_files_in_pages_is_read(hub: HubServer) -> None:
+    snapshot = resolve(parse("org/m"), ANYWHERE)
+    files = hub.repos["org/m"].commits[str(snapshot.revision)]
+    rows = [{"type": "file", "path": p, "size": len(d), "oid": "0" * 40} for p, d in sorted(files.items())]
+
+    def page(path: str, number: int) -> Reply:
+        link = f"{hub.url}{path.partition('?')[0]}?cursor={number}" if number < len(rows) else None
+        return reply([rows[number - 1]], link)
+
+    hub.lists = page
+    folder = fetch_weights(snapshot, lambda *_: None)
+    assert {path.name for path in folder.iterdir()} == set(files)
+    assert hub.listed == len(rows)
