@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from importer.config_file import check as engine_check
-from importer.config_file import model_facts
+from importer.config_file import derived_parser, model_facts
 from importer.config_file.diff import KeyPath
 from importer.config_file.model_facts import RecordedFacts
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
@@ -87,7 +87,10 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
         else:
             yield SchemaFault(path, _short(error.message))
     if name == "document" and isinstance(data, Mapping):
-        found = chain(wide_numbers(data), engine_check.faults(data), model_facts.faults(data, model))
+        found = chain(
+            wide_numbers(data), engine_check.faults(data), model_facts.faults(data, model),
+            derived_parser.faults(data),
+        )  # fmt: skip
         yield from (SchemaFault(path, reason) for path, reason in found)
 
 
@@ -103,7 +106,9 @@ def check(name: str, data: Any, path: object, part: str | None = None) -> None:
         raise DocumentError(
             "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
         )
-    found = next(chain(wide_numbers(data), engine_check.faults(data)), None) if name == "document" else None
+    if name != "document":
+        return
+    found = next(chain(wide_numbers(data), engine_check.faults(data), derived_parser.faults(data)), None)
     if found is not None:
         raise DocumentError("invalid", path=path, problem=at(*found))
 

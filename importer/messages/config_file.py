@@ -180,6 +180,10 @@ ARGUMENTS: dict[str, dict[str, Text]] = {
         "secret": "{key} is a secret, so no document sets it",
         "trusted-clients": "{key} trusts what clients send, so no document sets it",
     },
+    "PatternReason": {
+        "slow": "the pattern takes too long on some texts: a model's answer could hold up the engine",
+        "unread": "the pattern is no regular expression of Python's",
+    },
     "ValueReason": {
         "no-model": "it begins like an option, or holds characters that cannot be seen",
         "not-a-name": "{value!r} is not a name",

@@ -73,9 +73,10 @@ _REASONS = {
         engines.start_check engines.package_conflicts engines.parser_worker.start""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.reviewing service.api.summary_models launchers.bundle launchers.http
-        launchers.ray service.variants chat_template.render_worker hub.outgoing hub.folders
+        launchers.ray service.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
         engines.token_merges engines.whole_files messages.words memory.embedding
         """,
+    "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import Any
+
+from importer.config_file import slow_patterns
+from importer.config_file.slow_patterns import parsed, words
 
 Shape = Callable[[int], str]
 # ``a: 1`` on ten thousand lines, tags that never end, and whatever else begins over and over.
@@ -76,61 +79,5 @@ def near(pattern: re.Pattern[Any]) -> dict[str, Shape]:
 
 @cache
 def _pumps(pattern: str) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys((h, u) for h, u in _repeats(re._parser.parse(pattern), "") if u))
-
-
-def _repeats(parsed: Any, head: str) -> Iterator[tuple[str, str]]:
-    """Of a parsed pattern, each repeated part with the shortest text that leads to it."""
-    for node in parsed:
-        name, value = str(node[0]), node[1]
-        if name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-            yield from _repeats(value[2], head)
-            if int(value[1]) > 8:
-                yield head, _shortest(value[2])
-        elif name == "SUBPATTERN":
-            yield from _repeats(value[3], head)
-        elif name == "BRANCH":
-            for way in value[1]:
-                yield from _repeats(way, head)
-        elif name == "ATOMIC_GROUP":
-            yield from _repeats(value, head)
-        elif name in {"ASSERT", "ASSERT_NOT"}:
-            yield from _repeats(value[1], head)
-        head += _shortest([node])
-
-
-def _shortest(parsed: Any) -> str:
-    """A short text that a parsed pattern matches, look-arounds aside; a part that may be left out stands once."""
-    said = ""
-    for name, value in ((str(n), v) for n, v in parsed):
-        if name == "LITERAL":
-            said += chr(value)
-        elif name == "NOT_LITERAL":
-            said += "b" if value == ord("a") else "a"
-        elif name == "ANY":
-            said += "a"
-        elif name == "IN":
-            said += _one_of(value)
-        elif name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
-            said += _shortest(value[2]) * max(1, int(value[0]))
-        elif name == "SUBPATTERN":
-            said += _shortest(value[3])
-        elif name == "BRANCH":
-            said += _shortest(value[1][0])
-        elif name == "ATOMIC_GROUP":
-            said += _shortest(value)
-    return said
-
-
-CLASSES = {"CATEGORY_SPACE": " ", "CATEGORY_DIGIT": "0", "CATEGORY_WORD": "a", "CATEGORY_NOT_WORD": "-"}
-
-
-def _one_of(items: Any) -> str:
-    """A character of a set; of a set that excludes, the first that is not excluded."""
-    if str(items[0][0]) == "NEGATE":
-        taken = "".join(_one_of([item]) for item in items[1:])
-        return next(c for c in "a-<0 !b" if c not in taken)
-    name, value = str(items[0][0]), items[0][1]
-    if name == "LITERAL":
-        return chr(value)
-    return chr(value[0]) if name == "RANGE" else CLASSES.get(str(value), "a")
+    found = ((head, words(body)[0]) for head, body, _ in slow_patterns.repeated(parsed(pattern), ""))
+    return tuple(dict.fromkeys((head, unit) for head, unit in found if unit))

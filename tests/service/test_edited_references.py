@@ -126,6 +126,28 @@ def test_a_reference_from_before_stays_and_an_edit_around_it_is_taken(service: S
     problem(back, 422, "bad-reference")
 
 
+def test_a_pattern_that_holds_up_an_engine_is_refused_at_every_door(service: Service) -> None:
+    fields = {"tool_calls": {"open_pattern": "(a+)+$", "content": "json"}}
+    template = {"start_anchor": "<s>", "fields": fields}
+    assert service.imported("acme/base", name="edited")["state"] == "succeeded"
+    before = service.client.get("/v1/configs/edited").json()
+    block = {"importer": {"response_template": template}}
+    config, data = "/v1/configs/edited", before["data"]
+    whole = data | {"importer": data["importer"] | block["importer"]}
+    text = f"{before['text'].rstrip()}\n  response_template: {json.dumps(template)}\n"
+    pointer = "/importer/response_template/fields/tool_calls/open_pattern"
+    for answer in (
+        service.client.patch(config, json=block, headers=ANY),
+        service.client.put(config, json=whole, headers=ANY),
+        service.client.put(config, content=text, headers=ANY | YAML),
+    ):
+        assert problem(answer, 422, "invalid")["errors"][0]["pointer"] == pointer
+    assert service.client.patch("/api/models/config-json/edited", json=block).status_code == 400
+    [told] = service.client.post(f"{config}/check", content=text, headers=YAML).json()["errors"]
+    assert (told["pointer"], told["kind"]) == (pointer, "slow")
+    assert service.client.get(config).json() == before
+
+
 def _forge(service: Service, name: str, reference: str) -> None:
     """Write a version as an importer without the check did."""
     from importer.service.gallery import Gallery
