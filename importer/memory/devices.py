@@ -100,7 +100,7 @@ def named(text: str) -> Device:
 
     Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
-    after = re.fullmatch(r"(.+)[\s_-](\d{1,4})x", text.lower())  # rtx_4090_2x
+    after = re.fullmatch(r"(.+)[\s_-]([0-9]{1,4})x", text.lower())  # rtx_4090_2x
     text = f"{after[2]}x{after[1]}" if after else text
     name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
     name = _aliases().get(name, name)
@@ -123,7 +123,7 @@ def short_name(label: str) -> str:
 
     A label outside of the table stays.
     """
-    count, name = re.fullmatch(r"(\d{1,4}x)?(.+)", label, re.DOTALL).groups("")  # type: ignore[union-attr]
+    count, name = re.fullmatch(r"([0-9]{1,4}x)?(.+)", label, re.DOTALL).groups("")  # type: ignore[union-attr]
     names: list[str] = [name, *raw()["devices"].get(name, {}).get("also", ())]
     return str(count) + min((one for one in names if name.startswith(one)), key=len)
 
@@ -131,7 +131,7 @@ def short_name(label: str) -> str:
 def _split(text: str) -> tuple[str, int]:
     """Return name and number; ``mi300x`` is a name, though it ends with an ``x``."""
     names = {n.replace("-", "") for n in known()} | _aliases().keys()
-    before, after = re.fullmatch(r"(\d{1,4})x(.+)", text), re.fullmatch(r"(.+)x(\d{1,4})", text)
+    before, after = re.fullmatch(r"([0-9]{1,4})x(.+)", text), re.fullmatch(r"(.+)x([0-9]{1,4})", text)
     if text not in names and before:
         return before[2], int(before[1])
     if text not in names and after and after[1] in names:

@@ -28,7 +28,7 @@ class Served:
         """Return the model's name, to which backend or device was added; ``None`` for another name."""
         backend = f"-{re.escape(slug(str(self.about['backend'])))}"
         end = backend if self.device is None else f"(?:{backend})?-{re.escape(self.device)}"
-        match = re.search(rf"{end}(-\d+)?$", self.name)
+        match = re.search(rf"{end}(-[0-9]+)?$", self.name)
         return None if match is None else self.name[: match.start()]
 
 

@@ -134,6 +134,13 @@ def test_a_wrong_name_gets_near_ones_and_the_list(text: str, near: str) -> None:
     assert "GET /v1/devices lists all" in over_http.hint(caught.value)
 
 
+@pytest.mark.parametrize("text", ["٢xh100", "h100x٢", "２xh100", "rtx_4090_٢x", "²xh100", "१xh100"])
+def test_a_number_is_of_ascii_digits(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        named(text)
+    assert caught.value.kind == "unknown-device"
+
+
 @pytest.mark.parametrize("text", ["0xh200", "999xh200", "2xm3-max-64g", "4xcpu"])
 def test_wrong_numbers(text: str) -> None:
     with pytest.raises(UsageError) as caught:
