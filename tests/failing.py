@@ -350,6 +350,7 @@ APART = {
     "extra-missing",  # tests/product/test_packaging.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
     # Need a cluster, another machine or a document made by hand: tests/launchers.
+    "cluster-answer",
     "cluster-unreachable", "cluster-refused", "queued-too-long", "node-lost", "remote-failed",
     "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle", "followed-elsewhere",
     "folder-beside", "detached",
