@@ -70,7 +70,7 @@ _REASONS = {
     "it asks this machine and what is installed on it": """
         engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
-        engines.start_check engines.package_conflicts engines.parser_worker.start""",
+        engines.start_check engines.package_conflicts engines.parser_worker.start cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.reviewing service.api.summary_models launchers.bundle launchers.http
         launchers.ray service.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
@@ -85,7 +85,7 @@ _REASONS = {
         gen_defaults.accuracy gen_defaults.arguments gen_defaults.arguments_worker gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
-        gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth
+        gen_defaults.sampling gen_defaults.settings gen_defaults.shapes gen_defaults.sources.unsloth
         gen_defaults.syntax gen_defaults.truth gen_defaults.vllm_source gen_defaults.web""",
 }
 ELSEWHERE = {_whole(module): reason for reason, modules in _REASONS.items() for module in modules.split()}
