@@ -126,8 +126,9 @@ def _setting(name: str, value: Any, why: Effect) -> Grant:
 
 
 def _variable(registries: list[ArgumentRegistry], name: str, value: Any) -> Effect | None:
-    """Return why a variable is a grant: no engine has it on its list, or one withholds it."""
-    withheld = [registry.granted[name] for registry in registries if name in registry.granted]
+    """Return why a variable is a grant: it is on no list of the engines, or any engine withholds it."""
+    every = [r for engine in config.NAMES if (r := load(engine)) is not None]  # a run may name another one
+    withheld = [registry.granted[name] for registry in (*registries, *every) if name in registry.granted]
     if withheld:
         return Effect(withheld[0])
     kinds = [registry.free[name] for registry in registries if name in registry.free]
