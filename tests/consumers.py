@@ -39,7 +39,7 @@ def answer(python: Path, code: str, data: Any, folder: Path) -> Any:
         input=json.dumps(data).encode(),
         capture_output=True,
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "SKYPILOT_DISABLE_USAGE_COLLECTION": "1"},
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]

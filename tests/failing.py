@@ -274,7 +274,7 @@ def elsewhere(target: str) -> Callable[[Desk], Words]:
 
 CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-target": elsewhere("moon:dark"),
-    "launcher-missing": elsewhere("sky:aws"),
+    "launcher-missing": elsewhere("ssh:box"),
     "no-documents": typed("recheck", "--engine", "vllm@0.33.0", "--all"),
     "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"),
@@ -350,8 +350,7 @@ APART = {
     "extra-missing",  # tests/product/test_packaging.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
     # Need a cluster, another machine or a document made by hand: tests/launchers.
-    "cluster-answer",
-    "cluster-unreachable", "cluster-refused", "queued-too-long", "node-lost", "remote-failed",
-    "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle", "followed-elsewhere",
-    "folder-beside", "detached",
+    "cluster-unreachable", "cluster-refused", "cluster-answer", "queued-too-long", "node-lost",
+    "remote-failed", "remote-cancelled", "far-end", "other-digest", "bad-result", "bad-bundle",
+    "followed-elsewhere", "folder-beside", "detached",
 }  # fmt: skip

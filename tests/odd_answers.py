@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 RUN = "run-1"
-# The words of kubectl without its place, and of sky: the first file that is there answers.
+# The words of kubectl without its place: the first file that is there answers.
 KUBECTL = """#!/bin/sh
 [ "$1" = config ] && exit 0
 shift 6
 [ "$1" = create ] && cat >/dev/null
 for name in "$1-$2" "$1"; do [ -e "{folder}/$name" ] && break; done
 """
-SKY = '#!/bin/sh\nname="$2"\n'
 PLAIN = '#!/bin/sh\nname="{tool}-said"\n'
 SSH = "#!/bin/sh\ncat >/dev/null\nname=ssh-said\n"
 ANSWER = """
@@ -28,7 +27,7 @@ cat "{folder}/$name" 2>/dev/null
 [ -e "{folder}/$name.code" ] && exit "$(cat "{folder}/$name.code")"
 exit 0
 """
-HEADS = {"kubectl": KUBECTL, "sky": SKY, "ssh": SSH}
+HEADS = {"kubectl": KUBECTL, "ssh": SSH}
 
 
 def put(folder: Path, tool: str) -> None:
@@ -52,13 +51,9 @@ def items(*found: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": [*found]}
 
 
-def managed(**more: Any) -> dict[str, Any]:
-    return {"job_id": 7, "job_name": RUN, "status": "RUNNING", "infra": "AWS (us-east-1)", **more}
-
-
 SOUND: Mapping[str, Any] = {
     "get-job": job(), "get-pods": items(pod()), "get-configmaps": items(), "get-events": items(),
-    "queue": [managed()], "ray": {"submission_id": RUN, "status": "RUNNING", "message": "it runs"},
+    "ray": {"submission_id": RUN, "status": "RUNNING", "message": "it runs"},
     "ray-logs": {"logs": "importer-step one\n"},
 }  # fmt: skip
 DEEP, LARGE, MANY = 100_000, 100 * 2**20, 100_000
@@ -133,12 +128,6 @@ def wrong(name: str) -> Mapping[str, bytes]:
             items(pod(status={"phase": "Pending", "containerStatuses": [{"state": [1]}]})),
             items(pod(spec=[1])), items(pod(spec={"nodeName": ["x"]})), items(*[pod()] * MANY),
             items(*[1] * MANY),
-        ],
-        "queue": [
-            [managed(status=None)], [managed(status=["x"])], [managed(status="SLEEPING")],
-            [managed(job_id="--all")], [managed(job_id="٧")], [managed(job_id=[7])], [managed(job_id=-7)],
-            [managed(job_id=None)], [managed(job_name=None)], [managed(infra=["x"])], {"jobs": []},
-            [managed()] * MANY,
         ],
         "ray": [
             {"status": None}, {"status": 1}, {"status": ["RUNNING"]}, {"status": "running"},

@@ -50,7 +50,6 @@ FORMATS: dict[str, ExportFormat] = {
     "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", "importer.exports.kubernetes_job"),
     "kaito": ExportFormat("Kaito: a Workspace", "importer.exports.kaito"),
     "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
-    "skypilot": ExportFormat("SkyPilot: sky launch, sky serve up", "importer.exports.skypilot"),
     "gpustack": ExportFormat("GPUStack: a catalog with one entry", "importer.exports.gpustack"),
 }
 

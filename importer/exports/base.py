@@ -109,7 +109,6 @@ def loss_json(loss: Reason) -> dict[str, str]:
 class ExportComment(StrEnum):
     """A comment of an export."""
 
-    CARDS = "cards"
     COMMAND = "command"
     ENGINE_OF_CONSUMER = "engine-of-consumer"
     FITTED = "fitted"
@@ -132,7 +131,6 @@ class ExportComment(StrEnum):
     UNRUN_RAY = "unrun-ray"
     UNRUN_RECIPE = "unrun-recipe"
     UNRUN_SGLANG = "unrun-sglang"
-    UNRUN_SKYPILOT = "unrun-skypilot"
     WRITTEN = "written"
 
 

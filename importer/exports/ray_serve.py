@@ -5,6 +5,7 @@ Fields: https://docs.ray.io/en/latest/serve/llm/, version 2.60.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from importer.config_file.receipt import Receipt
@@ -21,12 +22,36 @@ from importer.exports.base import (
     argument_value,
     yaml_text,
 )
-from importer.exports.card_names import RAY, fitted
 from importer.exports.vllm import BUILDS, VllmPlacement, served, version
 from importer.reasons import Reason
 
 BUILDER = "ray.serve.llm:build_openai_app"
 NAMED = "--served-model-name"  # Ray refuses it: its model_id is the name
+# By the names of fitted devices: the cards of ``ray.util.accelerators``.
+CARDS: Mapping[str, str] = {
+    "t4": "T4",
+    "v100-16g": "V100",
+    "v100-32g": "V100",
+    "a10-24g": "A10G",
+    "a100-40g": "A100",
+    "a100-80g": "A100",
+    "l4": "L4",
+    "l40s": "L40S",
+    "h100-80g": "H100",
+    "h100-94g": "H100",
+    "h200": "H200",
+    "h20-96g": "H20",
+    "b200": "B200",
+    "b300": "B300",
+    "gb200": "GB200",
+    "gb300": "GB300",
+    "rtx-pro-6000": "RTX-PRO-6000",
+    "mi210": "AMD-Instinct-MI210",
+    "mi300x": "AMD-Instinct-MI300X-OAM",
+    "mi325x": "AMD-Instinct-MI325X-OAM",
+    "mi350x": "AMD-Instinct-MI350X-OAM",
+    "mi355x": "AMD-Instinct-MI355X-OAM",
+}
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
@@ -44,7 +69,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "deployment_config": {"num_replicas": 1},
         "runtime_env": {"env_vars": {"VLLM_NO_USAGE_STATS": "1", **service.variables}},
     }
-    card = fitted(receipt, RAY) if service.device == "gpu" else None
+    card = _card(receipt) if service.device == "gpu" else None
     if card is not None:
         model["accelerator_type"] = card
     if service.device == "cpu":
@@ -63,6 +88,12 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     ]
     text = yaml_text({"applications": [application]}, comments)
     return Exported({f"{origin.name}.serve.yaml": text}, service.lost)
+
+
+def _card(receipt: Receipt | None) -> str | None:
+    """Return Ray's name of the card that a document is fitted to; ``None`` without one."""
+    device = receipt.fit.get("device") if receipt is not None and receipt.fit else None
+    return CARDS.get(str((device or {}).get("name")))
 
 
 def _keywords(words: list[str]) -> list[tuple[str, Any]]:

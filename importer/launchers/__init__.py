@@ -16,7 +16,6 @@ REGISTRY = {
     "ssh": "ssh",
     "slurm": "slurm",
     "k8s": "kubernetes",
-    "sky": "sky",
 }
 
 

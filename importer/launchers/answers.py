@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -37,9 +37,8 @@ LARGEST = processes.MOST_OUTPUT  # bytes of one answer
 MOST_VALUES, MOST_ENTRIES = 1_000_000, 10_000  # of one answer, of one of its lists
 SHOWN, SAID = 200, 300  # characters of an answer in an error, of a cluster's own words
 STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-# What a tool is known to print around its JSON: kubectl warnings, sky lines of its server.
+# What kubectl is known to print before its JSON.
 KUBECTL_WARNINGS = re.compile(r"(?:(?:Warning: |[EFIW][0-9]{4} )[^\n]*+(?:\n|\Z))*+")
-SKY_LIST = re.compile(r"^\[(?=\s*[{\]])", re.MULTILINE)
 
 
 class AnswerReason(StrEnum):
@@ -85,25 +84,9 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def _plain(text: str) -> str:
-    return text
-
-
 def without_warnings(text: str) -> str:
     """Return what kubectl printed behind its warnings."""
     return KUBECTL_WARNINGS.sub("", text, count=1)
-
-
-def _list_alone(text: str) -> str:
-    """Return the list that ``sky`` prints, from the line that begins it to the line that ends it."""
-    start = SKY_LIST.search(text)
-    end = text.rfind("\n]")
-    if start is None:
-        return text
-    return text[start.start() : end + 2] if end > start.start() else text[start.start() :].partition("\n")[0]
-
-
-AROUND: Mapping[str, Callable[[str], str]] = {"kubectl": without_warnings, "sky": _list_alone}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +114,7 @@ class Question:
             text, data = done[: 10 * SHOWN].decode("utf-8", "replace"), done
         else:
             text = done.output if done.output.strip() else done.errors
-            data = AROUND.get(self.tool, _plain)(done.output).encode()
+            data = without_warnings(done.output).encode()
         try:
             return parsed(kind, data)
         except ValueError:

@@ -1,7 +1,7 @@
 """Where a validation runs: the text of ``--on``, as a type.
 
-``ray://HOST:PORT``, ``k8s:CONTEXT/NAMESPACE``, ``sky:INFRA``, ``ssh:[USER@]HOST[:PORT]`` or
-``slurm:PARTITION``, each with options behind a question mark: ``ssh:box?python=/opt/venv/bin/python``.
+``ray://HOST:PORT``, ``k8s:CONTEXT/NAMESPACE``, ``ssh:[USER@]HOST[:PORT]`` or ``slurm:PARTITION``, each with
+options behind a question mark: ``ssh:box?python=/opt/venv/bin/python``.
 """
 
 from __future__ import annotations
@@ -65,10 +65,6 @@ FORMS: Mapping[str, Form] = {
     "k8s": Form(
         re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@/-]*/{_NAME}"), "k8s:my-context/my-namespace",
         {"image": WORD, "queue": WORD, "secret": WORD, "account": WORD},
-    ),
-    "sky": Form(
-        re.compile(r"[A-Za-z0-9*][A-Za-z0-9*._/-]*"), "sky:aws/us-east-1",
-        {"image": WORD, "accelerators": WORD},
     ),
     "slurm": Form(
         re.compile(_NAME), "slurm:gpu", {"host": WORD, "account": WORD, "image": WORD, "config": PATH}

@@ -208,7 +208,7 @@ STEPS: dict[str, Text] = {
     "engine-died": "At fault: {blames}. The full log is {log}.",
     "engine-slow": "The full log is {log}.",
     "unreachable": "Check the address, and that the server runs.",
-    "bad-target": "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, sky:INFRA, ssh:HOST, slurm:PARTITION; docs/clusters.md has the options.",
+    "bad-target": "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION; docs/clusters.md has the options.",
     "cluster-unreachable": "Check the address and the network; a run that was submitted goes on, and is followed when you try again.",
     "cluster-refused": "Check the address and what you may do there.",
     "cluster-answer": "Ask {tool} by hand what it answers there; a run that was submitted goes on, and is followed when you try again.",

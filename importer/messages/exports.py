@@ -70,8 +70,6 @@ TEXTS: dict[str, dict[str, Text]] = {
         "variable": "chat_template_kwargs.{key} does not reach the template.",
     },
     "ExportComment": {
-        "cards": "Look at the cards: the document is fitted to none that {consumer} names, "
-        "so these with 80 GB and more are a guess.",
         "command": "{command}",
         "engine-of-consumer": "The document is for vLLM {version}; "
         "{consumer} runs the vLLM that is installed with it.",
@@ -105,8 +103,6 @@ TEXTS: dict[str, dict[str, Text]] = {
         "unrun-recipe": "Checked against a schema of the recipes' documented fields, not by their build. "
         "Add meta.hardware after a run on that hardware.",
         "unrun-sglang": "Checked against the argument parser of SGLang, not run: its server needs an NVIDIA card.",
-        "unrun-skypilot": "Read by SkyPilot's own loader, not run. "
-        "For a gated model, add --secret HF_TOKEN to the command.",
         "written": "Written by importer {version} from the document {digest} (review: {review}).",
     },
     "RecipeText": {

@@ -44,7 +44,6 @@ OPTIONS = Options()
 PINS = [f"--{of}revision={COMMIT}" for of in ("", "tokenizer-", "code-")]
 OF_VLLM = (
     "vllm-config", "vllm-command", "compose", "kserve", "llm-d", "kubernetes", "kaito", "ray-serve",
-    "skypilot",
 )  # fmt: skip
 FETCHED_FIRST = ("kserve", "llm-d", "ray-serve")  # they have no place for a file beside the model
 IN_A_STREAM = ("kubernetes", "kaito")  # the file is an object of its own
@@ -305,11 +304,7 @@ def test_stop_words_that_are_end_tokens_come_in_a_file_where_there_is_room_for_o
         return
     assert json.loads(made.files["tiny-8b.vllm/generation_config.json"]) == {"eos_token_id": [2, 106]}
     assert '"stopwords"' not in told
-    if name == "skypilot":
-        task = yaml.safe_load(told)
-        assert task["file_mounts"] == {"/settings": "./tiny-8b.vllm"}
-        assert "--generation-config=/settings" in task["run"]
-    elif name == "compose":
+    if name == "compose":
         service = yaml.safe_load(told)["services"]["vllm"]
         assert "--generation-config=/settings" in service["command"]
         mount = {"type": "bind", "source": "./tiny-8b.vllm", "target": "/settings", "read_only": True}

@@ -1,4 +1,4 @@
-"""Exports read by the loaders of their consumers: Kubernetes' schemas, SkyPilot, Ray Serve."""
+"""Exports read by the loaders of their consumers: Kubernetes' schemas, Ray Serve."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from importer.engines.install import Installed
 from importer.engines.vllm import VllmCuda
 from tests.consumers import answer, environment, site_packages
-from tests.exporting import COMMIT, VLLM, export, text
+from tests.exporting import COMMIT, VLLM, text
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 STOPS = VLLM | {
@@ -52,39 +52,6 @@ def test_kubernetes_reads_its_objects(tmp_path: Path) -> None:
     *found, refused = by_kubernetes([*objects, pod, of_llm_d, wrong], tmp_path)
     assert found == [None] * 7
     assert refused
-
-
-BY_SKYPILOT = """
-import json, sys
-import sky
-found = []
-for text in json.load(sys.stdin):
-    open("task.yaml", "w").write(text)
-    task = sky.Task.from_yaml("task.yaml")
-    found.append({
-        "name": task.name, "run": task.run, "mounts": task.file_mounts, "envs": dict(task.envs),
-        "path": task.service.readiness_path,
-        "resources": sorted([
-            sorted((r.accelerators or {}).items()), r.cpus, r.memory, r.ports, list(r.image_id.values())[0]
-        ] for r in task.resources),
-    })
-print(json.dumps(found))
-"""
-
-
-def test_skypilot_loads_its_task(tmp_path: Path) -> None:
-    (tmp_path / "tiny-8b.vllm").mkdir()
-    python = environment("skypilot", "skypilot==0.14.1")
-    told = [text("skypilot", VLLM), text("skypilot", VLLM, device="cpu")]
-    told.append(next(iter(export("skypilot", STOPS).files.values())))
-    on_cards, on_cpu, with_files = answer(python, BY_SKYPILOT, told, tmp_path)
-    image = "docker:vllm/vllm-openai:v0.32.0"
-    names = ("A100-80GB", "H100", "H200")
-    assert on_cards["resources"] == [[[[name, 2]], None, None, ["8000"], image] for name in names]
-    assert on_cards["path"] == "/health"
-    assert f"--revision={COMMIT}" in on_cards["run"]
-    assert on_cpu["resources"] == [[[], "4+", "16+", ["8000"], "docker:vllm/vllm-openai-cpu:v0.32.0"]]
-    assert with_files["mounts"] == {"/settings": "./tiny-8b.vllm"}
 
 
 BY_RAY = """

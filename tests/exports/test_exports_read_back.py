@@ -179,14 +179,6 @@ def keyword_words(keywords: dict[str, Any]) -> Iterator[Any]:
             yield (flag, value if isinstance(value, dict) else str(value))
 
 
-def _skypilot(document: dict[str, Any], told: str, engine: Any) -> None:
-    data = yaml.safe_load(told)
-    address = Address("0.0.0.0", 8000)
-    words = engine.settings(document, address, _pin(document), "/settings")
-    assert shlex.split(data["run"]) == ["vllm", "serve", document["parameters"]["model"], *words]
-    assert data["secrets"] == {"HF_TOKEN": ""}
-
-
 def _gpustack(document: dict[str, Any], told: str, engine: Any) -> None:
     (entry,) = yaml.safe_load(told)["model_sets"]
     (spec,) = entry["specs"]
@@ -249,7 +241,6 @@ READ_BACK = {
     "kubernetes-job": _kubernetes_job,
     "kaito": _kaito,
     "ray-serve": _ray_serve,
-    "skypilot": _skypilot,
     "gpustack": _gpustack,
     "vllm-recipe": _recipe,
     "sglang-command": _sglang_command,

@@ -62,7 +62,7 @@ def test_a_run_without_an_end_is_left_in_time() -> None:
 @pytest.fixture
 def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Programs that print one byte after another, for ever."""
-    for tool in ("kubectl", "sky", "ssh", "squeue", "sbatch"):
+    for tool in ("kubectl", "ssh", "squeue", "sbatch"):
         (tmp_path / tool).write_text("#!/bin/sh\nwhile :; do printf x; sleep 0.05; done\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -70,9 +70,7 @@ def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "target", ["k8s:tests/ml?image=x", "sky:aws", "ssh:box", "slurm:gpu", "slurm:gpu?host=box"]
-)
+@pytest.mark.parametrize("target", ["k8s:tests/ml?image=x", "ssh:box", "slurm:gpu", "slurm:gpu?host=box"])
 def test_a_program_that_drips_is_not_waited_for(endless: Path, target: str) -> None:
     del endless
     waited(launchers.get(parse(target)), "cluster-unreachable")

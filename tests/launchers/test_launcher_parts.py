@@ -32,7 +32,6 @@ DIGEST = f"sha256:{'a' * 64}"
         ("ssh:me@box.example:2222?python=/opt/venv/bin/python&importer=sent", "ssh", "me@box.example:2222"),
         ("k8s:kind-dev/ml", "k8s", "kind-dev/ml"),
         ("k8s:arn:aws:eks:eu-1:cluster/x/ml?image=r.io/a@sha256:00", "k8s", "arn:aws:eks:eu-1:cluster/x/ml"),
-        ("sky:aws/us-east-1", "sky", "aws/us-east-1"),
         ("slurm:gpu?cpus=8&memory=64GiB", "slurm", "gpu"),
     ],
 )  # fmt: skip
@@ -48,6 +47,7 @@ def test_each_form_is_read(text: str, scheme: str, address: str) -> None:
         ("", PlaceReason.NO_SCHEME),
         ("box", PlaceReason.NO_SCHEME),
         ("http://box", PlaceReason.UNKNOWN_SCHEME),
+        ("sky:aws/us-east-1", PlaceReason.UNKNOWN_SCHEME),
         ("ray:box", PlaceReason.BAD_ADDRESS),
         ("ray://", PlaceReason.BAD_ADDRESS),
         ("ray://user:password@box", PlaceReason.BAD_ADDRESS),

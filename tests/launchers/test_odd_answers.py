@@ -15,19 +15,19 @@ from hypothesis import given
 
 from importer import launchers
 from importer.errors import LauncherError
-from importer.launchers import kubernetes_state, ray, sky
+from importer.launchers import kubernetes_state, ray
 from importer.launchers.answers import Question
 from importer.launchers.base import Absent, Queued, RemoteRun, RemoteTask, Running
 from importer.launchers.kubernetes_state import Items, Pod, state_of
 from importer.launchers.target import parse
 from tests.any_json import altered
 from tests.launchers.test_http import answering
-from tests.odd_answers import RUN, SOUND, items, job, managed, odd, pod, put, text, wrong
+from tests.odd_answers import RUN, SOUND, items, job, odd, pod, put, text, wrong
 
 DIGEST = f"sha256:{'a' * 64}"
 TASK = RemoteTask(RUN, b"{}", DIGEST, "vllm")
-KUBERNETES, SKY, SLURM, SSH = map(parse, ("k8s:tests/ml?image=x", "sky:aws", "slurm:gpu", "ssh:box"))
-PROGRAMS = ("kubectl", "sky", "ssh", "sbatch", "squeue", "sacct", "scontrol", "scancel")
+KUBERNETES, SLURM, SSH = map(parse, ("k8s:tests/ml?image=x", "slurm:gpu", "ssh:box"))
+PROGRAMS = ("kubectl", "ssh", "sbatch", "squeue", "sacct", "scontrol", "scancel")
 ESCAPES = ("\x1b", "\0", "\n")
 
 
@@ -59,15 +59,8 @@ def refused(ask: Callable[[], object], tool: str) -> LauncherError:
     return error
 
 
-QUESTIONS = {"get-job": "kubectl", "get-pods": "kubectl", "queue": "sky", "ray": "Ray", "ray-logs": "Ray"}
-# What SkyPilot is known to do: lines of its own around the list.
-KNOWN = {("queue", "text-before"), ("queue", "text-after"), ("queue", "two-documents")}
-CASES = [
-    (question, name)
-    for question in QUESTIONS
-    for name in (*odd(SOUND[question]), *wrong(question))
-    if (question, name) not in KNOWN
-]
+QUESTIONS = {"get-job": "kubectl", "get-pods": "kubectl", "ray": "Ray", "ray-logs": "Ray"}
+CASES = [(question, name) for question in QUESTIONS for name in (*odd(SOUND[question]), *wrong(question))]
 
 
 @pytest.mark.parametrize(("question", "name"), CASES)
@@ -82,8 +75,7 @@ def test_an_odd_answer_has_its_kind(bin_folder: Path, question: str, name: str) 
             refused(lambda: (launcher.logs if question == "ray-logs" else launcher.state)(run), tool)
         return
     (bin_folder / question).write_bytes(data)
-    target = SKY if tool == "sky" else KUBERNETES
-    refused(lambda: launchers.get(target).state(RemoteRun.of(RUN, target)), tool)
+    refused(lambda: launchers.get(KUBERNETES).state(RemoteRun.of(RUN, KUBERNETES)), tool)
 
 
 def test_what_tools_are_known_to_print_around_json_does_not_matter(bin_folder: Path) -> None:
@@ -94,9 +86,6 @@ def test_what_tools_are_known_to_print_around_json_does_not_matter(bin_folder: P
     (bin_folder / "get-job").write_bytes(b"")
     (bin_folder / "get-job.err").write_bytes(warning)
     assert launchers.get(KUBERNETES).state(run) == Absent()
-    banner = b"\x1b[2mStarting a local server.\x1b[0m\n[server] ready\n"
-    (bin_folder / "queue").write_bytes(banner + json.dumps([managed()], indent=2).encode() + b"\nDone.\n")
-    assert launchers.get(SKY).state(RemoteRun.of(RUN, SKY)) == Running("AWS (us-east-1)")
     (bin_folder / "ssh").write_text("#!/bin/sh\ncat >/dev/null\necho Welcome\necho queued\n")
     assert launchers.get(SSH).state(RemoteRun.of(RUN, SSH)) == Queued()
 
@@ -231,7 +220,6 @@ COMMANDS: Mapping[str, tuple[str, str, bytes, str]] = {
     "text": ("k8s:tests/ml?image=x", "get-job", b"no JSON", "cluster-answer"),
     "object": ("k8s:tests/ml?image=x", "get-job", b'{"a":1}', "cluster-answer"),
     "deep": ("k8s:tests/ml?image=x", "get-pods", b"[" * 100_000, "cluster-answer"),
-    "sky": ("sky:aws", "queue", b"[1]", "cluster-answer"),
     "ssh": ("ssh:box", "ssh-said", b"\x1b[31mWelcome", "cluster-answer"),
     "slurm": ("slurm:gpu", "sbatch-said.code", b"1", "cluster-refused"),
 }
@@ -305,7 +293,6 @@ TYPES: Mapping[str, tuple[str, Any, Any]] = {
     "job": ("kubectl", kubernetes_state.Job, job(status={"conditions": [{"type": "Failed", "status": "x"}]})),
     "pods": ("kubectl", Items[Pod], items(pod(), pod(status={"phase": "Pending", "containerStatuses": [
         {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "x"}}}]}))),
-    "queue": ("sky", sky.Queue, [managed(), managed(status="FAILED", failure_reason="x")]),
     "ray": ("Ray", ray.Job, {**SOUND["ray"], "error_type": "x", "driver_agent_http_address": "http://[::1]:1"}),
     "logs": ("Ray", ray.Logs, SOUND["ray-logs"]),
 }  # fmt: skip
@@ -327,8 +314,6 @@ def test_any_json_at_any_place_is_typed_or_an_odd_answer(name: str) -> None:
             state_of(found, [], lambda: "")
         elif isinstance(found, Items):
             state_of(kubernetes_state.Job.model_validate(job()), found.items, lambda: "")
-        elif isinstance(found, sky.Queue):
-            assert all(one.id >= 0 and "\n" not in f"{sky.job_state(one)}" for one in found.root)
         elif isinstance(found, ray.Job):
             assert "\n" not in found.node + found.message
         else:

@@ -24,7 +24,7 @@ ROUTE = re.compile(r"/v1/(?:configs|imports|jobs|keys|gallery|executors|audit)\b
 DATA = {
     "engines": re.compile(r"--[a-z][a-z-]*(=\S*)?"),
     "exports": re.compile(r"--[a-z][a-z-]*(=\S*)?|(vllm|sglang) serve --config (FILE)?"),
-    # Words for ssh, kubectl, Slurm and SkyPilot; the far end's command; scripts, which have lines.
+    # Words for ssh, kubectl and Slurm; the far end's command; scripts, which have lines.
     "launchers": re.compile(r"--[a-z][a-z-]*(=\S*)?| -P -m importer run-task( \S+)?|.*\n.*", re.DOTALL),
 }
 

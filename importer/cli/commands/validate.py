@@ -45,7 +45,7 @@ def _elsewhere(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--on",
         metavar="TARGET",
-        help="ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, sky:INFRA, ssh:HOST, slurm:PARTITION",
+        help="ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION",
     )
     group.add_argument(
         "--on-timeout",
