@@ -36,7 +36,8 @@ T = TypeVar("T")
 LARGEST = processes.MOST_OUTPUT  # bytes of one answer
 MOST_VALUES, MOST_ENTRIES = 1_000_000, 10_000  # of one answer, of one of its lists
 SHOWN, SAID = 200, 300  # characters of an answer in an error, of a cluster's own words
-STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+# One without an end goes to the last byte: else each of its quotes would be tried as a beginning.
+STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # What kubectl is known to print before its JSON.
 KUBECTL_WARNINGS = re.compile(r"(?:(?:Warning: |[EFIW][0-9]{4} )[^\n]*+(?:\n|\Z))*+")
 

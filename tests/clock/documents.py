@@ -15,7 +15,7 @@ from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, recipe_hardware
 from importer.hub import organisation_filters, pacing, paging, quota
-from importer.launchers import kubernetes, result, target
+from importer.launchers import answers, kubernetes, result, target
 from importer.service import telemetry
 from importer.service.api import document_text, etags, request_models
 from importer.service.localai import imports
@@ -151,7 +151,8 @@ READERS = (
     ("what the Hub leaves", lambda t: (quota.told({"ratelimit": t}), pacing.QUOTA.findall(t)), "hub.quota hub.pacing", 20_000, as_is),
     ("the next page of a list", paging.NEXT.search, "hub.organisation hub.paging", 20_000, as_is),
     ("a place of runs", targeted, "launchers.target hub.organisation_filters service.pool_setting", 20_000, as_is),
-    ("the output of a run", result.LINE.findall, "launchers.result", 20_000, as_is),
+    ("the output of a run", lambda t: (result.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
+     "launchers.result launchers.answers", 20_000, as_is),
     ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),
     ("a mistake's words", document_text.WORD.findall, "service.api.document_text", 20_000, as_is),
     ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 8_000, as_is),
