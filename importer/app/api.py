@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from importer.app import preferences
+from importer.app import approvals, preferences
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, merge_plan, plan, write
 from importer.app.session import ImportSession
@@ -267,11 +267,12 @@ def export(
     """Return the files of a document for another consumer, by name, and what they cannot carry.
 
     ``format_name``  one of ``importer export --list``. Raises UsageError("unknown-format") and DocumentError:
-    "cannot-export" with its reason and what to do instead, "not-approved", "invalid".
+    "cannot-export" with its reason and what to do instead, "not-approved", "needs-approval", "invalid".
     """
     from importer.app.export import export as made
 
     _, stored = named(str(document), str(folder))
+    approvals.need(stored)
     return made(stored, format_name, device=device, approved_only=approved_only)[0]
 
 

@@ -37,13 +37,15 @@ def export_valid(
 ) -> tuple[Exported, Origin]:
     """Return the export of a document that was checked before; ``template`` is the one that it names.
 
-    Raises UsageError("unknown-format"), and DocumentError: "not-approved" with ``approved_only`` or for
-    a document that grants something, "cannot-export" with reason and remedy.
+    Raises UsageError("unknown-format"), and DocumentError: "not-approved" with ``approved_only``,
+    "needs-approval" for a document that grants something, "cannot-export" with reason and remedy.
     """
     consumer = get(format_name)
     origin = Origin.of(stored.data, stored.receipt)
-    if (approved_only or runs(stored.data)) and origin.review != "approved":
+    if approved_only and origin.review != "approved":
         raise DocumentError("not-approved", name=origin.name, review=origin.review)
+    if (granted := runs(stored.data)) and origin.review != "approved":
+        raise DocumentError("needs-approval", name=origin.name, what=granted[0].reason)
     exported = consumer.export(stored.data, stored.receipt, Options(device, template))
     if isinstance(exported, ExportRefused):
         raise DocumentError(

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from importer.app import approvals
 from importer.app.export import export
 from importer.cli import show
 from importer.config_file.store import named, write_all
@@ -24,6 +25,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("bad-option", option="NAME FORMAT", problem="both are required, or --list")
     get(arguments.format)  # an unknown format is an error before the document is read
     _, stored = named(arguments.name, arguments.folder)
+    approvals.need(stored)
     exported, origin = export(
         stored, arguments.format, device=arguments.device, approved_only=arguments.approved_only
     )

@@ -102,7 +102,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
-    yield from (f"{one.key}: {render(one.reason)}" for one in granted(stored.data))
+    yield from (render(one.reason) for one in granted(stored.data))
     if receipt.warnings is not None:
         yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
     for key, decision in receipt.decisions.items() if receipt.warnings is None else ():

@@ -67,7 +67,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "not-approved": "{name} is not approved (review: {review}), and only an approved document was asked for.",
         "cannot-edit": "{path} cannot be edited without touching more than what changes: {problem}.",
         "chat-template": "{path} names a chat template that cannot be used: {problem}.",
-        "needs-approval": "You have not approved {name} on this machine, so it is not run. {what} needs that.",
+        "needs-approval": "{name} is not approved here, and it sets {what}.",
         "never-validated": "{name} as it is now was never run, so there is nothing to report.",
         "no-receipt": "{path} has no readable receipt beside it: {problem}.",
         "no-documents": "There are no documents in {folder}.",

@@ -44,6 +44,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "changed": "Get it again and look at what is new.",
     "not-approved": "Approve it once you have read it, or leave approved_only out.",
     "chat-template": "Import the model again with 'template'.",
+    "needs-approval": "Read it and approve it first.",
     "never-validated": "POST to /v1/configs/{name}/validate first.",
     "engine-missing": "Install {name} on the server, or start a worker where it is installed.",
     "engine-python": "Correct {variable} on the server, or install {name} there.",

@@ -31,7 +31,7 @@ def test_a_grant_needs_an_approval_of_the_present_content(desk: Desk) -> None:
     assert validated() == "needs-approval"
     ran = desk("export", "base", "vllm-command")
     assert (ran.code, ran.out) == (5, "")
-    assert desk("review", "base").out.splitlines()[1].startswith(f"warning: {MARCH}: ")
+    assert desk("review", "base").out.splitlines()[1].startswith(f"warning: {MARCH}=")
     assert desk("approve", "base").code == 0
     assert validated() == "weights-not-local"
     assert "-wrapper" in desk("export", "base", "vllm-command").out

@@ -192,7 +192,7 @@ def test_code_that_nobody_approved_is_not_run(service: Service) -> None:
 def test_an_export_carries_a_grant_only_after_its_approval(service: Service) -> None:
     name = fresh(service, "exported", set={"env.TORCHINDUCTOR_CPP_MARCH": WRAPPER})
     path = f"/v1/configs/{name}"
-    problem(ask(service, "read", "GET", f"{path}/export/vllm-command"), 409, "not-approved")
+    problem(ask(service, "read", "GET", f"{path}/export/vllm-command"), 409, "needs-approval")
     warned = ask(service, "read", "GET", f"{path}/review").json()["warnings"][0]
     assert (warned["kind"], warned["key"]) == ("grant", "env.TORCHINDUCTOR_CPP_MARCH")
     assert service.approve(name).status_code == 200

@@ -243,7 +243,9 @@ def version(
 @router.get(
     "/{name}/export/{kind}",
     response_model=Export,
-    responses=problems("no-such-document", "unknown-format", "cannot-export", "not-approved"),
+    responses=problems(
+        "no-such-document", "unknown-format", "cannot-export", "not-approved", "needs-approval"
+    ),
     summary="A document for another consumer",
 )
 def export(

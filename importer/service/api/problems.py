@@ -39,7 +39,7 @@ BY_KIND: Mapping[str, int] = {
     "not-found": 404, "revision-not-found": 404, "gated": 403, "private": 403, "forbidden": 403,
     "rate-limited": 503, "not-cached": 503, "refused-host": 422, "unknown-format": 404,
     "exists": 409, "conflict": 409, "edited": 409, "changed": 409, "no-such-document": 404,
-    "not-approved": 409, "cannot-export": 409, "no-receipt": 409, "newer-receipt": 409,
+    "not-approved": 409, "needs-approval": 409, "cannot-export": 409, "no-receipt": 409, "newer-receipt": 409,
     "never-validated": 409, "cannot-write": 507,
     "unknown-engine": 422, "weights-not-local": 409, "no-weights": 409,
     "bad-request": 422,
