@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import cast
 
@@ -18,19 +19,25 @@ from importer.exports.base import Export, Exported, ExportRefused, Options
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """The consumer of a format, and the module with its ``export``, imported at its first use."""
+    """The consumer of a format, and the module with its ``export``, imported at its first use.
+
+    ``template``  what that function makes the format of, where it makes several.
+    """
 
     consumer: str
     module: str
+    template: str = ""
 
     def export(
         self, document: Document, receipt: Receipt | None, options: Options
     ) -> Exported | ExportRefused:
         """Return the files; raises DocumentError("invalid") for values that the consumer must not get."""
-        function = cast(Export, import_module(self.module).export)
-        return function(document, receipt, options)
+        function = import_module(self.module).export
+        whole = cast(Export, partial(function, self.template) if self.template else function)
+        return whole(document, receipt, options)
 
 
+CLUSTERS = "importer.exports.clusters"
 FORMATS: dict[str, ExportFormat] = {
     "vllm-config": ExportFormat("vllm serve --config FILE", "importer.exports.vllm_config"),
     "vllm-command": ExportFormat("a shell: vllm serve", "importer.exports.vllm_command"),
@@ -42,13 +49,11 @@ FORMATS: dict[str, ExportFormat] = {
     "localai": ExportFormat("LocalAI: a model's YAML", "importer.exports.localai"),
     "localai-gallery": ExportFormat("LocalAI: a gallery with one entry", "importer.exports.localai_gallery"),
     "compose": ExportFormat("docker compose", "importer.exports.compose"),
-    "kserve": ExportFormat("KServe: an InferenceService", "importer.exports.kserve"),
-    "llm-d": ExportFormat("KServe with llm-d: an LLMInferenceService", "importer.exports.llm_d"),
-    "kubernetes": ExportFormat(
-        "Kubernetes: a Deployment and its Service", "importer.exports.kubernetes_service"
-    ),
+    "kserve": ExportFormat("KServe: an InferenceService", CLUSTERS, "kserve"),
+    "llm-d": ExportFormat("KServe with llm-d: an LLMInferenceService", CLUSTERS, "llm-d"),
+    "kubernetes": ExportFormat("Kubernetes: a Deployment and its Service", CLUSTERS, "kubernetes"),
     "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", "importer.exports.kubernetes_job"),
-    "kaito": ExportFormat("Kaito: a Workspace", "importer.exports.kaito"),
+    "kaito": ExportFormat("Kaito: a Workspace", CLUSTERS, "kaito"),
     "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
     "gpustack": ExportFormat("GPUStack: a catalog with one entry", "importer.exports.gpustack"),
 }

@@ -87,17 +87,17 @@ TEXTS: dict[str, dict[str, Text]] = {
         "unpinned": "WARNING: the document names no commit, so whatever is newest will be served.",
         "unrun-compose": "Checked against a schema, not run. "
         "HF_TOKEN comes from your environment and is written nowhere.",
-        "unrun-kserve": "Checked against a schema, not run. It needs KServe's runtime {runtime}; "
+        "unrun-kserve": "Checked against a schema, not run. It needs KServe's runtime kserve-vllmserver; "
         "for a gated model, a service account whose secret holds HF_TOKEN.",
         "unrun-gpustack": "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit.",
         "unrun-job": "Checked against the schemas of Kubernetes, not run. Make the image {image} of vLLM's with the "
         "importer in it. A queue of Kueue is the label {label}; a gated model needs a secret {secret} with {key}.",
-        "unrun-kaito": "Checked against a schema, not run. Kaito takes nodes with the label {label}. "
+        "unrun-kaito": "Checked against a schema, not run. Kaito takes nodes with the label kaito.sh/nodes-of={name}. "
         "For a gated model, a secret {secret} with the key {key}.",
         "unrun-kubernetes": "Checked against the schemas of Kubernetes, not run. "
         "For a gated model, a secret {secret} with the key {key}.",
         "unrun-llm-d": "Checked against a schema, not run. KServe's template starts vLLM in a shell "
-        "with the words of {variable}. For a gated model, a secret {secret} with the key {key}.",
+        "with the words of VLLM_ADDITIONAL_ARGS. For a gated model, a secret {secret} with the key {key}.",
         "unrun-ray": "Read by Ray's own models of its configuration, not run. "
         "HF_TOKEN comes from the environment of Ray's processes and is written nowhere.",
         "unrun-recipe": "Checked against a schema of the recipes' documented fields, not by their build. "

@@ -375,3 +375,10 @@ def test_the_schemas_refuse_what_is_broken(form: str, name: str, path: str, valu
 def test_objects_that_are_broken_have_faults(form: str, kind: str, path: str, value: Any) -> None:
     item = objects(text(form, VLLM))[kind]
     assert faults(changed(item, path, value))
+
+
+@pytest.mark.parametrize("name", ["kserve", "llm-d", "kubernetes", "kaito"])
+def test_a_variable_of_a_pod_is_no_reference_to_another(name: str) -> None:
+    """Kubernetes puts other variables into values, too."""
+    told = text(name, VLLM | {"env": {"NCCL_TOPO_FILE": "$(HOME)"}})
+    assert '"$$(HOME)"' in told

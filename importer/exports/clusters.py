@@ -1,0 +1,94 @@
+"""Objects for clusters: each format is a template in ``templates``, whose texts ``$name`` stand for values.
+
+Values come in after the template is read, so each stays a value; ``yaml_text`` quotes them. A template has
+the end of the file's name, its comment, its objects, and the ``port`` of a server that fetches the model.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Any
+
+from importer.config_file.receipt import Receipt
+from importer.engines.base import Document
+from importer.exports.base import (
+    ExportComment,
+    Exported,
+    ExportRefused,
+    ExportRemedy,
+    Options,
+    Unexportable,
+)
+from importer.exports.compose import labels
+from importer.exports.kubernetes import (
+    SECRET,
+    SECRET_KEY,
+    amounts,
+    config_map,
+    image,
+    inside,
+    manifests,
+    object_name,
+    pod,
+    secret,
+    variables,
+    without_templates,
+)
+from importer.exports.vllm import VllmPlacement, served
+from importer.reasons import Reason
+from importer.yaml_reader import read
+
+NAMED = "--served-model-name="  # of what starts the server in a shell
+
+
+def export(
+    template: str, document: Document, receipt: Receipt | None, options: Options
+) -> Exported | ExportRefused:
+    """Return the template's objects, and a ConfigMap where the server needs files."""
+    form = read(files("importer.exports").joinpath("templates", f"{template}.yaml").read_text("utf-8"))
+    port = form.get("port")
+    place = VllmPlacement(pinned=False) if port is None else inside(port)
+    service = served(document, receipt, options, lambda _: place)
+    if isinstance(service, ExportRefused):
+        return service
+    origin = service.origin
+    if origin.hub_id is None:
+        return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
+    wanted, name = amounts(document, receipt, service.device), object_name(origin.name)
+    unnamed = shlex.join(word for word in service.words if not word.startswith(NAMED))
+    values = {
+        "$name": name,
+        "$served": origin.name,
+        "$labels": labels(origin),
+        "$image": image(document, service.device),
+        "$uri": f"hf://{origin.hub_id}" + (f":{origin.revision}" if origin.revision else ""),
+        "$args": [without_templates(word) for word in service.words],
+        "$shell": without_templates(unnamed),
+        "$token": secret("HF_TOKEN", SECRET, SECRET_KEY, optional=True),
+        "$variables": variables({"VLLM_NO_USAGE_STATS": "1", **service.variables}),
+        "$quantities": wanted.quantities,
+        "$pod": None if port is None else pod(service, document, wanted.quantities, port),
+    }
+    objects = _filled(form["objects"], values)
+    unrun = Reason(ExportComment(form["comment"]), name=name, secret=SECRET, key=SECRET_KEY)
+    comments = [*service.comments, unrun, wanted.comment]
+    text = manifests([*config_map(service, objects[0]["metadata"]), *objects], comments)
+    return Exported({f"{origin.name}.{form['file']}": text}, service.lost)
+
+
+def _filled(part: Any, values: Mapping[str, Any]) -> Any:
+    """Return a part of a template with its values."""
+    if isinstance(part, dict):
+        return {key: _filled(inner, values) for key, inner in part.items()}
+    if isinstance(part, list):
+        return [*_items(part, values)]
+    return values[part] if isinstance(part, str) and part.startswith("$") else part
+
+
+def _items(part: list[Any], values: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the items of a list; a value that is a list gives each of its own."""
+    for item in part:
+        filled = _filled(item, values)
+        yield from filled if isinstance(filled, list) else (filled,)
