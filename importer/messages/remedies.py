@@ -260,9 +260,7 @@ TEXTS: dict[str, dict[str, Text]] = {
             "Take out the stop string that the server, or what stands before it, adds to requests: answers end "
             "before {before!r}."
         ),
-        "shorter-answers": (
-            "Let the server heed `max_tokens`, or validate in parts: see importer validate --probe."
-        ),
+        "shorter-answers": ("Let the server heed `max_tokens`, or validate fewer probes at a time."),
         "raise-rate-limit": (
             "Raise the rate of requests that the server, or what stands before it, allows, or validate later."
         ),
