@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from importer.errors import ImporterError, InternalError, ServiceError
-from importer.service import cards, messages
+from importer.service import messages
 from importer.service.api import routers
 from importer.service.api.body_fields import near_fields
 from importer.service.api.dependencies import TEXTS, Desk, Pulse
@@ -93,7 +93,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _open(settings: Settings) -> Desk:
     database = open_database(settings.url)
-    cards.fill(database)
     gallery = Gallery(database)
     runner = Runner(gallery, settings).__enter__()
     looks = BoundedSemaphore(settings.previews)

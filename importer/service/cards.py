@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from importer.app.overview import needs_attention
-from importer.app.publication_state import PublicationState, publication_state
+from importer.app.publication_state import PublicationState
 from importer.config_file.entry_facts import EntryFacts, entry_facts
-from importer.config_file.receipt import Receipt, parse
 from importer.config_file.store import StoredDocument
-from importer.errors import DocumentError
 from importer.hub.snapshot import mapping, text
-from importer.storage import cards, releases
+from importer.storage import cards
 from importer.storage.cards import OTHER
-from importer.storage.database import Database
 from importer.storage.document_filters import LARGEST
 
 LONGEST = 500  # characters of a description in a list
@@ -32,26 +27,6 @@ def columns(stored: StoredDocument, state: PublicationState) -> dict[str, Any]:
     times = [at for at in known if isinstance(at, str)]
     listed = {"checked_at": max(times, default=None), "attention": cards.words(named)}
     return _about(entry_facts(stored.data, stored.receipt)) | _run(run) | listed
-
-
-def fill(database: Database) -> None:
-    """Compute the columns of documents that an earlier version has written."""
-    with database.writing() as connection:
-        database.alone(connection)
-        for row in cards.unfilled(connection):
-            receipt = None if row.receipt is None else _readable(row.receipt, row.name)
-            path, served = Path(f"{row.name}.yaml"), releases.served(connection, row.name)
-            stored = StoredDocument(path, "", json.loads(row.data), row.digest, receipt)
-            state = publication_state(stored, None if served is None else served.digest)
-            cards.put(connection, row.name, columns(stored, state))
-
-
-def _readable(text: str, name: str) -> Receipt | None:
-    """Return a receipt; ``None`` for one that this version cannot read, which each request for it tells."""
-    try:
-        return parse(json.loads(text), name)
-    except DocumentError:
-        return None
 
 
 def _about(facts: EntryFacts) -> dict[str, Any]:

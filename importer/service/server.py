@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from importer.errors import InternalError, ServiceError
-from importer.service import cards, telemetry, traces
+from importer.service import telemetry, traces
 from importer.service.app import create
 from importer.service.gallery import Gallery
 from importer.service.jobs.runner import Runner
@@ -176,7 +176,6 @@ def work(settings: Settings) -> None:
     """Run jobs until a signal."""
     telemetry.begin(settings)
     database = open_database(settings.url)
-    cards.fill(database)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())

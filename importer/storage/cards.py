@@ -1,17 +1,16 @@
-"""Columns of lists: words, ranks, counts of findings, and rows that an earlier version has not filled."""
+"""Columns of lists: words, ranks and counts of findings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
-from importer.storage import marks, receipts
-from importer.storage.tables import configs, findings, versions
+from importer.storage import marks
+from importer.storage.tables import configs, findings
 
-T, F, V = configs.c, findings.c, versions.c
+T, F = configs.c, findings.c
 OTHER = "other"
 FINDING = "finding"  # the reason that an open finding of a recheck is
 # Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
@@ -26,16 +25,6 @@ SIZES: Mapping[str, float] = {
     "over-100b": float("inf"),
 }  # fmt: skip
 Json = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Unfilled:
-    """A document of the list without the columns: its data and its receipt, as JSON."""
-
-    name: str
-    digest: str
-    data: str
-    receipt: str | None
 
 
 def words(names: set[str]) -> str | None:
@@ -75,21 +64,3 @@ def size_of(parameters: int | None) -> str | None:
     if parameters is None:
         return None
     return next(name for name, bound in SIZES.items() if parameters < bound)
-
-
-def unfilled(connection: Connection) -> Iterator[Unfilled]:
-    """Yield documents of lists whose columns are not computed; one at a time, since receipts are large."""
-    names = select(T.name, T.version, T.digest).where(T.description.is_(None), T.deleted_at.is_(None))
-    for name, number, digest in connection.execute(names).all():
-        query = select(V.data, V.receipt_hash).where(V.name == name, V.number == number)
-        row = connection.execute(query).one()
-        receipt = receipts.texts(connection, [row.receipt_hash]).get(row.receipt_hash)
-        yield Unfilled(name, digest, row.data, receipt)
-
-
-def put(connection: Connection, name: str, made: Json) -> None:
-    """Write the columns of a document that the list has, and what a search looks through."""
-    row = connection.execute(select(T.model, T.family).where(T.name == name)).one()
-    values = {**made, "search": search(name, row.model, row.family, made)}
-    connection.execute(update(configs).where(T.name == name).values(values))
-    attend(connection, name)

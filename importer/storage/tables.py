@@ -77,7 +77,7 @@ audit = Table(
     Column("until", BigInteger),
 )
 
-# ``folded`` is the name as it is compared; none where another key has had it since before that was refused.
+# ``folded`` is the name as it is compared.
 keys = Table(
     "keys",
     METADATA,

@@ -59,7 +59,7 @@ _REASONS = {
         engines.jsonl_worker engines.registries exports.compose exports.entry_icon exports.kubernetes exports.vllm analysis config_file.receipt app.remote
         launchers.run_record launchers.ssh launchers.slurm service.cards service.traces service.api.pages storage.progress storage.remains memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
-        storage.releases storage.migrations.m0005_releases service.api.releases
+        storage.releases service.api.releases
         service.releases service.reviewed service.api.webhooks storage.findings storage.retention
         proof.cache proof.conversations service.jobs.validation_steps service.idempotency
         service.api.openapi service.api.localai_configs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,14 @@ from importer.config_file.receipt import SCHEMA, STEPS, migrate
 from importer.config_file.store import Store
 from importer.errors import DocumentError
 from importer.service.app import create
-from importer.service.gallery import Gallery
 from importer.service.settings import Settings
+from importer.storage import documents
 from importer.storage.database import Database
-from importer.storage.document_filters import Filters
+from importer.storage.documents import Version
 from importer.storage.migrations import migrate as migrate_database
 from tests.commandline import BASE, Desk, desk, load
 from tests.hubserver import Repo
+from tests.service.test_retention import LISTED
 from tests.serving import problem
 
 __all__ = ["desk"]
@@ -207,30 +207,6 @@ def test_a_newer_receipt_is_refused_in_one_sentence(old: Desk, command: tuple[st
     assert old.files() == before
 
 
-def gallery_of_schema_1(file: Path, number: int = 1) -> None:
-    """A gallery's database as the importer of schema 1 left it, with ``number`` in its receipts."""
-    with closing(sqlite3.connect(file)) as database:
-        database.executescript((FIXTURES / "databases" / "gallery_3.sql").read_text(encoding="utf-8"))
-        for name, version, text in database.execute("SELECT name, number, receipt FROM versions").fetchall():
-            data = json.loads(text) | {"schema": number}
-            row = (json.dumps(data), name, version)
-            database.execute("UPDATE versions SET receipt = ? WHERE name = ? AND number = ?", row)
-        database.commit()
-
-
-def test_a_gallery_has_receipts_of_both_schemas(tmp_path: Path) -> None:
-    gallery_of_schema_1(tmp_path / "gallery.sqlite")
-    with closing(Database(f"sqlite:///{tmp_path / 'gallery.sqlite'}")) as database:
-        migrate_database(database)
-        gallery = Gallery(database)
-        [document] = gallery.page(Filters(), 10)
-        assert (document.name, document.review) == ("base", "approved")
-        for version in gallery.versions("base"):
-            receipt = json.loads(version.stored.need_receipt().to_text())
-            schema.check("receipt", receipt, "base")
-            assert not words(receipt).intersection(OLD_WORDS)
-
-
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the database of a service belongs."""
@@ -238,33 +214,18 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "gallery.sqlite"
 
 
-def test_an_old_gallery_answers_in_the_present_words(served: Path) -> None:
-    gallery_of_schema_1(served)
+def test_a_newer_receipt_in_a_gallery_is_a_problem(old: Desk, served: Path) -> None:
+    stored = Store(old.folder / "models").load("old")
+    text = json.dumps(RECEIPT | {"schema": SCHEMA + 1})
+    row = Version("old", 1, "import", stored.text, json.dumps(stored.data), text, None, stored.digest,
+                  "draft", "ann", RECEIPT["imported_at"], None)  # fmt: skip
+    with closing(Database(f"sqlite:///{served}")) as database:
+        migrate_database(database)
+        with database.writing() as connection:
+            documents.add(connection, row, LISTED)
     settings = Settings(validate=False, imports=0, database=f"sqlite:///{served}")
     with TestClient(create(settings), base_url="http://127.0.0.1") as client:
-        receipt = client.get("/v1/configs/base/receipt").json()
-        schema.check("receipt", receipt, "base")
-        decisions = client.get("/v1/configs/base/decisions").json()
-        history = client.get("/v1/configs/base/history").json()
-        jobs = client.get("/v1/jobs").json()["items"]
-        events = "".join(
-            client.get(f"/v1/jobs/{job['id']}/events", headers={"Last-Event-ID": "0"}).text
-            for job in jobs
-            if job["state"] in ("succeeded", "failed")
-        )
-    assert [w["state"] for w in history["reviews"]] == ["approved"]
-    for answer in (receipt, decisions, history, jobs):
-        assert not words(answer).intersection((*OLD_WORDS, "words"))
-    assert any("no worker has vllm" in (job["message"] or "") for job in jobs)
-    assert '"message": "rendering the chat template"' in events
-    assert '"says"' not in events
-
-
-def test_a_newer_receipt_in_a_gallery_is_a_problem(served: Path) -> None:
-    gallery_of_schema_1(served, SCHEMA + 1)
-    settings = Settings(validate=False, imports=0, database=f"sqlite:///{served}")
-    with TestClient(create(settings), base_url="http://127.0.0.1") as client:
-        for path in ("base", "base/receipt", "base/decisions"):
+        for path in ("old", "old/receipt", "old/decisions"):
             said = problem(client.get(f"/v1/configs/{path}"), 409, "newer-receipt")
             assert "is of a newer importer" in said["detail"]
         assert client.get("/v1/configs").status_code == 200

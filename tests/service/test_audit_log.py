@@ -10,13 +10,12 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from importer.storage import audit, migrations, retention
+from importer.storage import audit, retention
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.migrations import NUMBERED, migrate
 from importer.storage.retention import Keep, Limits
 from tests.postgres import postgres
-from tests.storing import database, empty, raw
+from tests.storing import database, empty
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -178,19 +177,6 @@ def test_an_entry_with_a_wrong_time_does_not_empty_the_log(
     recorded(database, 1)
     assert kept(database, 0, days=1) == 0
     assert len(entries(database)) == 5
-
-
-def test_a_log_that_lost_entries_before_goes_on(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under migration 10 anybody could delete: the newest ids are gone, and are not given again."""
-    with monkeypatch.context() as before:
-        before.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n <= 10})
-        migrate(empty)
-    for _ in range(3):
-        raw(empty, "audit", at=OLD, who="ann", action="ask", details="{}")
-    run(empty, "DELETE FROM audit")
-    assert migrate(empty) == [n for n in NUMBERED if n > 10]
-    recorded(empty, 2)
-    assert [one.id for one in entries(empty)] == [4, 5]
 
 
 def _version(database: Database) -> int:

@@ -15,16 +15,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from importer.storage import migrations
 from importer.storage.database import Database
-from importer.storage.migrations import NUMBERED, migrate
 from tests.commandline import BASE, TOKEN
 from tests.hubserver import Fault, HubServer, Repo
 from tests.postgres import Postgres, here, postgres
 from tests.serving import Service, running
-from tests.storing import empty, raw
+from tests.storing import database, empty, raw
 
-__all__ = ["empty", "postgres"]
+__all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 DEAD = "2" * 9  # a process that cannot be
 
@@ -139,26 +137,21 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
 
 
 @pytest.mark.nightly
-def test_a_database_of_the_version_before_is_taken_over(
-    empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_of_the_version_before_is_taken_over(database: Database, tmp_path: Path) -> None:
     """A worker of the old version had a job and is gone; the new one begins it anew, and ends it once."""
-    monkeypatch.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n <= 8})
-    migrate(empty)
-    raw(empty, "executors", id=f"vm-{DEAD}-1", place="here", host="vm", pid=int(DEAD), engines="[]",
+    raw(database, "executors", id=f"vm-{DEAD}-1", place="here", host="vm", pid=int(DEAD), engines="[]",
         seen=0.0, started_at="2026-01-01T00:00:00+00:00", version="1")  # fmt: skip
     wanted = {"reference": "acme/base", "backend": "vllm", "name": "taken"}
     had = {"executor": f"vm-{DEAD}-1", "version": "1", "attempt": 1, "claims": 1, "events": 0}
-    raw(empty, "jobs", id="old", kind="import", root="old", place=0, state="running", step="resolve",
+    raw(database, "jobs", id="old", kind="import", root="old", place=0, state="running", step="resolve",
         by="ann", request=json.dumps(wanted), created_at="2026-01-01T00:00:00+00:00", **had)  # fmt: skip
-    monkeypatch.setattr(migrations, "NUMBERED", NUMBERED)
-    url = empty.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    url = database.url.render_as_string(hide_password=False).replace("+psycopg", "")
     with running(tmp_path, "--no-validate", database=url) as service:
         job = service.ended("old")
         assert (job["state"], job["attempt"]) == ("succeeded", 2)
         assert [one["action"] for one in exported(service)] == ["import"]
         assert service.stop() == 0
-        with empty.writing() as connection:
+        with database.writing() as connection:
             connection.execute(text("INSERT INTO migrations (number) VALUES (999)"))
         for command in ("serve", "worker"):
             refused = importer(service, command)

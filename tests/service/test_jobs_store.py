@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import sqlite3
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from threading import Barrier
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from importer.service.gallery import Gallery
 from importer.storage import executors, jobs, migrations, queue, tables
 from importer.storage.database import Database
-from importer.storage.document_filters import Filters
 from importer.storage.executors import Executor, LeaseMonitor
 from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import postgres
-from tests.storing import asked, claim, claimed, database, empty, raw, worker
+from tests.storing import asked, claim, claimed, database, empty, worker
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 MANY = 8  # threads
-OLD = Path(__file__).parents[1] / "fixtures" / "databases" / "gallery_3.sql"
 
 
 def at_once(work: Callable[[int], Any]) -> list[Any]:
@@ -52,59 +48,14 @@ def test_the_tables_are_what_queries_see(database: Database) -> None:
     assert migrate(database) == []
 
 
-@pytest.mark.parametrize("number", [n for n in NUMBERED if n < 4])
-def test_a_database_of_any_version_is_brought_up_to_date(
-    empty: Database, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    monkeypatch.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n <= number})
-    migrate(empty)
-    job = {
-        "kind": "import", "place": 0, "request": "{}", "by": "ann", "attempt": 1, "events": 0,
-        "created_at": "2026-01-01T00:00:00+00:00",
-    }  # fmt: skip
-    for ident, state, enqueued in (("new", "queued", 0), ("old", "running", 1), ("over", "failed", 1)):
-        raw(empty, "jobs", **job, id=ident, root=ident, state=state, enqueued=enqueued)
-    monkeypatch.setattr(migrations, "NUMBERED", NUMBERED)
-    assert migrate(empty) == [n for n in NUMBERED if n > number]
-    one = worker(empty, "a")
-    assert claimed(empty, one, "import") == "new"
-    assert claimed(empty, one, "import") is None  # a process of the old version may run the other
-    with empty.writing() as connection:
-        [old] = queue.outdated(connection, ["2"])
-        assert queue.restart(connection, old, "version 1 of its workflow is gone")
-    again = claim(empty, one, "import")
-    assert again is not None
-    assert (again.id, again.attempt, again.claims) == ("old", 2, 1)
-
-
-def test_a_gallery_that_the_old_version_left_in_the_middle_goes_on(tmp_path: Path) -> None:
-    """Written by the importer that kept its workflows elsewhere, whose server was killed in an import."""
-    file = tmp_path / "gallery.sqlite"
-    with closing(sqlite3.connect(file)) as old:
-        old.executescript(OLD.read_text(encoding="utf-8"))
-    with closing(Database(f"sqlite:///{file}")) as database:
-        assert migrate(database) == [n for n in NUMBERED if n > 3]
-        gallery = Gallery(database)
-        [document] = gallery.page(Filters(), 10)
-        assert (document.name, document.review, document.version) == ("base", "approved", 2)
-        assert gallery.get("base")[1].stored.need_receipt().history
-        with database.reading() as connection:
-            found = {job.id: job for job in jobs.page(connection, 99)}
-            [root] = [job for job in found.values() if job.kind == "imports"]
-            begun, waits = jobs.page(connection, 99, jobs.JobFilters(root=root.id))
-        assert sorted(job.state for job in found.values()) == ["failed", "queued", "running", "succeeded"]
-        one = worker(database, "a", "vm/gpu", engines=("vllm",))
-        with database.writing() as connection:
-            left = queue.outdated(connection, ["2"])
-            assert [job.id for job in left] == [begun.id, waits.id]
-            assert all(queue.restart(connection, job, "version 1 of its workflow is gone") for job in left)
-        assert [claimed(database, one, "import") for _ in range(3)] == [begun.id, waits.id, None]
-        validation = claim(database, one)
-        assert validation is not None
-        assert (validation.config, validation.attempt) == ("base", 1)
-        with database.reading() as connection:
-            numbers = [e["number"] for e in jobs.events(connection, root, 0, 999)]
-        assert numbers == [*range(1, len(numbers) + 1)]
+def test_only_what_is_new_runs_on_a_database(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert migrate(empty) == [*NUMBERED]
+    number = max(NUMBERED) + 1
+    following = SimpleNamespace(STATEMENTS=("ALTER TABLE keys ADD COLUMN note TEXT",))
+    monkeypatch.setattr(migrations, "NUMBERED", {**NUMBERED, number: "following"})
+    monkeypatch.setitem(sys.modules, "importer.storage.migrations.following", following)
+    assert (migrate(empty), migrate(empty)) == ([number], [])
+    assert "note" in {column["name"] for column in inspect(empty.engine).get_columns("keys")}
 
 
 def test_a_migration_that_fails_leaves_nothing(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:

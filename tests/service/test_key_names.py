@@ -7,18 +7,16 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import text
 
 from importer.errors import UsageError
-from importer.storage import keys, migrations
+from importer.storage import keys
 from importer.storage.actors import OWN, folded
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.keys import KeyNameReason
-from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
-from tests.storing import database, empty, raw
+from tests.storing import database, empty
 
 __all__ = ["database", "empty", "postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
@@ -87,29 +85,6 @@ def test_of_many_at_once_one_has_the_name(database: Database) -> None:
         return True
 
     assert Counter(at_once(one))[True] == 1
-
-
-def test_keys_of_one_name_from_before_stay_and_no_other_gets_it(
-    empty: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n <= 10})
-        migrate(empty)
-    names = ("ann", "Ann", "local", "ann", "bob")
-    for number, name in enumerate(names):
-        raw(empty, "keys", id=f"k{number}", name=name, hash="h", scopes="read", created_by="root",
-            created_at=f"2026-01-0{number + 1}")  # fmt: skip
-    migrate(empty)
-    with empty.reading() as connection:
-        assert [one["name"] for one in keys.listed(connection)] == [*names]
-        found = connection.execute(text("SELECT folded FROM keys ORDER BY id")).scalars().all()
-    assert found == ["ann", None, None, None, "bob"]
-    for name, reason in (
-        ("ANN", KeyNameReason.TAKEN),
-        ("Bob", KeyNameReason.TAKEN),
-        ("local", KeyNameReason.OWN),
-    ):
-        refused(empty, name, reason)
 
 
 @given(st.text())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +11,13 @@ import pytest
 from importer.app.publication_state import PublicationState
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
-from importer.service.cards import columns, fill
-from importer.service.gallery import Gallery
+from importer.service.cards import columns
 from importer.storage import cards, documents, findings
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.document_filters import Filters, order
 from importer.storage.documents import Summary, Version
 from importer.storage.facets import CountCache, facets
-from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import postgres
 from tests.publishing import gallery_of
 from tests.serving import Service, events, fresh, problem, service
@@ -29,7 +25,6 @@ from tests.storing import database, empty
 
 __all__ = ["database", "empty", "postgres", "service"]
 pytestmark = pytest.mark.xdist_group("postgres")
-OLD = Path(__file__).parents[1] / "fixtures" / "databases" / "gallery_8.sql"
 GB = 10**9
 NO_TOOLS = {"kind": "no-tools", "key": "tool_parser", "reason": {}, "message": ""}
 UNKNOWN = {"kind": "never heard of", "key": "x", "reason": {}, "message": ""}
@@ -158,29 +153,6 @@ def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> Non
         assert ident is not None
         findings.decide(connection, ident, "rejected", "ann", None)
     assert names(four, attention=["finding"]) == []
-
-
-def test_a_gallery_of_the_version_before_has_its_cards(tmp_path: Path) -> None:
-    path = tmp_path / "gallery.sqlite"
-    with closing(sqlite3.connect(path)) as old:
-        old.executescript(OLD.read_text(encoding="utf-8"))
-    database = Database(f"sqlite:///{path}")
-    assert migrate(database) == [n for n in NUMBERED if n > 8]
-    fill(database)
-    gallery = Gallery(database)
-    found = {one.name: one for one in gallery.page(Filters(), 10)}
-    assert found.keys() == {"plain", "out", "chatty"}
-    out = found["out"]
-    assert (out.state, out.device, out.context, out.run_engine) == ("published", "h100-80g", 512, "vllm")
-    assert (out.weights, out.size) == (190208, "under-1b")
-    assert (out.memory or 0) > (out.weights or 0)
-    assert (found["plain"].findings, found["plain"].attention) == (1, " finding ")
-    assert found["chatty"].tool_parser == "hermes"
-    assert "outdated" not in (found["chatty"].attention or "")
-    with database.writing() as connection:
-        deleted = connection.exec_driver_sql("SELECT deleted_at FROM configs WHERE name = 'gone'").scalar()
-    assert deleted is not None
-    database.close()
 
 
 def test_the_service_lists_and_counts_cards(service: Service) -> None:

@@ -1,20 +1,16 @@
-"""Findings, schedules and deliveries as rows, on SQLite and on a real PostgreSQL; a gallery of the version
-before.
-"""
+"""Findings, schedules and deliveries as rows, on SQLite and on a real PostgreSQL."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
 from importer.service import upkeep
-from importer.service.gallery import Gallery
-from importer.service.restore import undelete
 from importer.service.settings import Settings
 from importer.service.upkeep_duties import begin_due
 from importer.service.webhooks import Sender
@@ -23,56 +19,24 @@ from importer.storage import (
     documents,
     findings,
     jobs,
-    migrations,
     retention,
     schedules,
     tables,
     webhooks,
 )
-from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.document_filters import Filters
 from importer.storage.findings import FindingFilter
-from importer.storage.migrations import NUMBERED, migrate
 from importer.storage.webhooks import EACH, LEASE, PAUSES, TRIES, Delivery, Webhook
 from tests.receiving import receiving
-from tests.service.test_jobs_store import OLD, at_once, claimed, database, empty, postgres, raw, worker
-from tests.service.test_releases_store import rows_of
+from tests.service.test_jobs_store import at_once, database, empty, postgres
+from tests.service.test_retention import with_versions
 
 __all__ = ["database", "empty", "postgres"]
+NOW = datetime.now(UTC).isoformat(timespec="seconds")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
-BEFORE_UPKEEP = OLD.with_name("gallery_5.sql")
 SUMMARY: dict[str, Any] = {
     "model": "acme/base", "causes": [], "decisions": [], "document": [], "conflicts": [], "refused": None,
 }  # fmt: skip
-
-
-def before_upkeep(empty: Database, monkeypatch: pytest.MonkeyPatch, file: Path = BEFORE_UPKEEP) -> None:
-    """A gallery as the importer without upkeep left it, in either database."""
-    monkeypatch.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n < 6})
-    migrate(empty)
-    for name, rows in rows_of(file).items():
-        for row in rows:
-            raw(empty, name, **{key: value for key, value in row.items() if (name, key) != ("audit", "id")})
-    monkeypatch.setattr(migrations, "NUMBERED", NUMBERED)
-
-
-def test_a_gallery_without_upkeep_goes_on(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Written by the importer before: served and edited have a release, gone is deleted, a job waits."""
-    before_upkeep(empty, monkeypatch)
-    assert migrate(empty) == [n for n in NUMBERED if n > 5]
-    gallery = Gallery(empty)
-    found = {one.name: (one.state, one.release) for one in gallery.page(Filters(), 10)}
-    assert found == {"served": ("published", 1), "edited": ("stale", 1), "waiting": ("draft", None)}
-    with gallery.change(AuditContext("ann", "undelete")) as change:
-        assert undelete(change, "gone").review == "approved"
-    one = worker(empty, "a", "vm/gpu", engines=("vllm",))
-    assert claimed(empty, one) is not None
-    with empty.writing() as connection:
-        names = documents.names(connection, Filters())
-        job = upkeep.ask(connection, names, {}, "ann")
-        assert findings.outcomes(connection, job.id) == {"waiting": 4}
-    assert claimed(empty, one, "recheck") == job.id
 
 
 def recorded(database: Database, name: str, mark: str, version: int = 1) -> tuple[str | None, str]:
@@ -280,27 +244,28 @@ def test_a_receiver_that_is_gone_disables_its_webhook(database: Database) -> Non
         assert [d.type for d in webhooks.log(connection, other, 9)] == ["webhook.disabled", "job.failed"]
 
 
-def test_what_was_kept_long_enough_is_deleted(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    before_upkeep(empty, monkeypatch)
-    migrate(empty)
-    ident, _ = recorded(empty, "served", "one")
-    with empty.writing() as connection:
+def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
+    with_versions(database, "served", 1)
+    with_versions(database, "gone", 2)
+    with database.writing() as connection:
+        changed = update(tables.configs).where(tables.configs.c.name == "gone")
+        connection.execute(changed.values(deleted_at=NOW))
+    ident, _ = recorded(database, "served", "one")
+    with database.writing() as connection:
         job = upkeep.ask(connection, ["served"], {}, "ann")
         findings.decide(connection, str(ident), "accepted", "ann", None)
     forever = Settings(keep_deleted_days=0, keep_findings_days=0, keep_deliveries_days=0)
     for settings in (forever, Settings()):
-        retention.run(empty, settings.limits)
-        with empty.reading() as connection:
+        retention.run(database, settings.limits)
+        with database.reading() as connection:
             assert [one["name"] for one in deleted.page(connection, 9)] == ["gone"]
             assert findings.get(connection, str(ident)) is not None
-    with empty.writing() as connection:
-        connection.execute(
-            update(tables.configs).where(tables.configs.c.name == "gone").values(deleted_at="2020")
-        )
+    with database.writing() as connection:
+        connection.execute(changed.values(deleted_at="2020"))
         connection.execute(update(tables.findings).values(decided_at="2020"))
         connection.execute(tables.jobs.delete().where(tables.jobs.c.id == job.id))
-    retention.run(empty, Settings().limits)
-    with empty.reading() as connection:
+    retention.run(database, Settings().limits)
+    with database.reading() as connection:
         assert deleted.count(connection) == 0
         assert documents.history(connection, "gone") == []
         assert documents.history(connection, "served") != []

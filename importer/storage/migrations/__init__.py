@@ -12,13 +12,8 @@ from sqlalchemy.exc import DBAPIError
 from importer.errors import ServiceError
 from importer.storage.database import MIGRATIONS, Database, driver_message
 
-# One module each: ``STATEMENTS``, ``SQLITE``, ``POSTGRES`` and ``fill``; what was released is never edited.
-NUMBERED = {
-    1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue", 5: "m0005_releases",
-    6: "m0006_upkeep",
-    7: "m0007_turns", 8: "m0008_webhook_pauses", 9: "m0009_cards", 10: "m0010_traces",
-    11: "m0011_append_only",
-}  # fmt: skip
+# One module each: ``STATEMENTS``, ``SQLITE`` and ``POSTGRES``; what was released is never edited.
+NUMBERED = {1: "m0001_first"}
 
 OF_SQLITE = {"COUNTED": "INTEGER PRIMARY KEY AUTOINCREMENT", "BINARY": "BLOB"}
 OF_POSTGRES = {"COUNTED": "BIGSERIAL PRIMARY KEY", "BINARY": "BYTEA"}
@@ -68,8 +63,6 @@ def _run(database: Database, connection: Connection, number: int) -> None:
         for word, type_ in own.items():
             statement = statement.replace(word, type_)  # noqa: PLW2901 - the statement in its own dialect
         connection.execute(text(statement))
-    if (fill := getattr(_module(number), "fill", None)) is not None:
-        fill(connection)
     connection.execute(text("INSERT INTO migrations (number) VALUES (:n)"), {"n": number})
 
 
