@@ -9,7 +9,7 @@ from importer.reasons import Reason
 
 
 def as_reason(text: str) -> Reason:
-    """A reason that says the text, as an older receipt has it."""
+    """A reason that says the text, as one of an unknown kind has it."""
     return Reason(ProofReason.RECORDED, text=text)
 
 

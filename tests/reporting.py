@@ -151,7 +151,7 @@ def stored(desk: Desk, *reports: Mapping[str, Any]) -> Any:
 
 
 RECEIPT: dict[str, Any] = {
-    "schema": 2, "name": "n", "reference": "a/b", "model_id": None, "revision": None, "directory": None,
+    "schema": 1, "name": "n", "reference": "a/b", "model_id": None, "revision": None, "directory": None,
     "digest": "sha256:" + "0" * 64, "imported_at": "", "importer": "0", "engine": {}, "evidence": [],
     "unknown": {}, "decisions": {}, "review": {"state": "pending"}, "validation": None,
 }  # fmt: skip
@@ -159,7 +159,7 @@ RECEIPT: dict[str, Any] = {
 
 def receipt(*reports: Mapping[str, Any], **decisions: str) -> Receipt:
     decided = {
-        key: {"value": value, "status": "user", "why": ["x"], "overruled": []}
+        key: {"value": value, "status": "user", "why": ["x"], "reasons": [], "overruled": []}
         for key, value in decisions.items()
     }
     made = parse({**RECEIPT, "decisions": decided})

@@ -116,7 +116,7 @@ class ImportRequest:
         Raises DocumentError("chat-template") where a template is to stay that is no longer whole.
         """
         receipt = None if stored is None else stored.receipt
-        earlier = receipt.request if receipt is not None and receipt.request is not None else {}
+        earlier = {} if receipt is None else receipt.request
         template, word = self.template, earlier.get("template")
         if template is None and stored is not None and word is not None:
             beside = None if override.is_name(word) else stored.chat_template()

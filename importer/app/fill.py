@@ -152,7 +152,7 @@ def _receipt(filling: Filling, filled: Filled) -> Receipt:
     if not filled.added:
         return receipt
     base = receipt.base
-    if base is not None and receipt.wrote is not None:
+    if receipt.wrote is not None:
         target = planned.target.backend
         base = fill(base, receipt.wrote, to_text(planned.built), planned.built.data, target, stored.path).text
     return replace(

@@ -70,7 +70,7 @@ class Plan(Decided):
     def report(self, path: Path) -> dict[str, Any]:
         """Return the frozen line of --json."""
         return {
-            "schema": 2,
+            "schema": 1,
             "reference": self.request.reference,
             "model_id": self.snapshot.model_id,
             "revision": self.snapshot.revision,
@@ -327,12 +327,8 @@ def _settled(
 
 
 def _base(old: StoredDocument) -> Mapping[str, Any] | None:
-    """Return the importer's last data; where the receipt lacks them, those of a file without edits."""
-    if old.receipt is None:
-        return None
-    if old.receipt.base is None:
-        return old.data if old.digest == old.receipt.digest else None
-    return old.receipt.wrote
+    """Return the importer's last data; ``None`` without a receipt that has them."""
+    return None if old.receipt is None else old.receipt.wrote
 
 
 def with_derived(data: dict[str, Any]) -> dict[str, Any]:

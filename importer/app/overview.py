@@ -8,8 +8,7 @@ from typing import Any
 
 from importer.app.publication_state import PublicationReason, PublicationState, publication_state
 from importer.app.states import INVALID, STATES
-from importer.config_file.attention import AttentionReason, granted
-from importer.config_file.build import warnings
+from importer.config_file.attention import granted
 from importer.config_file.entry_facts import EntryFacts, entry_facts
 from importer.config_file.review import row
 from importer.config_file.store import Store, StoredDocument
@@ -76,17 +75,9 @@ def _of_state(stored: StoredDocument, state: PublicationState) -> Iterator[Mappi
 
 
 def _warnings(stored: StoredDocument) -> Iterator[Mapping[str, Any]]:
-    """Yield the grants, then the warnings of the import; an older receipt's have no kind of their own."""
+    """Yield the grants, then the warnings of the import."""
     yield from (one.to_json() for one in granted(stored.data))
-    receipt = stored.receipt
-    if receipt is None:
-        return
-    if receipt.warnings is not None:
-        yield from receipt.warnings
-        return
-    for key, decision in receipt.decisions.items():
-        for text in warnings(decision):
-            yield {"kind": AttentionReason.OTHER.value, "key": key, "reason": {}, "message": text}
+    yield from () if stored.receipt is None else stored.receipt.warnings
 
 
 def rows(store: Store) -> list[dict[str, Any]]:

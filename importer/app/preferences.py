@@ -110,7 +110,7 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
     UsageError("bad-value") for invalid preferences in the receipt.
     """
     receipt = None if stored is None else stored.receipt
-    if stored is None or receipt is None or receipt.request is None:
+    if stored is None or receipt is None:
         return typed
     earlier = dict(receipt.request.get("preferences", {}))
     backend, wrote = stored.data.get("backend"), receipt.wrote

@@ -14,9 +14,9 @@ from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.config_file import field_paths
-from importer.config_file.build import kept, warnings
+from importer.config_file.build import kept
 from importer.config_file.diff import ABSENT, Change, KeyPath, differences, same
-from importer.config_file.field_paths import ELSEWHERE, FACTS, OPTIONS, REMARKS, path_of
+from importer.config_file.field_paths import ELSEWHERE, FACTS, OPTIONS, path_of
 from importer.config_file.merge import Conflict
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
@@ -160,8 +160,8 @@ def recheck_plan(
     stored = store.load(name)
     receipt = stored.need_receipt()
     wrote = receipt.wrote
-    if receipt.request is None or wrote is None:
-        raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
+    if wrote is None:
+        raise DocumentError("no-receipt", path=stored.path, problem="its base cannot be read")
     try:
         request = ImportRequest.from_json(receipt.request, offline=offline).after(stored)
         planned = _plan(request, receipt, store, bench, places)
@@ -262,9 +262,8 @@ def _altered(
         new = Side(
             decided.get(key, UNDECIDED), [e for e in evidence if e["key"] == key], planned.target, __version__
         )
-        # An older importer did not record every remark, and lists move daily: only their warnings are news.
-        unrecorded = key in ELSEWHERE or (key in REMARKS and key not in receipt.decisions)
-        if unrecorded or same(old.value, new.value):
+        # Lists move daily: only their warnings are news.
+        if key in ELSEWHERE or same(old.value, new.value):
             why = _new_warnings(old.decision, planned.decisions.get(key))
         else:
             why = reasons(key, old, new, _why(planned.decisions.get(key)))
@@ -279,11 +278,9 @@ def _why(decision: Decision | None) -> tuple[Reason, ...]:
 
 
 def _new_warnings(old: Mapping[str, Any], new: Decision | None) -> tuple[Reason, ...]:
-    """Return warnings that the receipt lacks; one without kinds has only whether there was a warning."""
-    current = tuple(reason for reason in _why(new) if is_warning(reason))
-    if "reasons" not in old:
-        return () if any(warnings(old)) else current
-    return tuple(reason for reason in current if reason.to_json() not in old["reasons"])
+    """Return warnings that the receipt lacks."""
+    known = old.get("reasons", ())
+    return tuple(reason for reason in _why(new) if is_warning(reason) and reason.to_json() not in known)
 
 
 def _recorded(receipt: Receipt) -> Target:

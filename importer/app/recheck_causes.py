@@ -17,7 +17,7 @@ from importer.reasons import Reason
 from importer.signals.evidence import Rule
 
 Facts = Sequence[Mapping[str, Any]]  # evidence as it stands in receipts
-RULES = frozenset(str(rule) for rule in Rule)  # an older receipt may have others
+RULES = frozenset(str(rule) for rule in Rule)  # a receipt of another importer may have others
 UNPROVED = (
     ProofReason.NOT_PROVED, Unavailable.NOTHING_RENDERED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_INSTALLED,
     Unavailable.NOT_KNOWN,

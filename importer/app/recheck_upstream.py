@@ -13,7 +13,7 @@ from importer.errors import HubError, ImporterError, RepositoryError
 from importer.hub import digests
 from importer.hub.content import content_digest
 from importer.hub.resolver import files_at
-from importer.hub.snapshot import TEMPLATES, RepoFile, Snapshot
+from importer.hub.snapshot import RepoFile, Snapshot
 from importer.hub.weights import weight_files
 from importer.messages import render
 from importer.reasons import Reason
@@ -93,7 +93,7 @@ def upstream(receipt: Receipt, now: Snapshot, *, offline: bool = False) -> Itera
     weights = _weights(receipt, before, now)
     if weights:
         yield ChangeCause(CauseKind.WEIGHTS, receipt.revision, now.revision, files=weights[:MOST_FILES])
-    if receipt.weights is not None and None in (receipt.revision, now.revision):
+    if None in (receipt.revision, now.revision):
         yield from _in_folder(receipt.weights, digests.imported(now))
 
 
@@ -142,9 +142,7 @@ def _files_before(receipt: Receipt, now: Snapshot, *, offline: bool) -> Sequence
 
 
 def _of_receipt(receipt: Receipt, now: Snapshot) -> list[str]:
-    old = receipt.files
-    # Older receipts have no hash of a template.
-    new = {path: h for path, h in now.settings.items() if path in old or path not in TEMPLATES}
+    old, new = receipt.files, now.settings
     return sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
 
 

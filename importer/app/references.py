@@ -60,7 +60,7 @@ def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
     receipt = stored.receipt
     if receipt is None:
         return {}
-    files = {**receipt.files, **(receipt.weights or {})}
+    files = {**receipt.files, **receipt.weights}
     if receipt.model_id is None:
         return files
     try:

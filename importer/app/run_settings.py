@@ -119,8 +119,7 @@ def _set_by_person(stored: StoredDocument) -> frozenset[str]:
     receipt = stored.receipt
     if receipt is None:
         return frozenset(OURS)
-    request = receipt.request or {}
-    named = [*written(stored.data, receipt.wrote), *_map(request.get("preferences"))]
+    named = [*written(stored.data, receipt.wrote), *_map(receipt.request.get("preferences"))]
     maps = {key for key in OURS if key.partition(".")[0] in named}
     return frozenset(named) | maps
 

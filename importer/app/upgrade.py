@@ -129,8 +129,8 @@ class Upgrade:
         """
         stored = (store or self._store).load(name)
         receipt = stored.need_receipt()
-        if receipt.request is None or receipt.wrote is None or receipt.base is None:
-            raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
+        if receipt.wrote is None:
+            raise DocumentError("no-receipt", path=stored.path, problem="its base cannot be read")
         if stored.backend != self.after.engine:
             return Upgraded(_aside(stored, receipt, Judged.ELSEWHERE), stored)
         version = receipt.engine.get("version")
@@ -184,12 +184,12 @@ def absent_here(error: ImporterError) -> bool:
 
 
 def _aside(stored: StoredDocument, receipt: Receipt, judged: Judged) -> UpgradeFinding:
-    return UpgradeFinding(RecheckFinding(stored.name, stored.model, receipt.request or {}), judged)
+    return UpgradeFinding(RecheckFinding(stored.name, stored.model, receipt.request), judged)
 
 
 def _spelled(receipt: Receipt, names: Sequence[Renamed]) -> dict[str, Any]:
     """Return the preferences of a receipt under the names of the new version."""
-    earlier = dict((receipt.request or {}).get("preferences", {}))
+    earlier = dict(receipt.request.get("preferences", {}))
     for one in names:
         key = str(one.path[1]) if one.path[0] == "options" else f"{one.path[0]}.{one.before}"
         if key not in earlier:
@@ -213,7 +213,7 @@ def _found(
     """Return the finding of one document: its own names, and what its likeness shares."""
     shared = outlook or Outlook()
     version = ChangeCause(CauseKind.ENGINE, receipt.engine.get("version"), moved.after.version)
-    request = receipt.request or {}
+    request = receipt.request
     if shared.refused is not None:
         refused = RecheckFinding(
             stored.name, stored.model, request, (version, *static), refused=shared.refused
@@ -288,7 +288,7 @@ def _write(stored: StoredDocument, moved: VersionDifference, shared: Outlook, ta
         raise DocumentError("conflict", path=stored.path, count=count, first=first, conflicts=unsettled)
     data = with_derived(sides.merged.data)
     before, after = shared.texts
-    own = str(receipt.base)
+    own = receipt.base
     # Comments of decisions that moved are those of the representative; all others stay.
     if after:
         base = merge.write(own, sides.theirs, before, after, stored.path).text
@@ -318,7 +318,7 @@ def _receipt(
     keys = {one.key for one in shared.decisions}
     spelled = _spelled(last, renames(last.wrote or {}, moved))
     evidence = [fact for fact in last.evidence if fact["key"] not in keys]
-    warnings = None if last.warnings is None else [w for w in last.warnings if w.get("key") not in keys]
+    warnings = [one for one in last.warnings if one.get("key") not in keys]
     receipt = replace(
         last,
         digest=digest(data),
@@ -328,9 +328,9 @@ def _receipt(
         evidence=[*evidence, *shared.evidence],
         proof=last.proof if shared.proof is None else shared.proof,
         base=base,
-        request={**(last.request or {}), "engine_version": moved.after.version, "preferences": spelled},
+        request={**last.request, "engine_version": moved.after.version, "preferences": spelled},
         fit=last.fit if shared.fit is None else shared.fit,
-        warnings=None if warnings is None else [*warnings, *shared.warnings],
+        warnings=[*warnings, *shared.warnings],
         model=last.model if shared.model is None else shared.model,
         review={"state": "pending", "by": None, "at": None, "digest": None},
         validation=None,

@@ -112,7 +112,7 @@ def likeness(receipt: Receipt, data: Mapping[str, Any]) -> str:
     settings; names, references and commits do not count. ``data`` may name a template beside the document.
     """
     proof = receipt.proof or {}
-    request = {k: v for k, v in (receipt.request or {}).items() if k not in OF_MODEL}
+    request = {k: v for k, v in receipt.request.items() if k not in OF_MODEL}
     facts = sorted(
         canonical([fact["rule"], fact["key"], fact["value"]])
         for fact in receipt.evidence
@@ -141,7 +141,7 @@ def needs_study(receipt: Receipt, moved: VersionDifference, *, installed: bool) 
     They may be where its engine can prove the template anew, where a table holds something else of its model,
     and where the new version has a parser that the evidence names or the model lacks.
     """
-    if receipt.model is None or moved.all_models:
+    if moved.all_models:
         return True
     kind = receipt.decisions.get("kind", {}).get("value")
     if installed and (receipt.proof is not None or kind == CHAT):
@@ -198,7 +198,7 @@ class Evaluator:
         """
         receipt = stored.need_receipt()
         snapshot = snapshot_of(receipt, self._places)
-        request = ImportRequest.from_json(receipt.request or {}, offline=True).after(stored)
+        request = ImportRequest.from_json(receipt.request, offline=True).after(stored)
         request = replace(request, reference=snapshot.model_id or str(snapshot.directory), name=receipt.name)
         study = OneStudy(self._bench)
         old = _Sided(replace(request, engine_version=moved.before.version), snapshot, study)

@@ -199,7 +199,7 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     troubles = error.details.get("troubles")
     if isinstance(troubles, tuple):
         members["troubles"] = [one.to_json(messages.text) for one in troubles]
-    return show.json_text({"schema": 2, "reference": reference, "error": members})
+    return show.json_text({"schema": 1, "reference": reference, "error": members})
 
 
 def approval_by_option() -> ReviewEntry:

@@ -209,10 +209,6 @@ def _show(view: Mapping[str, Any]) -> None:
 
 def _approval(view: Mapping[str, Any]) -> list[str]:
     """Return what differs from the version that was approved last."""
-    if (
-        view["approved"] is None and view["last_review"]["state"] == "approved"
-    ):  # a receipt from before it was kept
-        return [f"Approved by {_who(view['last_review'])}."]
     if view["approved"] is None:
         return ["Never approved."]
     who = _who(view["approved"])

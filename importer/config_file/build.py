@@ -19,10 +19,9 @@ from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.frontends import FrontendReason
 from importer.errors import DocumentError, one_line
-from importer.messages import Text, render, rendered
+from importer.messages import Text, render
 from importer.messages.comments import HEADS, short
-from importer.reasons import key_of
-from importer.signals.evidence import TASKS, Severity
+from importer.signals.evidence import TASKS
 from importer.yaml_reader import compose
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
@@ -98,11 +97,6 @@ def _line(text: str | None) -> str | None:
     return None if text is None else one_line(text)
 
 
-WARNING = key_of(Severity.WARNING)
-# How a warning's text begins in receipts that have no kinds.
-MARK = "warning: "
-
-
 def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> dict[str, Any]:
     """Return the frozen form: value, status, why, overruled; ``instead`` holds a front end's own
     sentences.
@@ -120,16 +114,6 @@ def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> di
 def kept(decision: Decision) -> dict[str, Any]:
     """Return the same with ``reasons``, the kinds and fields of ``why``, which a recheck compares."""
     return to_json(decision) | {"reasons": [reason.to_json() for reason in decision.why]}
-
-
-def warnings(decision: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a decision in a receipt warns of; receipts that have no kinds mark it in the text."""
-    if "reasons" in decision:
-        for reason, text in zip(decision["reasons"], decision["why"], strict=False):
-            if reason["kind"] == WARNING:
-                yield rendered(reason.get("reason", {})) or text
-        return
-    yield from (text[len(MARK) :] for text in decision["why"] if text.startswith(MARK))
 
 
 SCHEMA = 1

@@ -1,7 +1,7 @@
 """What lists and galleries show of a document: description, licence, sizes, context, inputs, validation.
 
 The facts are those of the receipt: its decisions, its fit, its runs, and the paragraph of the card that the
-import has read. Older receipts lack the paragraph, so a sentence of facts describes their documents.
+import has read. A sentence of facts describes a document without one.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def to_json(facts: ModelFacts) -> dict[str, Any]:
 
 
 def recorded(receipt: Receipt | None) -> RecordedFacts | None:
-    """Return the facts of a receipt; ``None`` where an older importer recorded none."""
-    if receipt is None or receipt.model is None:
+    """Return the facts of a receipt, if there is one."""
+    if receipt is None:
         return None
     known = {f.name: receipt.model[f.name] for f in fields(ModelFacts) if f.name in receipt.model}
     listed = {name: tuple(value) for name, value in known.items() if isinstance(value, list | tuple)}

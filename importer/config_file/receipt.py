@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from importer.messages import render
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence
 
-SCHEMA = 2
+SCHEMA = 1
 KEPT = 4  # whole runs on other engines that are kept beside the last one
 State = Literal["draft", "approved", "stale", "rejected"]
 
@@ -45,13 +45,13 @@ class Receipt:
     ``history``     every word that was said, the oldest first.
     ``fit``         the device, what the model takes of its memory, and what was chosen for it.
     ``files``       the files that engines read beside the weights, by name their hashes.
-    ``weights``     the digests of the weights, by path; ``None`` in older receipts.
+    ``weights``     the digests of the weights, by path.
     ``content``     the digest of the files that engines read, or ``None`` where a hash is unknown.
     ``content_files``  path and hash of these files, for an engine that LocalAI can give no commit.
     ``remarks``     our comments at a person's values in the file, by path.
-    ``warnings``    what needs attention: kind, key, reason, message; ``None`` in older receipts.
-    ``description`` a paragraph of the model's card; ``None`` where it has none, and in older receipts.
-    ``model``       the facts of the model that its document is checked with; ``None`` in older receipts.
+    ``warnings``    what needs attention: kind, key, reason, message.
+    ``description`` a paragraph of the model's card; ``None`` where it has none.
+    ``model``       the facts of the model that its document is checked with.
     """
 
     name: str
@@ -69,8 +69,8 @@ class Receipt:
     review: Mapping[str, Any]
     validation: Mapping[str, Any] | None = None
     proof: Mapping[str, Any] | None = None
-    base: str | None = None
-    request: Mapping[str, Any] | None = None
+    base: str = ""
+    request: Mapping[str, Any] = field(default_factory=dict)
     approved: Mapping[str, Any] | None = None
     history: Sequence[Mapping[str, Any]] = ()
     fit: Mapping[str, Any] | None = None
@@ -78,12 +78,12 @@ class Receipt:
     partial: Mapping[str, Any] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[Mapping[str, Any]] = ()
-    warnings: Sequence[Mapping[str, Any]] | None = None
+    warnings: Sequence[Mapping[str, Any]] = ()
     content: str | None = None
     content_files: Mapping[str, str] | None = None
-    model: Mapping[str, Any] | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
     score: Mapping[str, Any] | None = None
-    weights: Mapping[str, str] | None = None
+    weights: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
 
     @property
@@ -94,18 +94,18 @@ class Receipt:
     @property
     def device(self) -> str | None:
         """Return the device that the import named."""
-        return (self.request or {}).get("device")
+        return self.request.get("device")
 
     @property
     def own_device(self) -> str | None:
         """Return the device of a document for this device alone; ``None`` for any other document."""
-        return self.device if (self.request or {}).get("per_device") else None
+        return self.device if self.request.get("per_device") else None
 
     @property
     def wrote(self) -> dict[str, Any] | None:
         """Return the data of ``base``, where it can be read."""
         try:
-            return None if self.base is None else parse_yaml(self.base)
+            return parse_yaml(self.base) if self.base else None
         except UnreadableYaml:
             return None
 
@@ -172,74 +172,16 @@ class Receipt:
 
 
 def parse(data: Mapping[str, Any], path: object = "The receipt") -> Receipt:
-    """Return the receipt in ``data``, which fit the schema of their time; raises what ``migrate`` raises."""
-    current = migrate(data, path)
-    return Receipt(**{f: current[f] for f in Receipt.__dataclass_fields__ if f in current})
+    """Return the receipt in ``data``; raises what ``check_number`` raises."""
+    check_number(data, path)
+    return Receipt(**{f: data[f] for f in Receipt.__dataclass_fields__ if f in data})
 
 
-def migrate(data: Any, path: object) -> Any:
-    """Return a receipt's data in the present schema; data of no known schema stay as they are.
-
-    Raises DocumentError("newer-receipt").
-    """
+def check_number(data: Any, path: object) -> None:
+    """Raise DocumentError("newer-receipt") for data of a newer schema."""
     number = data.get("schema") if isinstance(data, Mapping) else None
-    if type(number) is not int:
-        return data
-    if number > SCHEMA:
+    if type(number) is int and number > SCHEMA:
         raise DocumentError("newer-receipt", path=path, schema=number, known=SCHEMA)
-    for step in range(number, SCHEMA) if number in STEPS else ():
-        data = STEPS[step](data)
-    return data
-
-
-STATUSES = {"abstained": "unknown", "claimed": "declared"}  # of schema 1
-
-
-def _from_1(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return schema 2: other words for two statuses, for ``says`` and for ``mend``."""
-    told = {
-        "decisions": _each(data.get("decisions"), _status_from_1),
-        "evidence": _each(data.get("evidence"), _message_from_1),
-        "fit": _message_from_1(data.get("fit")),
-        "validation": _run_from_1(data.get("validation")),
-        "partial": _run_from_1(data.get("partial")),
-        "earlier": _each(data.get("earlier"), _run_from_1),
-    }
-    return {**data, **{key: value for key, value in told.items() if key in data}, "schema": 2}
-
-
-def _status_from_1(decision: Any) -> Any:
-    if not isinstance(decision, Mapping) or not isinstance(status := decision.get("status"), str):
-        return decision
-    return {**decision, "status": STATUSES.get(status, status)}
-
-
-def _message_from_1(data: Any) -> Any:
-    return _renamed(data, "says", "message")
-
-
-def _run_from_1(run: Any) -> Any:
-    if not isinstance(run, Mapping) or "outcomes" not in run:
-        return run
-    return {**run, "outcomes": _each(run["outcomes"], lambda one: _renamed(one, "mend", "remedy_message"))}
-
-
-def _each(data: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a map or a list with each of its values changed; anything else stays."""
-    if isinstance(data, Mapping):
-        return {key: change(value) for key, value in data.items()}
-    return [change(value) for value in data] if isinstance(data, list) else data
-
-
-def _renamed(data: Any, old: str, new: str) -> Any:
-    """Return a map with another name for one key, in its place; anything else stays."""
-    if not isinstance(data, Mapping) or old not in data:
-        return data
-    return {new if key == old else key: value for key, value in data.items() if key != new}
-
-
-# From each older schema to the next. Receipts are written in the last one.
-STEPS: Mapping[int, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {1: _from_1}
 
 
 def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:

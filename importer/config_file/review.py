@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from importer.config_file import build
 from importer.config_file.attention import granted
 from importer.config_file.diff import ABSENT, Change, differences, dotted
 from importer.config_file.receipt import Receipt, ReviewEntry
@@ -103,10 +102,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
     yield from (render(one.reason) for one in granted(stored.data))
-    if receipt.warnings is not None:
-        yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
-    for key, decision in receipt.decisions.items() if receipt.warnings is None else ():
-        yield from (f"{key}: {text}" for text in build.warnings(decision))
+    yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
     block = stored.data.get("importer")
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():

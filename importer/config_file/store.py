@@ -19,7 +19,7 @@ from importer.config_file import schema, template_file
 from importer.config_file.build import SCHEMA_FILE, read
 from importer.config_file.diff import digest
 from importer.config_file.model_facts import RecordedFacts, recorded
-from importer.config_file.receipt import Receipt, migrate, parse
+from importer.config_file.receipt import Receipt, check_number, parse
 from importer.config_file.schema import checked
 from importer.config_file.yaml_edit.source_map import TextReason
 from importer.errors import DocumentError
@@ -287,12 +287,12 @@ def receipt_at(path: Path) -> Receipt:
 
 
 def _receipt(path: Path) -> Receipt | None:
-    """Return the receipt, of whatever schema that is known; raises DocumentError("newer-receipt")."""
+    """Return the receipt, if it fits its schema; raises DocumentError("newer-receipt")."""
     try:
         data = json.loads(read_plain(path, LONGEST_RECEIPT))
     except (OSError, ValueError, RecursionError):
         return None
-    data = migrate(data, path)
+    check_number(data, path)
     try:
         schema.check("receipt", data, path)
     except (ValueError, RecursionError, DocumentError):

@@ -68,7 +68,7 @@ def _other_weights(receipt: Receipt, run: Mapping[str, Any]) -> Reason | None:
 
     Weights in a folder are compared by their kept digests and never read: a list of documents stays quick.
     """
-    imported = receipt.weights or {}
+    imported = receipt.weights
     ran = run.get("weights") or imported
     others = [path for path, was in imported.items() if ran.get(path, was) != was]
     if others:

@@ -26,9 +26,8 @@ from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile, UnreadReason, text
 from importer.reasons import Reason
 
-FORMAT = 2
+FORMAT = 1
 SHA1 = 40  # hexadecimal digits
-EARLIER = 1  # with sentences for reasons; they are dropped
 
 
 def root() -> Path:
@@ -91,9 +90,9 @@ def load(repo: str, commit: str) -> CachedSnapshot | None:
     """Return the cached snapshot of a commit; ``None`` where it is absent or unreadable."""
     data = _read(_folder(repo) / f"{commit}.json")
     try:
-        if data.get("format") not in (FORMAT, EARLIER) or data["commit"] != commit:
+        if data.get("format") != FORMAT or data["commit"] != commit:
             return None
-        unknown = {} if data["format"] == EARLIER else {p: _reason(r) for p, r in data["unknown"].items()}
+        unknown = {path: _reason(reason) for path, reason in data["unknown"].items()}
         files = tuple(RepoFile(*file) for file in data["files"])
         listing = Listing(data["repo"], commit, files, dict(data["info"]))
         return CachedSnapshot(listing, dict(data["texts"]), unknown)
@@ -139,7 +138,7 @@ def store(requested: str, revision: str, stored: CachedSnapshot) -> None:
 def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tensor] | None:
     """Return the cached tensors of these files of a commit, or ``None``."""
     data = _read(_tensors(repo, commit))
-    if data.get("format") not in (FORMAT, EARLIER) or data.get("files") != [*paths]:
+    if data.get("format") != FORMAT or data.get("files") != [*paths]:
         return None
     try:
         return {n: Tensor(dtype, tuple(shape), size) for n, (dtype, shape, size) in data["tensors"].items()}

@@ -49,7 +49,7 @@ class ProofReason(StrEnum):
     WHOLE_ONLY = "whole-only"
     NOT_REPLAYED = "not-replayed"
     SPLITS_DIFFER = "splits-differ"
-    RECORDED = "recorded"  # an older receipt has its text alone
+    RECORDED = "recorded"  # of a kind that is unknown here: its text alone
 
 
 KINDS: Mapping[str, type[StrEnum]] = {
@@ -57,7 +57,7 @@ KINDS: Mapping[str, type[StrEnum]] = {
 }
 
 
-def recorded(text: str, twin: Any = None) -> Reason:
+def recorded(text: str, twin: Any) -> Reason:
     """Return the reason of a receipt from its JSON ``twin``; for an unknown kind, a reason with its text."""
     parsed = _read(twin)
     return parsed if isinstance(parsed, Reason) else Reason(ProofReason.RECORDED, text=text)
@@ -149,22 +149,21 @@ class ParserVerdict:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> ParserVerdict:
-        """Return the verdict from the result of ``to_json``; older receipts have texts alone."""
-        twins = data.get("reasons", {})
-        failed, streaming = twins.get("failed", {}), data["streaming"]
+        """Return the verdict from the result of ``to_json``."""
+        twins, streaming = data["reasons"], data["streaming"]
         return cls(
             data["parser"],
             data["class"],
             tuple(data["passed"]),
-            {case: recorded(text, failed.get(case)) for case, text in data["failed"].items()},
+            {case: recorded(text, twins["failed"].get(case)) for case, text in data["failed"].items()},
             needed,
-            None if streaming is None else recorded(streaming, twins.get("streaming")),
+            None if streaming is None else recorded(streaming, twins["streaming"]),
             data["forbidden"],
-            tuple(data.get("stepwise", ())),
-            data.get("setting"),
-            data.get("liberal", False),
-            data.get("effect", ""),
-            data.get("unsettled", False),
+            tuple(data["stepwise"]),
+            data["setting"],
+            data["liberal"],
+            data["effect"],
+            data["unsettled"],
         )
 
 
@@ -321,6 +320,7 @@ class Proof:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Proof:
         """Return the proof from the result of ``to_json``."""
+        twins = data["reasons"]["unasked"]
         verdicts = {
             key: tuple(ParserVerdict.from_json(v, tuple(data["needed"].get(key, ()))) for v in listed)
             for key, listed in data["verdicts"].items()
@@ -331,15 +331,15 @@ class Proof:
             data["template"],
             verdicts,
             data["written"],
-            {key: _unasked(data, key, text) for key, text in data["unasked"].items()},
+            {key: recorded(text, twins.get(key)) for key, text in data["unasked"].items()},
             data["assumed"],
             data["inferred"],
-            data.get("tools_rendered", True),
-            data.get("frontend"),
-            derived=None if data.get("derived") is None else DerivedTemplate.from_json(data["derived"]),
-            prompts=tuple(map(FrontendPrompts.from_json, data.get("prompts", ()))),
-            plain={name: recorded("", twin) for name, twin in data.get("plain", {}).items()},
-            renders=data.get("renders", ""),
+            data["tools_rendered"],
+            data["frontend"],
+            derived=None if data["derived"] is None else DerivedTemplate.from_json(data["derived"]),
+            prompts=tuple(map(FrontendPrompts.from_json, data["prompts"])),
+            plain={name: recorded("", twin) for name, twin in data["plain"].items()},
+            renders=data["renders"],
         )
 
     def explain(self) -> Iterator[str]:
@@ -364,11 +364,3 @@ class Proof:
             yield f"  reasoning_parser {name} reads no plain answer: {render(reason)}"
         for one in self.prompts:
             yield from one.explain()
-
-
-def _unasked(data: Mapping[str, Any], key: str, text: str) -> Reason:
-    """Return the reason why a field has no verdicts; older receipts lack it where anything was rendered."""
-    twins = data.get("reasons", {}).get("unasked", {})
-    if not twins and data["written"] and key in RENDERS_NONE:
-        return RENDERS_NONE[key]
-    return recorded(text, twins.get(key))

@@ -10,7 +10,7 @@ from importer.config_file.diff import same
 from importer.errors import DocumentError
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 
-SCHEMA = 2
+SCHEMA = 1
 Way = Literal["worse", "better", "other", "new", "gone"]
 RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
 
@@ -143,7 +143,5 @@ def _way(before: ProbeOutcome | None, after: ProbeOutcome | None) -> Way | None:
 
 
 def _alike(one: ProbeOutcome, other: ProbeOutcome) -> bool:
-    """Return whether two failures are the same: by attribution alone where an old receipt has no cause."""
-    if one.attribution != other.attribution:
-        return False
-    return None in (one.cause, other.cause) or (one.cause, one.remedy) == (other.cause, other.remedy)
+    """Return whether two failures are the same."""
+    return (one.attribution, one.cause, one.remedy) == (other.attribution, other.cause, other.remedy)

@@ -8,7 +8,7 @@ from typing import Any
 
 from importer.reports.report_model import ReportModel, Run
 
-SCHEMA = 2
+SCHEMA = 1
 
 
 def write(sheet: ReportModel) -> str:

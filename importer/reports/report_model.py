@@ -26,7 +26,7 @@ PASSED = ("pass", "not-applicable")
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """The outcome of one probe; fields by their names in a receipt, empty where an older one lacks them.
+    """The outcome of one probe; fields by their names in a receipt, empty where that lacks them.
 
     ``cause`` and ``remedy`` are for comparisons; ``reason`` and ``remedy_message`` are texts for people.
     """
@@ -249,7 +249,7 @@ def of_receipt(receipt: Receipt) -> ReportModel:
         receipt.digest,
         receipt.state(receipt.digest),
         validation(receipt, receipt.wrote or {}, receipt.digest).state,
-        receipt.base or "",
+        receipt.base,
         runs,
         decisions=receipt.decisions,
     )

@@ -68,7 +68,7 @@ def again(stored: StoredDocument, take: Take | None, note: str | None) -> dict[s
     Raises DocumentError("no-receipt").
     """
     receipt = stored.need_receipt()
-    asked = receipt.request or {}
+    asked = receipt.request
     kept = {key: asked.get(key) for key in ("revision", "device", "memory", "per_device")}
     whole = {
         "reference": receipt.directory or asked.get("reference") or receipt.reference, "name": stored.name,

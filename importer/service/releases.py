@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from importer.app.publication_state import PublicationReason, publication_state
+from importer.app.publication_state import publication_state
 from importer.config import now
 from importer.errors import DocumentError, ServiceError
-from importer.exports.base import Origin, loss_json
+from importer.exports.base import loss_json
 from importer.exports.localai_gallery import GalleryEntry
-from importer.reasons import Reason
 from importer.service.gallery import Change
 from importer.storage import audit, documents, receipts, releases, webhooks
 from importer.storage.documents import Summary
@@ -33,7 +32,7 @@ def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Relea
     Raises DocumentError: "no-such-document", "invalid", and ServiceError("not-ready-to-release").
     """
     stored, connection = change.checkout.load(name), change.connection
-    stored.check()  # an approval of an earlier version of importer may hold for an unknown key
+    stored.check()  # of another importer's approval a key may be unknown here
     served = releases.served(connection, name)
     state = publication_state(stored, None if served is None else served.digest)
     if state.state == "published" and served is not None:
@@ -55,16 +54,12 @@ def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Relea
 def roll_back(change: Change, name: str, number: int) -> tuple[Summary, Release]:
     """Serve an earlier release again; return the document's row and the release.
 
-    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn", and
-    "not-ready-to-release" for a release of an earlier version of importer without a commit.
+    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn".
     """
     change.checkout.load(name)
     release, served = need(change.connection, name, number), releases.served(change.connection, name)
     if release.withdrawn_at is not None:
         raise ServiceError("withdrawn", name=name, number=number)
-    if Origin.of(json.loads(release.data), None).revision is None:
-        why = Reason(PublicationReason.NO_COMMIT)
-        raise ServiceError("not-ready-to-release", name=name, state=f"release {number}", why=why)
     if served is not None and served.number == number:
         return change.save(name), release
     releases.serve(change.connection, release, now())

@@ -56,10 +56,9 @@ def listed(connection: Connection) -> list[dict[str, Any]]:
 
 
 def facts(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the facts of the releases that are served, by name; entries of older releases have none."""
+    """Return the facts of the releases that are served, by name."""
     rows = connection.execute(select(P.name, P.about).where(P.name.in_(names)))
-    found = {row.name: json.loads(row.about).get("facts") for row in rows}
-    return {name: one for name, one in found.items() if one is not None}
+    return {row.name: json.loads(row.about)["facts"] for row in rows}
 
 
 def file(connection: Connection, name: str) -> tuple[str, str] | None:

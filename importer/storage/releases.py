@@ -16,15 +16,12 @@ R = tables.releases.c
 
 @dataclass(frozen=True, slots=True)
 class ReleaseEntry:
-    """What LocalAI is shown of a release, as it was rendered, and what that lacks.
-
-    A loss has effect, kind and message; one of an earlier version of importer is its sentence.
-    """
+    """What LocalAI is shown of a release, as it was rendered, and what that lacks: effect, kind, message."""
 
     item: str
     file: str
     about: Mapping[str, Any]
-    lost: Sequence[Mapping[str, str] | str]
+    lost: Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

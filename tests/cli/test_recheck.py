@@ -179,14 +179,13 @@ def test_an_empty_folder(desk: Desk) -> None:
     assert desk("recheck") == Ran(0, "", "")
 
 
-def test_a_receipt_that_does_not_say_what_was_asked(desk: Desk) -> None:
+def test_a_receipt_whose_base_cannot_be_read(desk: Desk) -> None:
     imported(desk, "acme/base")
     path = desk.folder / "models" / "base.receipt.json"
     data = json.loads(path.read_text())
-    del data["request"]
-    path.write_text(json.dumps(data))
+    path.write_text(json.dumps(data | {"base": "{"}))
     error = one(desk, 5)["error"]
-    assert (error["kind"], "does not say what was asked for" in error["message"]) == ("no-receipt", True)
+    assert (error["kind"], "its base cannot be read" in error["message"]) == ("no-receipt", True)
 
 
 def test_a_repository_that_is_no_model_any_more(desk: Desk) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,10 @@ from hypothesis import strategies as st
 
 from importer.config_file.diff import digest
 from importer.config_file.entry_facts import entry_facts, size_class
-from importer.config_file.store import load
 from tests.any_json import altered
 from tests.exporting import ON_MLX, VLLM
 from tests.exports.test_exports import RECEIPT
 
-OLD = Path(__file__).parents[1] / "fixtures" / "receipts" / "old.yaml"
 GIB = 2**30
 FIT: dict[str, Any] = {
     "device": {"name": "h100-80g", "count": 2, "kind": "cuda", "memory": 80 * GIB, "share": 0.9},
@@ -87,12 +84,7 @@ def test_a_run_of_other_data_validates_nothing() -> None:
     assert failed.validated.message == "validation failed on mlx-lm 0.32.2: 1 of 2 probes passed (1 failed)"
 
 
-def test_an_older_receipt_has_a_sentence_of_facts() -> None:
-    stored = load(OLD)
-    assert stored.need_receipt().description is None
-    facts = entry_facts(stored.data, stored.receipt)
-    assert facts.described_by == "facts"
-    assert facts.description == "A chat model with 95,104 parameters: context 512 tokens; weights 186 KiB."
+def test_a_document_without_a_paragraph_has_a_sentence_of_facts() -> None:
     assert entry_facts(VLLM, None).summary == (
         "A chat model of the family tiny: context 32,768 tokens; licence apache-2.0."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,7 +11,6 @@ from importer.config_file import model_facts, schema
 from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.model_facts import RecordedFacts
 from importer.config_file.receipt import parse
-from importer.config_file.store import receipt_path
 from importer.errors import DocumentError
 from importer.messages import render
 from tests.commandline import Desk, desk, edit, receipt
@@ -91,15 +89,3 @@ def test_a_file_by_hand_meets_the_check_of_the_import(desk: Desk, words: tuple[s
     assert "does not divide the model's 4 attention heads" in desk("review", "base").out
     refused = desk("acme/base", "--set", "tensor_parallel_size=3", "--name", "other")
     assert "does not divide the model's 4 attention heads" in refused.err
-
-
-def test_an_older_receipt_is_not_checked_until_the_next_import(desk: Desk) -> None:
-    desk("acme/base")
-    path = receipt_path(desk.folder / "models" / "base.yaml")
-    older = {key: value for key, value in json.loads(path.read_text()).items() if key != "model"}
-    path.write_text(json.dumps(older))
-    edit(desk, "backend: vllm", "backend: vllm\ntensor_parallel_size: 3")
-    assert desk("approve", "base").code == 0
-    assert desk("acme/base").code == 0
-    assert receipt(desk)["model"]["heads"] == 4
-    assert "4 attention heads" in desk("approve", "base").err

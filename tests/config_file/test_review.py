@@ -159,11 +159,8 @@ def test_warnings_stand_below_the_decisions(desk: Desk) -> None:
     validated(desk)
     path = desk.folder / "models" / "base.receipt.json"
     data = json.loads(path.read_text())
-    del data["warnings"], data["decisions"]["tool_parser"]["reasons"]  # an older receipt has texts alone
-    data["decisions"]["tool_parser"]["why"] = [
-        "set by the user",
-        "warning: the proof refutes it: one-call: x",
-    ]
+    told = {"kind": "parser", "key": "tool_parser", "reason": {"kind": "ParserReason.user-refuted"}}
+    data["warnings"] = [told | {"message": "the proof refutes it: one-call: x"}]
     data["validation"]["passed"] = False
     data["validation"]["outcomes"] = [{"probe": "health", "outcome": "fail", "reason": "no answer"}]
     path.write_text(json.dumps(data))
@@ -221,19 +218,6 @@ def test_a_proof_that_cannot_be_read_is_told(desk: Desk) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"proof": {"verdicts": 5}}))
     ran = desk("review", "base", "--explain")
     assert (ran.code, "the receipt's proof cannot be read" in ran.err) == (0, True)
-
-
-def test_a_receipt_without_what_came_later_is_read(desk: Desk) -> None:
-    """As it was written before there were a history, a base and a request."""
-    desk("acme/base", "--yes")
-    path = desk.folder / "models" / "base.receipt.json"
-    data = json.loads(path.read_text())
-    for key in ("history", "base", "request", "approved"):
-        del data[key]
-    path.write_text(json.dumps(data))
-    found = page(desk("review", "base", "--json"))
-    assert (found["review"], found["edited"], found["differences"]) == ("approved", None, None)
-    assert "Approved by" in desk("review", "base").out
 
 
 def test_every_line_of_an_invalid_document_is_told(desk: Desk) -> None:

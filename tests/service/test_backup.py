@@ -140,9 +140,9 @@ def test_nothing_that_was_answered_before_a_backup_is_lost(
 def test_a_job_of_the_version_before_is_taken_over(database: Database, tmp_path: Path) -> None:
     """A worker of the old version had a job and is gone; the new one begins it anew, and ends it once."""
     raw(database, "executors", id=f"vm-{DEAD}-1", place="here", host="vm", pid=int(DEAD), engines="[]",
-        seen=0.0, started_at="2026-01-01T00:00:00+00:00", version="1")  # fmt: skip
+        seen=0.0, started_at="2026-01-01T00:00:00+00:00", version="0")  # fmt: skip
     wanted = {"reference": "acme/base", "backend": "vllm", "name": "taken"}
-    had = {"executor": f"vm-{DEAD}-1", "version": "1", "attempt": 1, "claims": 1, "events": 0}
+    had = {"executor": f"vm-{DEAD}-1", "version": "0", "attempt": 1, "claims": 1, "events": 0}
     raw(database, "jobs", id="old", kind="import", root="old", place=0, state="running", step="resolve",
         by="ann", request=json.dumps(wanted), created_at="2026-01-01T00:00:00+00:00", **had)  # fmt: skip
     url = database.url.render_as_string(hide_password=False).replace("+psycopg", "")

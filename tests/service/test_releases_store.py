@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
 def test_receipts_are_stored_once_and_compressed(database: Database) -> None:
     big = {"decisions": {str(n): n for n in range(500)}, "validation": {"raw": ["abc" * 99] * 500}}
-    one = json.dumps({"schema": 2, "review": {"state": "pending"}, **big, "history": []}, indent=1) + "\n"
+    one = json.dumps({"schema": 1, "review": {"state": "pending"}, **big, "history": []}, indent=1) + "\n"
     two = one.replace("pending", "approved").replace('"history": []', '"history": ["é\u2028\\n \\"a\\": "]')
     with database.writing() as connection:
         first = receipts.put(connection, one)

@@ -194,7 +194,7 @@ def test_other_files_are_the_machine_s_fault_whatever_the_settings() -> None:
     assert edited.attribution == "environment"
 
 
-def test_older_receipts_say_nothing_of_weights() -> None:
+def test_weights_that_the_import_could_not_read_are_not_compared() -> None:
     before = {"config.json": "a" * 40}
     assert isinstance(files_as_imported.judge(before, {**before, "model.safetensors": "b" * 64}), Pass)
 

@@ -286,7 +286,7 @@ def _edit(
 
 def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
-    warnings = [] if stored.receipt is None else stored.receipt.warnings or []
+    warnings = [] if stored.receipt is None else stored.receipt.warnings
     whole = {
         "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
         "device": stored.device, "per_device": stored.own_device is not None,

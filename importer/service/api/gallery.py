@@ -51,9 +51,7 @@ class GalleryItem(BaseModel):
     backend: str | None
     updated_at: str
     entry: str | None = Field(description="its file for LocalAI, where it is published")
-    facts: Facts | None = Field(
-        default=None, description="those of the release; null without one, and in one of an earlier version"
-    )
+    facts: Facts | None = Field(default=None, description="those of the release; null without one")
 
 
 class GalleryPage(BaseModel):

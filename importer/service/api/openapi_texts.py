@@ -87,7 +87,7 @@ VALUES: Mapping[str, str] = {
 }  # fmt: skip
 # Examples of answers without a schema of their own, by the end of their address.
 OPEN: Mapping[str, Any] = {
-    "/receipt": {"schema": 2, "reference": "Qwen/Qwen3-8B", "decisions": {}, "evidence": []},
+    "/receipt": {"schema": 1, "reference": "Qwen/Qwen3-8B", "decisions": {}, "evidence": []},
     "/versions/{number}": {
         "version": 1, "action": "import", "state": "draft", "digest": f"sha256:{'0' * 64}", "by": "ann",
         "at": "2026-11-22T13:09:00+00:00", "why": None, "changes": None, "name": "qwen3-8b",
@@ -106,7 +106,7 @@ OPEN: Mapping[str, Any] = {
     "/healthz": {"status": "ok", "version": __version__},
     "/readyz": {"status": "ready"},
     "/report/{kind}": {
-        "schema": 2, "name": "qwen3-8b", "model": "Qwen/Qwen3-8B",
+        "schema": 1, "name": "qwen3-8b", "model": "Qwen/Qwen3-8B",
         "revision": "b968826d9c46dd6066d109eabc6255188de91218", "digest": f"sha256:{'0' * 64}",
         "review": "approved", "validation": "never", "decisions": {}, "evidence": [], "runs": [],
     },

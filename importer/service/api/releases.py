@@ -248,12 +248,8 @@ def release_json(
         "revision": block.get("revision"), "backend": data.get("backend"), "by": release.by,
         "at": release.at, "why": release.why,
         "withdrawn": None if release.withdrawn_at is None else withdrawal,
-        "losses": [_loss(loss) for loss in release.entry.lost], "changes": before,
+        "losses": [*release.entry.lost], "changes": before,
     }  # fmt: skip
-
-
-def _loss(loss: Mapping[str, str] | str) -> dict[str, str | None]:
-    return {"effect": None, "kind": None, "message": loss} if isinstance(loss, str) else dict(loss)
 
 
 def _before(release: Release, last: Release | None) -> list[dict[str, Any]] | None:

@@ -208,10 +208,8 @@ class CarriedValidation(BaseModel):
 class LossOf(BaseModel):
     """A part of a document that LocalAI lacks, or that its entry adds."""
 
-    effect: Literal["added", "changed", "dropped", "not-pinned"] | None = Field(
-        description="null in a release of an earlier version of importer"
-    )
-    kind: str | None
+    effect: Literal["added", "changed", "dropped", "not-pinned"]
+    kind: str
     message: str
 
 
@@ -369,7 +367,7 @@ def event_json(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _error(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a problem as it is answered, also one that an earlier version has stored."""
+    """Return a problem as it is answered."""
     candidates = problem.get("candidates")
     if not isinstance(candidates, list):
         return dict(problem)

@@ -163,7 +163,7 @@ def sheet(
     with at.database.reading() as connection:
         served = releases.served(connection, name)
         found = findings.page(connection, FindingFilter(("open",), name=name), MOST)
-    warnings = [*(one.to_json() for one in granted(stored.data)), *(receipt.warnings or ())]
+    warnings = [*(one.to_json() for one in granted(stored.data)), *receipt.warnings]
     situation = _situation(at, version, served, who)
     shown = None
     if chosen is not None:

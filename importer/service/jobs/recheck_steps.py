@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 
 def _gone(stored: StoredDocument, error: HubError) -> Rechecked:
     """Return the finding that the model can no longer be imported."""
-    request = {} if stored.receipt is None else stored.receipt.request or {}
+    request = {} if stored.receipt is None else stored.receipt.request
     return Rechecked(RecheckFinding(stored.name, stored.model, request, refused=error))
 
 

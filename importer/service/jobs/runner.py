@@ -43,7 +43,7 @@ from importer.storage.remains import on_pool
 from importer.storage.wakeups import Wakeups
 
 LOG = logging.getLogger(__name__)
-VERSION = "2"  # of the steps: grows when one cannot go on with the results of another version
+VERSION = "1"  # of the steps: grows when one cannot go on with the results of another version
 LOOK = 1.0  # seconds between two looks for cancelled jobs and dead processes
 HEARTBEAT = 5.0  # seconds between two heartbeats: each is a commit
 IDLE = 5.0  # seconds between two looks at the queue, where nothing wakes this process earlier

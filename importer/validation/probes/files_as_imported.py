@@ -65,7 +65,7 @@ def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
     """
     known = comparable(imported, served)
     changed = altered(imported, served)
-    unrecorded = () if any(name.endswith(WEIGHTS) for name in imported) else (WEIGHTS,)  # of older receipts
+    unrecorded = () if any(name.endswith(WEIGHTS) for name in imported) else (WEIGHTS,)  # none could be read
     changed += [name for name in served if name not in imported and not name.endswith(unrecorded)]
     if not changed:
         return Pass(Reason(FilesReason.SAME, count=len(known)))

@@ -42,7 +42,7 @@ export function View({ data: { published, hidden } }) {
   ];
 }
 
-// What the release says of its model; one of an earlier version says nothing.
+// What the release says of its model.
 function Entry({ one }) {
   const { facts } = one;
   return (
@@ -53,9 +53,9 @@ function Entry({ one }) {
         <p class="marks"><Mark word={one.state} /><Link class="small" to={["documents", one.name, "releases"]}>{TEXTS.overview.release(one.release)}</Link>
           <SoftWhen at={one.updated_at} /></p>
         <p class="soft small break">{one.model ?? TEXTS.common.none}{one.backend ? ` · ${one.backend}` : ""}</p>
-        {facts ? <p class="about break">{facts.description}</p> : null}
+        <p class="about break">{facts.description}</p>
       </div>
-      {facts ? <Figures told={told(facts)} /> : null}
+      <Figures told={told(facts)} />
     </li>
   );
 }
