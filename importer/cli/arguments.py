@@ -8,7 +8,6 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from importer.cli import messages, streams
 from importer.cli.commands import COMMANDS, module
 from importer.cli.options import INSTALLED
 from importer.errors import UsageError
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 IMPORT = "import"
-MOVED = {("keys", action): "api-keys" for action in ("create", "list", "revoke")}  # commands' old names
 DESCRIPTION = "From a Hugging Face model id to a serving config that was proved on a real engine."
 EXAMPLES = """\
 examples:
@@ -65,10 +63,6 @@ class Parser(argparse.ArgumentParser):
 def parse(argv: list[str]) -> argparse.Namespace:
     """Return the arguments as a namespace whose ``command`` names what to do; raises UsageError."""
     command, words = _split(argv)
-    moved = MOVED.get((command, words[0] if words else ""))
-    if moved is not None:
-        streams.to_stderr(messages.renamed(f"{command} {words[0]}", f"{moved} {words[0]}"))
-        command = moved
     if command == IMPORT:  # a bare --validate must not swallow the reference after it
         words = [f"--validate={INSTALLED}" if w == "--validate" else w for w in words]
     parsed = parser(command, bare=argv[:1] != [command]).parse_args(words)

@@ -194,11 +194,6 @@ def variant(first: str, has: tuple[str, str | None], name: str, own: tuple[str, 
     return f"{first} is the document for {had} and stays as it is; the one for {asked} is {name}."
 
 
-def renamed(old: str, new: str) -> str:
-    """Return the warning about an old spelling."""
-    return f"Warning: '{old}' is deprecated; use '{new}'."
-
-
 def sentence(error: ImporterError) -> str:
     """Return the failure in one line."""
     return error.sentence(INSTEAD)

@@ -1,13 +1,10 @@
-"""Options of several commands, and old spellings of options, which still work and print a warning."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
 
 from importer import config
-from importer.cli import messages, streams
 
 FOLDER = "models"  # the documents' folder where none is named
 MOST = 100_000_000  # sequences, or tokens of one
@@ -15,28 +12,8 @@ MOST_ANSWERS = 20  # to each question of a score
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
 
 
-class Renamed(argparse.Action):
-    """An old spelling: it works, is in no help, and prints a warning that names the ``new`` one."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, *, new: str, **options: Any) -> None:
-        options |= {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS}
-        super().__init__(option_strings, dest, **options)
-        self._new = new
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Set the destination of the new spelling, and warn."""
-        streams.to_stderr(messages.renamed(str(option_string), self._new))
-        setattr(namespace, self.dest, values)
-
-
-def folder(parser: argparse.ArgumentParser, old: str = "--output") -> None:
-    """Add ``-d/--dir``, the documents' folder, which was spelled ``old``."""
+def folder(parser: argparse.ArgumentParser) -> None:
+    """Add ``-d/--dir``, the documents' folder."""
     parser.add_argument(
         "-d",
         "--dir",
@@ -45,7 +22,6 @@ def folder(parser: argparse.ArgumentParser, old: str = "--output") -> None:
         default=FOLDER,
         help="the documents' folder (default: models/)",
     )
-    parser.add_argument(old, metavar="DIR", dest="folder", action=Renamed, new="--dir")
 
 
 def fitting(parser: argparse.ArgumentParser) -> None:

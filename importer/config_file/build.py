@@ -232,9 +232,6 @@ def _ordered(decisions: Decisions) -> list[str]:
     return sampling + [k for k in decisions if k not in sampling]
 
 
-NO_PARSER = {"none": "none", "unknown": "abstained"}  # in the document, whose words are of schema 1
-
-
 def _block(
     subject: DocumentSubject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -259,7 +256,7 @@ def _block(
 def _unsaid(decision: Decision) -> str:
     """Return why there is no parser."""
     by_frontend = bool(decision.why) and decision.why[0].kind is FrontendReason.BUILT_IN
-    return "built-in" if by_frontend else NO_PARSER[decision.status]
+    return "built-in" if by_frontend else decision.status
 
 
 def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

@@ -175,26 +175,6 @@ def test_version(desk: Desk) -> None:
     assert desk("--version").out == f"importer {__version__}\n"
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["acme/base", "--output", "models"], "--dir"),
-        (["import", "acme/base", "--take", "mine"], "--on-conflict"),
-        (["list", "--output", "models"], "--dir"),
-        (["export", "base", "compose", "--documents", "models"], "--dir"),
-        (["report", "base", "--documents", "models"], "--dir"),
-        (["keys", "list", "--database", "sqlite:///g.sqlite"], "api-keys list"),
-    ],
-)
-def test_old_spellings_work_and_warn(desk: Desk, old: list[str], new: str) -> None:
-    desk("acme/base", "--yes")
-    ran = desk(*old)
-    assert ran.code in (0, 5), ran.err  # a report of what was never run is 5
-    assert f"is deprecated; use '{new}'." in ran.err.splitlines()[0]
-    assert ran.err.count("deprecated") == 1
-    assert "--take" not in desk("import", "--help").out
-
-
 def test_the_word_import_may_be_left_out(desk: Desk) -> None:
     bare, worded = (
         desk("acme/base", "--dry-run", "--json"),

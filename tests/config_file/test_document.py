@@ -61,7 +61,7 @@ def test_the_document_has_localais_keys_and_says_why() -> None:
 
 def test_a_null_is_none_or_unknown() -> None:
     built = build(SUBJECT, decisions(tool_parser=Undecided((as_reason("nothing known"),))), ENGINE, {})
-    assert built.data["importer"]["no_parser"] == {"tool_parser": "abstained", "reasoning_parser": "none"}
+    assert built.data["importer"]["no_parser"] == {"tool_parser": "unknown", "reasoning_parser": "none"}
     assert "options" not in built.data
 
 

@@ -65,7 +65,7 @@ def imported(base: str, engine: str) -> tuple[Path, StoredDocument]:
     shutil.copytree(FORMATS[base].folder, folder)
     (folder / "training.json").unlink()
     backend = {"vllm-cpu": "vllm"}.get(engine, engine)
-    words = [str(folder), "--name", NAME, "--backend", backend, "--output", str(home), "--yes"]
+    words = [str(folder), "--name", NAME, "--backend", backend, "--dir", str(home), "--yes"]
     command = [sys.executable, "-m", "importer", *words, "--no-validate", "--ignore-name"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

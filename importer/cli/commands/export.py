@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|DIR",
         help="the file, or the folder for several, to write (default: standard output)",
     )
-    options.folder(parser, "--documents")
+    options.folder(parser)
     parser.add_argument(
         "--device", choices=("gpu", "cpu"), help="what vLLM is to run on (default: what was fitted to)"
     )

@@ -99,14 +99,12 @@ def _values(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="forget an earlier --set, --backend or --device; repeatable",
     )
-    choices = ("mine", "theirs")
     parser.add_argument(
         "--on-conflict",
-        choices=choices,
+        choices=("mine", "theirs"),
         dest="take",
         help="keep your edited value, or take the newly imported one",
     )
-    parser.add_argument("--take", choices=choices, action=options.Renamed, new="--on-conflict")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="default: by FILE's ending, else terminal",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")
-    options.folder(parser, "--documents")
+    options.folder(parser)
     parser.add_argument(
         "--compare",
         metavar=("A", "B"),
