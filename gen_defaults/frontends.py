@@ -26,9 +26,10 @@ from importer.engines.renderers import EngineRenderer, WorkerRenderer
 from importer.engines.renderers.rust import RustRenderer, program
 from importer.errors import ImporterError
 from importer.hub import local
+from importer.proof.prompt_evidence import MODES
 from importer.proof.prompt_result import AUTO, FrontendPrompts, PromptDifference
 from importer.proof.prompts import Ours, compare, rendering_tokens
-from importer.proof.prove import MODES, tokens_of
+from importer.proof.prove import tokens_of
 from importer.signals import modalities
 from importer.signals.architecture import architectures
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Backends: the names of engines in documents.
 NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx", "sglang")
@@ -13,8 +15,17 @@ TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_P
 DIGITS = 20  # of a number that a person or a client writes
 
 
+def data(name: str) -> Path:
+    """Return the place of a table or a schema, as shipped."""
+    from pathlib import Path
+
+    return Path(__file__).with_name("data") / name
+
+
 def home() -> Path:
     """Return the folder of engines and caches: ``IMPORTER_HOME``, else the platform's data directory."""
+    from pathlib import Path
+
     override = os.environ.get("IMPORTER_HOME")
     if override:
         return Path(override).expanduser()
@@ -42,4 +53,6 @@ def number(text: str, most: int, least: int = 1) -> int | None:
 
 def now() -> str:
     """Return the time for receipts and tables: ISO 8601 in UTC, whole seconds."""
+    from datetime import UTC, datetime
+
     return datetime.now(UTC).isoformat(timespec="seconds")

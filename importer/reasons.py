@@ -8,23 +8,23 @@ the placeholders of the sentence. No code reads the sentence back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 Value = object  # JSON values, paths, other reasons, and sequences of them
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Reason:
     """A kind, and the fields that its sentence needs. Two reasons are equal where both are."""
 
-    kind: StrEnum
-    fields: Mapping[str, Value]
+    __slots__ = ("fields", "kind")
 
     def __init__(self, kind: StrEnum, /, **fields: Value) -> None:
-        object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "fields", fields)
+        self.kind: Final = kind
+        self.fields: Final[Mapping[str, Value]] = fields
+
+    def __repr__(self) -> str:
+        return f"Reason({self.kind!r}, {self.fields!r})"
 
     def __eq__(self, other: object) -> bool:
         """Return whether both have one kind and the same fields; kinds of two enumerations may have one

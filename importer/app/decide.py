@@ -229,7 +229,6 @@ def study_snapshot(
     from importer.analysis import EngineQuestion, Question
     from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
     from importer.app.token_check import check_tokens
-    from importer.proof.prove import own_renderer, rendered_by
     from importer.signals import tables
 
     progress("rendering the chat template")
@@ -270,8 +269,8 @@ def study_snapshot(
         )
     )
     evidence = [*engine_facts.evidence, *tokens]
-    mode = own_renderer(snapshot, evidence, target)
-    by_itself = None if mode is None else rendered_by(mode, target)
+    mode = prompt_evidence.own_renderer(snapshot, evidence, target)
+    by_itself = None if mode is None else prompt_evidence.rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
         evidence = [e for e in evidence if e.key != WAY_IN]  # the engine renders otherwise
@@ -294,11 +293,11 @@ def study_snapshot(
 
 def prove_studied(studied: Studied, bench: ImportSession, progress: Progress = silent) -> Proof | None:
     """Return the proof of the template; ``None`` where there is no engine or no template."""
-    from importer.proof.prove import tokens_of
-
     target = studied.target
     if studied.template is None or studied.study is None or studied.python is None:
         return None
+    from importer.proof.prove import tokens_of
+
     progress(f"asking {target.backend}'s parsers")
     described = tokens_of(studied.snapshot, studied.template, studied.tokens)
     derives = HF in studied.request.preferences.values.values()
@@ -354,10 +353,10 @@ def _override_evidence(
 
     Raises UsageError("bad-value") for one that cannot be rendered or would be given in vain.
     """
-    from importer.signals.template_markers import from_override
-
     if request.template is None:
         return []
+    from importer.signals.template_markers import from_override
+
     problem: Reason | None = by_itself or SILENT_KINDS.get(str(request.preferences.values.get("kind", kind)))
     if study is not None and not study.samples:
         first = next(iter(study.problems.values()), Reason(DecidingReason.NO_TEXT))

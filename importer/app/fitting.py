@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from importer.app.target import device_for
-from importer.hub import related_listing, tensor_headers
 from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
@@ -36,6 +35,8 @@ def fit(
     target_device = None if device is None and memory is None else device_for(device, memory, backend)
     tensors: Mapping[str, Any] | None = None
     if exact:
+        from importer.hub import tensor_headers
+
         progress("reading the weights' headers")
         tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
     read = shape.read(snapshot)
@@ -53,4 +54,6 @@ def related(
     """
     if (device is None and memory is None) or snapshot.model_id is None:
         return None
+    from importer.hub import related_listing
+
     return related_listing.quantised_from(snapshot.model_id, offline=offline)

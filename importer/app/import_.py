@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer import config
-from importer.app import approvals
 from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
@@ -24,23 +23,22 @@ from importer.config_file import (
 )
 from importer.config_file.attention import Attention, attention, device_label, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
-from importer.config_file.carry_over import carry_over
 from importer.config_file.diff import Change, KeyPath, differences, digest
 from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
-from importer.config_file.receipt import Receipt, ReviewEntry, evidence_json
 from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
-from importer.hub import digests
-from importer.hub.content import content_digest, content_files
 from importer.hub.local import AllowedFolders
 from importer.messages import render
 from importer.progress import Progress, silent
 from importer.proof import Proof
 from importer.reasons import Reason
 from importer.version import __version__
+
+if TYPE_CHECKING:
+    from importer.config_file.receipt import Receipt, ReviewEntry
 
 
 class OfferReason(StrEnum):
@@ -83,6 +81,10 @@ class Plan(Decided):
 
     def receipt(self) -> Receipt:
         """Return a new receipt: review pending, never validated."""
+        from importer.config_file.receipt import Receipt, evidence_json
+        from importer.hub import digests
+        from importer.hub.content import content_digest, content_files
+
         directory = self.snapshot.directory if self.snapshot.model_id is None else None
         # A later import keeps the frontend: with it in the request, the same import writes nothing.
         frontend = self.target.frontend or self.request.frontend
@@ -351,6 +353,8 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
     Raises what ``merge_plan`` raises, and DocumentError: "changed" where the file is no longer the merged
     one, "exists" for a chat template that a person has changed.
     """
+    from importer.app import approvals
+
     current = merge_plan(settled.planned, store, settled.take, settled.keys)
     plan, old = current.plan, current.old
     if plan.digest != settled.plan.digest:
@@ -376,6 +380,8 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with the parts of the last one that still hold."""
+    from importer.config_file.carry_over import carry_over
+
     remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
     last = None if old is None else old.receipt

@@ -18,7 +18,7 @@ from importer.hub.organisation import Entry
 from importer.hub.snapshot import Snapshot
 from importer.progress import Progress, silent
 from importer.reasons import Reason
-from importer.signals.kind import KindRemedy
+from importer.signals.reasons import KindRemedy
 
 # Kinds of failures that say what a repository is, or who may read it: it is skipped, and nothing went wrong.
 SKIPPED = frozenset({

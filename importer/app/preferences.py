@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Any
 
 from importer import config
-from importer.app.setting_check import check_values
 from importer.config_file import check, field_paths, model_conflicts, schema
 from importer.config_file.argument_check import arguments_of, kind_name
+from importer.config_file.build import SCHEMA, put
 from importer.config_file.diff import ABSENT, same
 from importer.config_file.engine_arguments import load
 from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
@@ -23,6 +23,8 @@ from importer.errors import DocumentError, Setting, UsageError
 from importer.reasons import Reason
 from importer.signals import speculation
 
+BACKEND = "backend"  # has a check of its own, like the arguments of an engine by its version
+MODEL = "owner/name"  # stands for the model, which a check of values does not need
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
 DEVICE = "device"  # the name under which a device and its memory are unset
@@ -76,8 +78,37 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         dropped.add("backend")
     _check_engine(values, values.get("backend"))
     checked = _checked(values)
-    check_values(checked)
+    _check_values(checked)
     return Preferences(checked, frozenset(dropped))
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    """Raise UsageError("bad-value") for the first value that no document can have at its key.
+
+    ``values`` are by full key (``parameters.temperature``); null takes a value away, and is not checked.
+    """
+    if not any(value is not None for key, value in values.items() if key != BACKEND):
+        return
+    document: dict[str, Any] = {
+        "name": "model", "backend": "", "parameters": {"model": MODEL},
+        "importer": {"schema": SCHEMA, "reference": MODEL, "engine": {"name": ""}},
+    }  # fmt: skip
+    for key, value in values.items():
+        if key not in (*OPTIONS, BACKEND) and value is not None:
+            put(document, ("importer", key) if key in FACTS else tuple(key.split(".")), value)
+    fault = next(schema.faults("document", document), None)
+    if fault is not None:
+        problem = schema.at(fault.path, fault.message)
+        raise UsageError("bad-value", setting=Setting.SET, value=_at(document, fault.path), problem=problem)
+
+
+def _at(document: Any, path: tuple[str | int, ...]) -> object:
+    """Return the value at a path of the document; of a missing one the nearest above it."""
+    for step in path:
+        if isinstance(document, Mapping) and step not in document:
+            break
+        document = document[step]
+    return document
 
 
 def _check_engine(values: Mapping[str, Any], backend: str | None) -> None:

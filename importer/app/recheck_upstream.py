@@ -11,10 +11,9 @@ from typing import Any
 from importer.config_file.receipt import Receipt
 from importer.errors import HubError, ImporterError, RepositoryError
 from importer.hub import digests
-from importer.hub.content import content_digest
+from importer.hub.content import content_digest, weight_files
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.hub.weights import weight_files
 from importer.messages import render
 from importer.reasons import Reason
 from importer.signals.evidence import Rule

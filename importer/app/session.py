@@ -11,7 +11,7 @@ from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, EngineQuestion, Fac
 from importer.decisions.decision import PYTHON, Frontend, Target
 from importer.proof.result import Proof
 from importer.sandbox import OverLimit, Sandbox
-from importer.sandbox.closing import Closing
+from importer.sandbox.task import Closing
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template

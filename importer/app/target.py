@@ -7,15 +7,13 @@ import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from importer import config
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC, offered
 from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import PYTHON, RUST, Frontend, Target
 from importer.engines import capabilities, machine, registries
-from importer.engines.install import Installed
-from importer.engines.vllm import has_gpu
 from importer.errors import Setting, UsageError
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, named, size
@@ -23,7 +21,9 @@ from importer.reasons import Reason
 from importer.signals import quantisation
 from importer.signals.architecture import model_types
 from importer.signals.engine_capabilities import Machine
-from importer.signals.family import base_models
+
+if TYPE_CHECKING:
+    from importer.engines.install import Installed
 
 HERE = "this-machine"  # the name of this machine for --device
 APPLE = ("mlx", "mlx-vlm", "vllm-mlx")
@@ -122,7 +122,7 @@ def _builds(backend: str, kind: str | None, frontend: Frontend | None) -> tuple[
     """Return the engines that provide the backend for a kind of device, the device's own build first."""
     if backend != "vllm":
         return (backend,)
-    cards = kind in {"cuda", "rocm"} or frontend == RUST or (kind is None and has_gpu())
+    cards = kind in {"cuda", "rocm"} or frontend == RUST or (kind is None and machine.has_gpu())
     return ("vllm-cuda", "vllm-cpu") if cards else ("vllm-cpu",)
 
 
@@ -176,6 +176,8 @@ def check_weights(snapshot: Snapshot, backend: str, machine: Machine) -> None:
     """Raise UsageError("bad-value") for a named card, where the weights are in MLX's own quantisation."""
     quantised = quantisation.read(snapshot) if machine.is_named_card and backend not in APPLE else None
     if quantised is not None and quantised.method == quantisation.MLX:
+        from importer.signals.family import base_models
+
         made_from = tuple(m for m in base_models(snapshot) if REPOSITORY.fullmatch(m))
         problem = Reason(TargetReason.WEIGHTS_FOR_MLX, backend=backend, original=made_from)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=machine.name, problem=problem)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from importer.errors import HubError, RepositoryError
-from importer.hub import tensor_headers
 from importer.hub.snapshot import Snapshot
-from importer.memory import embedding, weights
+from importer.memory import weights
 from importer.signals import token_numbers
 from importer.signals.evidence import Evidence
 
@@ -32,6 +31,9 @@ def check_tokens(snapshot: Snapshot, template: str, *, offline: bool) -> list[Ev
 
 def _rows(snapshot: Snapshot, *, offline: bool) -> int | None:
     """Return the rows by the headers of the weights; ``None`` where they cannot be read."""
+    from importer.hub import tensor_headers
+    from importer.memory import embedding
+
     try:
         return embedding.rows(tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline))
     except (HubError, RepositoryError):

@@ -22,9 +22,9 @@ from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError, UsageError
+from importer.hub import resolve
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import parse
-from importer.hub.resolver import resolve
 from importer.hub.snapshot import Snapshot
 from importer.proof import Proof
 from importer.proof.prompt_result import FrontendPrompts, PromptDifference

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import MAX_CHARACTERS, REPOSITORY, Template
-from importer.chat_template.render import Renders
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
+
+if TYPE_CHECKING:
+    from importer.chat_template.render import Renders
 
 NONE = "none"  # removes the override
 FILE = "file"  # name of an override from a file

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from importer.reasons import Reason
 from importer.sandbox import OverLimit, Task
-from importer.sandbox.closing import Closing
+from importer.sandbox.task import Closing
 
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox

@@ -6,28 +6,28 @@ import argparse
 import getpass
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer.app import preferences
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, merge_plan, plan, write
 from importer.app.session import ImportSession
 from importer.chat_template import override
-from importer.cli import ahead, messages, show, summary
+from importer.cli import messages, show, summary
 from importer.cli.options import INSTALLED
 from importer.config import now
 from importer.config_file.build import to_json
 from importer.config_file.merge import BOOKKEEPING
 from importer.config_file.name_allocator import Names
-from importer.config_file.receipt import ReviewEntry, evidence_json
 from importer.config_file.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
-from importer.hub import digests
 from importer.hub.local import ANYWHERE
 from importer.messages import render
 from importer.sandbox import Sandbox
-from importer.storage.actors import NOBODY
+
+if TYPE_CHECKING:
+    from importer.config_file.receipt import ReviewEntry
 
 
 def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
@@ -36,7 +36,6 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     request = request_from(arguments, arguments.reference)
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # an unknown engine is an error before anything is done
-    ahead.load()
     with show.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
         planned = plan(request, names := Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
@@ -110,6 +109,8 @@ def _show(planned: Plan, path: Path) -> None:
 
 def _explain(planned: Plan) -> None:
     """Print every decision with its reasons, the evidence, the fit, the proof and the unknowns to stderr."""
+    from importer.config_file.receipt import evidence_json
+
     worded = {key: to_json(decision, messages.INSTEAD) for key, decision in planned.decisions.items()}
     show.console(stderr=True).print(show.decisions(worded))
     proof = None if planned.proof is None else planned.proof.to_json()
@@ -120,6 +121,8 @@ def _explain(planned: Plan) -> None:
 
 def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
     """Return the approval of --yes or of the terminal; True leaves it pending, False stops."""
+    from importer.config_file.receipt import ReviewEntry
+
     if arguments.yes:
         return approval_by_option()
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
@@ -168,6 +171,8 @@ def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
 
 def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review: ReviewEntry | bool) -> None:
     from importer.cli.validating import after_import
+    from importer.config_file.receipt import ReviewEntry
+    from importer.hub import digests
 
     planned = settled.plan
     with show.progress("import") as progress:
@@ -204,11 +209,15 @@ def error_line(reference: str | None, error: ImporterError) -> str:
 
 def approval_by_option() -> ReviewEntry:
     """Return the review that --yes records."""
+    from importer.config_file.receipt import ReviewEntry
+
     return ReviewEntry("approved", f"{user()} (--yes)", now())
 
 
 def user() -> str:
     """Return the user's name, for the receipt."""
+    from importer.storage.actors import NOBODY
+
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -6,11 +6,13 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from importer.cli import ahead, messages, streams
 from importer.cli import arguments as typed
+from importer.cli import messages, streams
 from importer.cli.commands import module
 from importer.errors import ImporterError, InternalError, Interrupted, UsageError, ValidationError
 
@@ -18,17 +20,33 @@ if TYPE_CHECKING:
     from importer.sandbox import Sandbox
 
 
+WARM: ContextVar[Sandbox | None] = ContextVar("warm", default=None)
+
+
 def run(argv: Sequence[str], sandbox: Sandbox | None = None) -> int:
     """Return the exit code; see ``errors.py`` for what each means.
 
     ``sandbox``  of a caller that keeps one warm for several imports.
     """
-    previous, warm = signal.signal(signal.SIGTERM, _terminate), ahead.WARM.set(sandbox)
+    previous, token = signal.signal(signal.SIGTERM, _terminate), WARM.set(sandbox)
     try:
         return _guarded(list(argv))
     finally:
-        ahead.WARM.reset(warm)
+        WARM.reset(token)
         signal.signal(signal.SIGTERM, previous)
+
+
+@contextmanager
+def own_sandbox() -> Iterator[Sandbox]:
+    """Yield the caller's warm sandbox (``WARM``), else one that ends with the block."""
+    warm = WARM.get()
+    if warm is not None:
+        yield warm
+        return
+    from importer.sandbox.pool import Sandbox
+
+    with Sandbox() as made:
+        yield made
 
 
 def _guarded(argv: list[str]) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 from importer.app.decide import ImportRequest
 from importer.app.response_template import DerivedParser, derive_parser
 from importer.app.session import ImportSession
-from importer.cli import ahead, show
+from importer.cli import show
+from importer.cli.main import own_sandbox
 from importer.config_file.store import write_all
 from importer.decisions.decision import Preferences
 from importer.errors import DocumentError
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
         frontend=arguments.frontend,
     )
     with (
-        ahead.sandbox() as sandbox,
+        own_sandbox() as sandbox,
         show.progress(arguments.reference) as progress,
         ImportSession(sandbox=sandbox) as bench,
     ):

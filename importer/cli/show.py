@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import streams
 from importer.cli.options import FOLDER
-from importer.messages.words import counted
+from importer.messages import words
 from importer.progress import Step
-from importer.reports import terminal
-from importer.reports.report_model import plain as spelled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,8 +27,7 @@ WORDS = (
     ("data", "data_parallel"), ("servers", "replicas"),
 )  # fmt: skip
 PATIENCE = 1.0  # seconds before progress is worth showing
-plain = spelled
-table = terminal.table
+plain = words.plain
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -40,6 +37,13 @@ def console(*, stderr: bool = False) -> Console:
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     width = None if terminal else PLAIN_WIDTH
     return Console(stderr=stderr, highlight=False, force_terminal=terminal, width=width)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
+    """Return a borderless table; cells are plain text."""
+    from importer.reports import terminal
+
+    return terminal.table(columns, rows, title)
 
 
 def note(text: str) -> None:
@@ -148,8 +152,8 @@ def score(record: Mapping[str, Any]) -> Table:
         **{f"right: {kind}": share for kind, share in record["kinds"].items()},
     }
     cut = "" if record["complete"] else f"; {record['answered']} answers within {record['limit']:g} s"
-    answers = counted(record["each"], "answer", "answers")
-    title = f"score: {counted(record['questions'], 'question', 'questions')}, {answers} to each{cut}"
+    answers = words.counted(record["each"], "answer", "answers")
+    title = f"score: {words.counted(record['questions'], 'question', 'questions')}, {answers} to each{cut}"
     rows = [(name, *_share(share)) for name, share in figures.items()]
     return table(("figure", "share", "95 % interval", "of"), rows, title)
 

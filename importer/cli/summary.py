@@ -17,7 +17,7 @@ from importer.memory.parallelism import cache_bytes
 from importer.memory.plan_settings import gib
 from importer.memory.plans import Plan as Deployment
 from importer.signals import speculation
-from importer.signals.speculation import DraftReason
+from importer.signals.reasons import DraftReason
 
 WIDTH = 80  # columns
 ROWS = 16  # of a table; with what stands around it an ordinary import has 25 lines

@@ -8,24 +8,21 @@ from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.find import TemplateFault
-from importer.config_file import grants
-from importer.decisions.decision import Decision, Decisions
+from importer.decisions.decision import Decision, Decisions, PromptVerdict
 from importer.decisions.derived import DerivedReason, PairReason
 from importer.decisions.frontends import FrontendReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
-from importer.decisions.prompts import PromptVerdict
 from importer.decisions.way_in import WayInEffect
 from importer.memory.choose import FitReason
 from importer.messages import render
 from importer.reasons import Reason
-from importer.signals.code import KEY as CODE
-from importer.signals.code import CodeReason
 from importer.signals.evidence import is_warning
-from importer.signals.loading import LoadReason
+from importer.signals.reasons import CodeReason, LoadReason
 
 TRUST = "trust_remote_code"
 TOOLS = "tool_parser"
+CODE = "code"
 
 
 class AttentionReason(StrEnum):
@@ -111,6 +108,8 @@ def other_device(before: str | None, after: str | None) -> Attention:
 
 def granted(data: Mapping[str, Any]) -> tuple[Attention, ...]:
     """Return what a document sets beyond the positive list: an approval of the document allows it."""
+    from importer.config_file import grants
+
     return tuple(Attention(AttentionReason.GRANT, grant.key, grant.reason) for grant in grants.runs(data))
 
 

@@ -14,7 +14,6 @@ from importer.config_file import field_paths
 from importer.config_file.attention import Attention
 from importer.config_file.field_paths import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
 from importer.config_file.yaml_edit.render import block, printable
-from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.frontends import FrontendReason
@@ -313,6 +312,8 @@ def _ends(
 
 def read(text: str, path: object) -> dict[str, Any]:
     """Parse a document's text; raises DocumentError("invalid") with the line."""
+    from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+
     try:
         return parse_yaml(text)
     except UnreadableYaml as error:

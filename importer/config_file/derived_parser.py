@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.config_file import field_paths, slow_patterns
+from importer.config_file import field_paths
 from importer.config_file.diff import KeyPath
 from importer.decisions.decision import Decision
 from importer.decisions.derived import HF, REASONING, TOOL
@@ -42,7 +42,11 @@ def faults(document: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Reason]]:
     block = document.get("importer")
     template = block.get(KEY) if isinstance(block, Mapping) else None
     found = [*_patterns(template, ("importer", KEY))]
-    refused = slow_patterns.refused(tuple(text for _, text in found)) if found else None
+    if not found:
+        return
+    from importer.config_file import slow_patterns
+
+    refused = slow_patterns.refused(tuple(text for _, text in found))
     if refused is not None:
         yield found[refused[0]][0], refused[1]
 

@@ -17,8 +17,6 @@ from importer.config_file import build, field_paths
 from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.build import read
 from importer.config_file.diff import ABSENT, KeyPath, dotted, keyed, same, shown
-from importer.config_file.yaml_edit.cst import Layout, labels
-from importer.config_file.yaml_edit.edit import rewrite
 from importer.reasons import Reason
 
 Take = Literal["mine", "theirs"]
@@ -194,6 +192,8 @@ def write(
     A person's comment is never touched. The importer's are those of ``base``, and those that the last merge
     wrote at a person's values (``earlier``). Raises DocumentError("cannot-edit").
     """
+    from importer.config_file.yaml_edit.edit import rewrite
+
     earlier = earlier or {}
     base_remarks, old_remarks, new_remarks = (
         {} if text is None else remarks(text) for text in (base, edited, imported)
@@ -245,11 +245,15 @@ def _note(
 @lru_cache(maxsize=64)
 def remarks(text: str) -> Mapping[KeyPath, str]:
     """Return the comments on the lines of values, without their signs."""
+    from importer.config_file.yaml_edit.cst import Layout
+
     return {path: comment.text.lstrip("#").strip() for path, comment in Layout(text).remarks().items()}
 
 
 def labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Yield every value with its path; entries of lists under their labels, as comments are found."""
+    from importer.config_file.yaml_edit.cst import labels
+
     yield path, data
     entries: Iterable[tuple[KeyPath, Any]] = ()
     if isinstance(data, Mapping):

@@ -18,11 +18,11 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import experts
 from importer.memory.choose import OVERFLOWS
 from importer.memory.config_keys import HEADS, LAYERS, Keys
+from importer.memory.divisible import copies_divided
 from importer.memory.estimate_types import Unknown
 from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import PARTED
 from importer.memory.shape import describe
-from importer.memory.token_parts import copies_divided
 from importer.reasons import Reason
 from importer.signals import context, quantisation, speculation
 from importer.signals.architecture import architectures, config_of, model_types, text_config

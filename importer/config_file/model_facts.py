@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer.config_file import argument_check, check, model_conflicts
 from importer.config_file.model_conflicts import OVERRIDES, Conflict, ModelFacts
-from importer.config_file.receipt import Receipt
+
+if TYPE_CHECKING:
+    from importer.config_file.receipt import Receipt
 
 OF_VERSIONS: Mapping[str, Any] = {"drafts": None, "longest": None}  # facts that an engine's version decides
 

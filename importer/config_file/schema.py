@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from importer import config
 from importer.config_file import check as engine_check
 from importer.config_file import derived_parser, model_facts
 from importer.config_file.diff import KeyPath
 from importer.config_file.model_facts import RecordedFacts
-from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError
 from importer.reasons import Reason
+
+if TYPE_CHECKING:
+    from importer.config_file.yaml_edit.source_map import YamlProblem
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
@@ -45,7 +47,7 @@ class SchemaReason(StrEnum):
 @cache
 def text(name: str) -> str:
     """Return the schema's own text; ``name`` is one of ``NAMES``."""
-    return files("importer").joinpath("data", f"{name}.schema.json").read_text(encoding="utf-8")
+    return config.data(f"{name}.schema.json").read_text(encoding="utf-8")
 
 
 @cache
@@ -165,6 +167,8 @@ def problems(
 
     ``filled_in`` stands for what the text leaves out. ``model`` has the recorded facts of the model.
     """
+    from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+
     try:
         data = {**(filled_in or {}), **parse_yaml(text)}
     except UnreadableYaml as error:
@@ -177,6 +181,8 @@ def document_faults(
     text: str, data: Mapping[str, Any], model: RecordedFacts | None = None
 ) -> Iterator[tuple[KeyPath, YamlProblem]]:
     """Yield the faults in the data of a text, as they are found."""
+    from importer.config_file.yaml_edit.source_map import SourceMap
+
     places = SourceMap(text)
     for fault in faults("document", data, model):
         yield fault.path, places.problem(fault.path, fault.message)
@@ -184,6 +190,8 @@ def document_faults(
 
 def checked(text: str, path: object, model: RecordedFacts | None = None) -> dict[str, Any]:
     """Return the text's data; raises DocumentError("invalid") with every problem and its line."""
+    from importer.config_file.yaml_edit.source_map import parse_yaml
+
     mistakes = problems(text, model=model)
     if mistakes:
         raise DocumentError("invalid", path=path, problem=reason(mistakes))

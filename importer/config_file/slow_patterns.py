@@ -18,7 +18,6 @@ from typing import Any
 
 from importer.reasons import Reason
 from importer.sandbox import OverLimit, Task
-from importer.sandbox.limits import OutOfTimeError, processor
 
 SECONDS = 5.0  # of processor time for all patterns of one document
 EACH = 0.1  # of processor time for one near miss; what grows with the square needs 0.01 s
@@ -82,6 +81,8 @@ def refused(texts: tuple[str, ...]) -> tuple[int, Reason] | None:
 
 def tried(question: Patterns) -> Tried:
     """Search each near miss for its pattern; runs in the child."""
+    from importer.sandbox.limits import OutOfTimeError, processor
+
     for place, text in enumerate(question.texts):
         try:
             with warnings.catch_warnings(action="ignore"):

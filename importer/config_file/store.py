@@ -13,19 +13,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer.config_file import schema, template_file
 from importer.config_file.build import SCHEMA_FILE, read
 from importer.config_file.diff import digest
 from importer.config_file.model_facts import RecordedFacts, recorded
-from importer.config_file.receipt import Receipt, check_number, parse
 from importer.config_file.schema import checked
-from importer.config_file.yaml_edit.source_map import TextReason
 from importer.errors import DocumentError
 from importer.hub.folders import read_plain, why
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
+
+if TYPE_CHECKING:
+    from importer.config_file.receipt import Receipt
 
 
 def write_all(contents: Mapping[Path, str]) -> None:
@@ -243,6 +244,8 @@ class Store:
 
 def load(path: Path) -> StoredDocument:
     """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
+    from importer.config_file.yaml_edit.source_map import TextReason
+
     try:
         text = read_plain(path, LONGEST).decode()  # its own line ends stay when it is written back
     except FileNotFoundError:
@@ -288,6 +291,8 @@ def receipt_at(path: Path) -> Receipt:
 
 def _receipt(path: Path) -> Receipt | None:
     """Return the receipt, if it fits its schema; raises DocumentError("newer-receipt")."""
+    from importer.config_file.receipt import check_number, parse
+
     try:
         data = json.loads(read_plain(path, LONGEST_RECEIPT))
     except (OSError, ValueError, RecursionError):

@@ -10,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from importer.hub import digests
 from importer.reasons import Reason
 
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ def _other_weights(receipt: Receipt, run: Mapping[str, Any]) -> Reason | None:
 
     Weights in a folder are compared by their kept digests and never read: a list of documents stays quick.
     """
+    from importer.hub import digests
+
     imported = receipt.weights
     ran = run.get("weights") or imported
     others = [path for path, was in imported.items() if ran.get(path, was) != was]

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal
 
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from importer.signals.evidence import Status
+
+
+class PromptVerdict(StrEnum):
+    """What a frontend's prompts as a whole show."""
+
+    FORMAT = "format"  # the chosen form of contents, and why the engine's own choice is worse
+    DIFFER = "differ"
+    LOST = "lost"
+    NOT_STARTED = "not-started"
+    OWN_CODE = "own-code"  # the frontend renders the model without its template
+    OTHER_PROMPT = "other-prompt"  # a parser was proved behind a prompt that the engine writes otherwise
 
 
 @dataclass(frozen=True, slots=True)

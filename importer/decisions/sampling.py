@@ -21,7 +21,8 @@ from importer.decisions.decision import (
 from importer.decisions.precedence import WeighReason, by_user, decide_setting, overruled, ranked, status_of
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.sampling_values import MODES_KEY, RANGES, GenerationReason
+from importer.signals.reasons import GenerationReason
+from importer.signals.sampling_values import MODES_KEY, RANGES
 
 MODES = {True: "thinking", False: "non_thinking"}
 KEYS = tuple(f"parameters.{key}" for key in RANGES)

@@ -10,10 +10,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import psutil
-
 from importer import launcher
-from importer.engines.vllm import has_gpu
 from importer.launcher import Purpose
 from importer.memory.devices import GIB, Device, Kind, of_kind
 from importer.memory.parallelism import ON_CARDS
@@ -45,6 +42,12 @@ def this_machine(backend: str, *, cards: bool = True) -> Device:
     return _own("metal" if apple else "cpu", total_memory())
 
 
+def has_gpu(devices: Path = Path("/dev")) -> bool:
+    """Return whether an NVIDIA card can be used: its device exists and is not hidden."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all") in {"", "-1"}
+    return not hidden and ((devices / "nvidia0").exists() or (devices / "dxg").exists())
+
+
 def _own(kind: Kind, memory: int, count: int = 1) -> Device:
     """Return the machine as a device, in whole GiB above four: systems report a little more or less at
     each boot.
@@ -54,7 +57,8 @@ def _own(kind: Kind, memory: int, count: int = 1) -> Device:
 
 def total_memory() -> int:
     """Return the bytes of memory, or of the limit of a container."""
-    return min([psutil.virtual_memory().total, *(limit for limit in map(_number, LIMITS) if limit)])
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([machine, *(limit for limit in map(_number, LIMITS) if limit)])
 
 
 def node_memory() -> list[int]:

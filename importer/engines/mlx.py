@@ -12,7 +12,6 @@ from typing import Any
 
 from importer.config_file import environment
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.arguments import apart, checked, without_flags, written
 from importer.engines.base import (
     Address,
     Document,
@@ -29,8 +28,6 @@ from importer.engines.base import (
     stopwords,
 )
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
-from importer.engines.ready import free_ports
-from importer.engines.whole_files import CONFIG, LARGEST
 from importer.errors import RepositoryError
 from importer.hub.folders import Folder, why
 from importer.reasons import Reason
@@ -166,6 +163,8 @@ class Mlx:
 
         Raises DocumentError("invalid").
         """
+        from importer.engines.arguments import apart, without_flags, written
+
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         for key, flag in FLAGS.items():
             value = parameters(document).get(key)
@@ -193,6 +192,8 @@ def check_code(document: Document, model_dir: Path, server: str) -> None:
     """Reject a model whose ``model_file`` names a module that the server would run; raises
     DocumentError("invalid"), and RepositoryError("unreadable") for a file that only the server would read.
     """
+    from importer.engines.whole_files import CONFIG, LARGEST
+
     try:
         with Folder(model_dir) as folder:
             config = json.loads(folder.read(CONFIG, LARGEST))
@@ -213,6 +214,9 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     ``tensor_parallel_size`` ranks share each layer, ``engine_args.pipeline_parallel_size`` ranks the layers.
     One rank without a hostfile starts by itself. Raises DocumentError("invalid").
     """
+    from importer.engines.arguments import checked
+    from importer.engines.ready import free_ports
+
     tensor, pipeline = _size(document, document, "tensor_parallel_size"), _pipeline(document)
     if tensor > 1 and pipeline > 1:
         raise invalid(document, Reason(Unstartable.LAYERS_OR_PARTS, key=PIPELINE))

@@ -20,7 +20,7 @@ from importer.engines.registries import Registry, load
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
-from importer.sandbox.closing import Closing
+from importer.sandbox.task import Closing
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
 START_SECONDS = 180.0  # importing vLLM takes 5 s from a warm disk, 15 s from a cold one

@@ -25,8 +25,9 @@ from importer.engines.base import (
     word,
 )
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
+from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
-from importer.engines.vllm import PYTORCH_INDEX, TORCH, has_gpu
+from importer.engines.vllm import PYTORCH_INDEX, TORCH
 
 VERSION = PINNED["sglang"]
 # What its chat server imports: the packages of the constraints, without those of cards.

@@ -10,9 +10,9 @@ from typing import Any
 from importer.chat_template import find
 from importer.errors import RepositoryError
 from importer.hub import local, tensor_headers
+from importer.hub.content import weight_files
 from importer.hub.folders import read_object
 from importer.hub.snapshot import mapping, text, whole
-from importer.hub.weights import weight_files
 from importer.memory import embedding
 from importer.signals import token_numbers
 from importer.signals.token_numbers import BeyondToken

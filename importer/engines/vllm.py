@@ -36,6 +36,7 @@ from importer.engines.base import (
     word,
 )
 from importer.engines.deaths import Death
+from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
 from importer.engines.vllm_arguments import extra, flag, names, parsers, with_flags
 from importer.engines.vllm_deaths import DEATHS
@@ -254,12 +255,6 @@ def cache_space(document: Document) -> str:
 def for_this_machine() -> Vllm:
     """Return the build of the backend ``vllm`` on this machine."""
     return VllmCuda() if has_gpu() else VllmCpu()
-
-
-def has_gpu(devices: Path = Path("/dev")) -> bool:
-    """Return whether an NVIDIA card can be used: its device exists and is not hidden."""
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all") in {"", "-1"}
-    return not hidden and ((devices / "nvidia0").exists() or (devices / "dxg").exists())
 
 
 def _from(folder: str, document: Document) -> Iterator[str]:

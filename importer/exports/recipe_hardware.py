@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from importer import config
 from importer.errors import UsageError
 from importer.memory.devices import named
 
@@ -40,7 +40,7 @@ def node_of(device: Mapping[str, Any]) -> Node | None:
 @cache
 def nodes() -> tuple[Node, ...]:
     """Return every kind of node whose device importer knows."""
-    rows = json.loads(files("importer.data").joinpath(FILE).read_text("utf-8"))["hardware"]
+    rows = json.loads(config.data(FILE).read_text("utf-8"))["hardware"]
     found = [(name, _device(name), int(row["cards"])) for name, row in rows.items()]
     return tuple(Node(name, device, count) for name, device, count in found if device is not None)
 

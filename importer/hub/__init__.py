@@ -11,34 +11,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from importer.hub.local import ANYWHERE, AllowedFolders
     from importer.hub.reference import Reference, parse
-    from importer.hub.resolver import resolve
     from importer.hub.snapshot import RepoFile, Snapshot
     from importer.hub.weights import fetch_weights, locate_weights, weights_size
 
 __all__ = [
-    "ANYWHERE",
-    "AllowedFolders",
-    "Reference",
-    "RepoFile",
-    "Snapshot",
-    "fetch_weights",
-    "locate_weights",
-    "parse",
-    "resolve",
-    "weights_size",
-]
+    "ANYWHERE", "AllowedFolders", "Reference", "RepoFile", "Snapshot", "fetch_weights", "locate_weights",
+    "parse", "resolve", "weights_size",
+]  # fmt: skip
 _MODULES = {
-    "ANYWHERE": "local",
-    "AllowedFolders": "local",
-    "Reference": "reference",
-    "RepoFile": "snapshot",
-    "Snapshot": "snapshot",
-    "fetch_weights": "weights",
-    "locate_weights": "weights",
-    "parse": "reference",
-    "resolve": "resolver",
+    "ANYWHERE": "local", "AllowedFolders": "local", "Reference": "reference", "RepoFile": "snapshot",
+    "Snapshot": "snapshot", "fetch_weights": "weights", "locate_weights": "weights", "parse": "reference",
     "weights_size": "weights",
-}
+}  # fmt: skip
+
+
+def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
+    """Return the snapshot of a reference; a directory must lie in ``places``.
+
+    Raises UsageError, HubError, RepositoryError and ServiceError("no-directories").
+    """
+    if reference.directory is None:
+        from importer.hub import resolver
+
+        return resolver.resolve(reference, offline=offline)
+    from importer.hub import local
+
+    return local.resolve(reference.text, places.folder(reference.directory))
 
 
 def __getattr__(name: str) -> Any:

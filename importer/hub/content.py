@@ -1,15 +1,36 @@
-"""The digest of what an engine reads of a repository: two commits with one digest serve alike."""
+"""What an engine reads of a repository, and its digest: two commits with one digest serve alike."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.hub.weights import BESIDE, weight_files
 
+PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
+VARIANT = re.compile(r"\.[A-Za-z]\w*\.safetensors\Z")
+# Pickle (.bin, .pt, .pth, .ckpt) and code (.py) are never fetched.
+BESIDE = re.compile(r"[^/]+\.(?:json|jinja|txt|model|tiktoken)|additional_chat_templates/[^/]+\.jinja")
 CODE = ".py"  # of models that bring their own
 UNPINNED = ("mlx", "mlx-vlm")  # engines that LocalAI gives an id without a commit
+
+
+def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
+    """Return the safetensors files that an engine loads: at the top, one copy of each weight, no adapter.
+
+    A second copy is named ``consolidated``, or has a variant in its name (``model.fp16.safetensors``).
+    """
+    top = tuple(f for f in files if "/" not in f.path and f.path.endswith(".safetensors"))
+    names = {PART.sub("", f.path) for f in top}
+    once = [f for f in top if not f.path.startswith(("consolidated", "adapter_")) and not _variant(f, names)]
+    return tuple(once) or top
+
+
+def _variant(file: RepoFile, names: set[str]) -> bool:
+    """Return whether ``names`` has the same file without a variant."""
+    plain = VARIANT.sub(".safetensors", PART.sub("", file.path))
+    return plain != PART.sub("", file.path) and plain in names
 
 
 def content_digest(snapshot: Snapshot) -> str | None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from importer.hub import cache, local
+from importer.hub.content import weight_files
 from importer.hub.folders import Folder
 from importer.hub.snapshot import Snapshot
-from importer.hub.weights import weight_files
 from importer.progress import Progress, Step, silent
 
 CHUNK = 4 * 2**20  # bytes

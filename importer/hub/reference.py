@@ -10,7 +10,6 @@ from typing import NoReturn
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from importer.errors import Setting, UsageError
-from importer.hub import endpoint
 from importer.reasons import Reason
 
 SCHEMES = ("hf://", "huggingface://")
@@ -143,6 +142,8 @@ def _repository(text: str, typed: str) -> tuple[str, str | None, str | None]:
 
 
 def _starts_with_host(typed: str) -> bool:
+    from importer.hub import endpoint
+
     head, slash, _ = typed.partition("/")
     try:
         return bool(slash) and endpoint.is_hub(urlsplit(f"//{head}"))
@@ -151,6 +152,8 @@ def _starts_with_host(typed: str) -> bool:
 
 
 def _split(text: str, url: str) -> SplitResult:
+    from importer.hub import endpoint
+
     try:
         parts = urlsplit(url)
         known = endpoint.is_hub(parts)
@@ -164,6 +167,8 @@ def _split(text: str, url: str) -> SplitResult:
 
 
 def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None, str | None]:
+    from importer.hub import endpoint
+
     prefix = urlsplit(endpoint.endpoint()).path.rstrip("/")
     path = parts.path
     if prefix and path.startswith(f"{prefix}/"):

@@ -9,9 +9,9 @@ from typing import Any
 
 from importer.hub import snapshot
 from importer.hub.reference import is_id
-from importer.hub.single_file import RELATION
 from importer.reasons import Reason
 
+RELATION = "base_model:"  # of the Hub's tags: ``base_model:quantized:owner/name``
 TAG = f"{RELATION}quantized:"  # the Hub derives it from ``base_model`` of a card
 MOST = 40  # repositories of one answer
 MOST_VALUES = 100_000  # of the JSON, counted before the parse

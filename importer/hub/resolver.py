@@ -12,7 +12,6 @@ from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
 from importer.hub.folders import Folder
 from importer.hub.listing import Listing
-from importer.hub.local import AllowedFolders
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
 from importer.hub.single_file import check_file
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
@@ -21,13 +20,8 @@ from importer.reasons import Reason
 OWN = ("README.md",)  # files that hardly two repositories have in common
 
 
-def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
-    """Return the snapshot of a reference; a directory must lie in ``places``.
-
-    Raises UsageError, HubError, RepositoryError and ServiceError("no-directories").
-    """
-    if reference.directory is not None:
-        return local.resolve(reference.text, places.folder(reference.directory))
+def resolve(reference: Reference, *, offline: bool = False) -> Snapshot:
+    """Return the snapshot of a repository. Raises UsageError, HubError and RepositoryError."""
     snapshot = _resolved(reference, offline=offline)
     check_file(reference, snapshot)
     return snapshot

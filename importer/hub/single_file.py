@@ -8,11 +8,11 @@ from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.reference import Reference, is_id
+from importer.hub.related import RELATION
 from importer.hub.snapshot import Snapshot, listed, mapping, text
 from importer.reasons import Reason
 
 GGUF = ".gguf"
-RELATION = "base_model:"  # of the Hub's tags: ``base_model:quantized:owner/name``
 
 
 class FileRemedy(StrEnum):

@@ -13,6 +13,7 @@ from typing import Any
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
 from importer.hub import cache, client, endpoint, listing, local
 from importer.hub.client import ExchangeReason
+from importer.hub.content import BESIDE, weight_files
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
 from importer.hub.paging import Paging, following
@@ -20,31 +21,10 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
 
 Progress = Callable[[int, int], None]
-PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
-VARIANT = re.compile(r"\.[A-Za-z]\w*\.safetensors\Z")
 SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
-# Pickle (.bin, .pt, .pth, .ckpt) and code (.py) are never fetched.
-BESIDE = re.compile(r"[^/]+\.(?:json|jinja|txt|model|tiktoken)|additional_chat_templates/[^/]+\.jinja")
 TOKENIZERS = re.compile(
     r"tokenizer\.json|[^/]*\.model(?:\.v\d+)?|tekken\.json|vocab\.(?:json|txt)|[^/]+\.tiktoken"
 )
-
-
-def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """Return the safetensors files that an engine loads: at the top, one copy of each weight, no adapter.
-
-    A second copy is named ``consolidated``, or has a variant in its name (``model.fp16.safetensors``).
-    """
-    top = tuple(f for f in files if "/" not in f.path and f.path.endswith(".safetensors"))
-    names = {PART.sub("", f.path) for f in top}
-    once = [f for f in top if not f.path.startswith(("consolidated", "adapter_")) and not _variant(f, names)]
-    return tuple(once) or top
-
-
-def _variant(file: RepoFile, names: set[str]) -> bool:
-    """Return whether ``names`` has the same file without a variant."""
-    plain = VARIANT.sub(".safetensors", PART.sub("", file.path))
-    return plain != PART.sub("", file.path) and plain in names
 
 
 def weights_size(snapshot: Snapshot) -> int | None:

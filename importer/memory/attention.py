@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from importer.memory import compressed
 from importer.memory.config_keys import HEAD, HEADS, KV_HEADS, Keys
 from importer.memory.layer_kinds import Kind
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State, StateTensor
@@ -107,6 +106,8 @@ def _indexes(keys: Keys, layer: int) -> bool:
 
 def _compressed(keys: Keys, ratio: int) -> tuple[Cache, ...]:
     """Return the caches of DeepSeek V4: a window of all tokens, and one vector for every ``ratio`` tokens."""
+    from importer.memory import compressed
+
     heads, width = (keys.count(*HEADS) or 1), keys.size("head_dim")
     packed = compressed.packed_bytes(width, keys.size("qk_rope_head_dim"))
     near = Latent(heads, width, 0, window=keys.size("sliding_window", default=128), packed=packed)

@@ -17,22 +17,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
 from importer.memory.plan_settings import asked, described, fixed_layout, gib, settings
-from importer.memory.planner import SHORTEST, Candidate, deploy, larger
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
-from importer.memory.sisters import advice, named_by_card
 from importer.memory.weights import Weights
 from importer.messages import render
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, model_types
 from importer.signals.evidence import Evidence, Rule, Source, warning
+
+if TYPE_CHECKING:
+    from importer.memory.planner import Candidate
 
 Verdict = Literal["fits", "shortened", "too-large", "unknown", "neutral"]
 CONTEXT = "max_model_len"
@@ -205,6 +206,9 @@ def choose(
     if device.engine is not None and backend == "vllm":
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
+    from importer.memory.planner import deploy
+    from importer.memory.sisters import advice
+
     plans = deploy(case)
     facts = (*facts, *fixed_layout(plans[0]))
     return replace(_chosen(case, plans, facts), advice=advice(case, plans[0]))
@@ -212,6 +216,8 @@ def choose(
 
 def _chosen(case: LoadCase, plans: tuple[Candidate, ...], facts: tuple[Evidence, ...]) -> Choice:
     """Return the choice for the best plan, or for more cards where it holds not even a short context."""
+    from importer.memory.planner import SHORTEST, larger
+
     if plans[0].whole:
         return _fits(case, plans, facts)
     if _rounded(plans[0].context) >= min(SHORTEST, case.context):
@@ -325,6 +331,9 @@ def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Place
 
     ``others`` are devices that hold it.
     """
+    from importer.memory.planner import SHORTEST
+    from importer.memory.sisters import named_by_card
+
     narrow = min(
         case.splits(), key=lambda s: case.fit(min(SHORTEST, case.context), s).total.likely + s.pipeline
     )

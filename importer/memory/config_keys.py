@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from importer import config
 from importer.hub import snapshot
 
 MOST = 1 << 40  # no dimension of a model is larger
@@ -125,6 +125,6 @@ def whole(value: object) -> int | None:
 
 @cache
 def _defaults() -> Mapping[str, Mapping[str, Any]]:
-    text = (files("importer") / "data" / "shape_defaults.json").read_text(encoding="utf-8")
+    text = config.data("shape_defaults.json").read_text(encoding="utf-8")
     types = json.loads(text)["types"]
     return types if isinstance(types, dict) else {}

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
+from importer import config
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 
@@ -196,7 +196,7 @@ def _bytes(row: Mapping[str, Any], key: str) -> int | None:
 @cache
 def raw() -> Mapping[str, Any]:
     """Return the file's data."""
-    text = files("importer").joinpath("data", "devices.json").read_text(encoding="utf-8")
+    text = config.data("devices.json").read_text(encoding="utf-8")
     data: Mapping[str, Any] = json.loads(text)
     return data
 

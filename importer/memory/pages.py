@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, lcm
+from typing import TYPE_CHECKING
 
-from importer.memory import compressed, sparse
+from importer.memory import sparse
 from importer.memory.estimate_types import Load
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State
-from importer.memory.page_types import Group, Kind, KVPage, Pool
 from importer.memory.shape import Shape
+
+if TYPE_CHECKING:
+    from importer.memory.page_types import Group, Kind, KVPage, Pool
 
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float": 4, "half": 2}
 # vLLM's names for quantised keys and values: bytes of a value, and of the scale for each head and token.
@@ -94,6 +97,8 @@ def slots_default(load: Load) -> int:
 
 def pool(shape: Shape, load: Load) -> Pool:
     """Return the pool of one device."""
+    from importer.memory.page_types import Pool
+
     caches = [c for layer in _stage(shape, load) for c in layer]
     caches += shape.drafting if load.drafts else ()
     block = _block(shape, load, caches)
@@ -127,6 +132,8 @@ def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
 
 
 def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
+    from importer.memory.page_types import KVPage
+
     if isinstance(cache, State):
         states = 1 + load.drafts + (_checkpoints(cache, load) if _aligned(shape, load) else 0)
         return [KVPage("state", block, state_size(shape, load, cache), states)]
@@ -150,6 +157,9 @@ def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
 
 
 def _latent(cache: Latent, token: int, block: int) -> list[KVPage]:
+    from importer.memory import compressed
+    from importer.memory.page_types import KVPage
+
     if cache.packed:
         return compressed.pages(cache)
     kind: Kind = "window" if cache.window else "latent"
@@ -231,6 +241,9 @@ def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[K
 
 def _groups(pages: list[KVPage], packed: bool) -> list[Group]:
     """Return groups that share a block table, with equal numbers of layers unless pages are ``packed``."""
+    from importer.memory import compressed
+    from importer.memory.page_types import Group
+
     if packed:
         return compressed.groups(pages)
     if _uniform(pages):

@@ -10,14 +10,13 @@ from typing import Any, Literal
 from importer.memory import pages, sparse
 from importer.memory.config_keys import Keys
 from importer.memory.devices import Device, known
-from importer.memory.divisible import divides
+from importer.memory.divisible import divides, most, parted
 from importer.memory.estimate import copied_encoder, estimate, longest
 from importer.memory.estimate_types import Fit, Load, Longest
 from importer.memory.experts import count
 from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
 from importer.memory.shape import Shape
-from importer.memory.token_parts import most, parted
 from importer.memory.weights import Weights
 from importer.signals.architecture import text_config
 

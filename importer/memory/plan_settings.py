@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer.memory.devices import GIB
-from importer.memory.divisible import divides
 from importer.memory.estimate_types import Fit
 from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import (
@@ -29,11 +28,12 @@ from importer.memory.parallelism import (
     inside,
     spread,
 )
-from importer.memory.planner import Candidate
 from importer.memory.plans import Plan, PlanReason
-from importer.memory.sisters import named_by_card
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
+
+if TYPE_CHECKING:
+    from importer.memory.planner import Candidate
 
 SEQUENCES = 8  # that a processor's KV space holds at most
 CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
@@ -66,6 +66,8 @@ def settings(plan: Candidate) -> list[Evidence]:
 
 def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
     """Yield warnings at the user's values: few sequences, cards idle or missing, parts that do not divide."""
+    from importer.memory.divisible import divides
+
     case, split = plan.case, plan.split
     if case.request.is_fixed(SLOTS) and not plan.meets and case.aim.concurrency is not None:
         yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
@@ -110,6 +112,8 @@ def _plan(plan: Candidate, context: int) -> Plan:
 
 def _reasons(plan: Candidate) -> Iterator[Reason]:
     """Yield the reasons for the layout, and what it holds."""
+    from importer.memory.sisters import named_by_card
+
     case, split = plan.case, plan.split
     if case.aim.goal is not None:
         yield Reason(GOALS[case.aim.goal])

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from importer.errors import RepositoryError
+from importer.hub.content import weight_files
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.hub.weights import weight_files
 from importer.memory.config_keys import whole
 from importer.memory.estimate_types import Amount, SizeReason, Unknown, UnknownReason
 from importer.memory.pages import BYTES

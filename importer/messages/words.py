@@ -1,8 +1,10 @@
-"""A number with its word, and a time, as people read them; no sentence."""
+"""A number with its word, a time, and foreign text, as people read them; no sentence."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import lru_cache
 
 
 def moment(text: str) -> str:
@@ -14,3 +16,15 @@ def moment(text: str) -> str:
 def counted(number: int, one: str, many: str) -> str:
     """Return ``1 probe`` or ``1,204 probes``."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+def plain(text: str) -> str:
+    """Return text with control characters escaped: text of a repository must not steer a terminal."""
+    return "".join(map(_escaped, text))
+
+
+@lru_cache(4096)
+def _escaped(letter: str) -> str:
+    if letter in "\n " or letter.isprintable() or unicodedata.category(letter) == "Zs":
+        return letter
+    return letter.encode("unicode_escape").decode()

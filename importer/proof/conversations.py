@@ -14,28 +14,12 @@ from typing import Any
 
 from importer.chat_template.cases import CaseStyle
 from importer.engines.renderers import Conversation
+from importer.proof.prompt_result import PromptCase
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
     "awAAAABJRU5ErkJggg=="
 )
-
-
-class PromptCase(StrEnum):
-    """The conversations."""
-
-    PLAIN = "plain"
-    SYSTEM = "system"
-    TURNS = "turns"
-    USER_PARTS = "user-parts"
-    SYSTEM_PARTS = "system-parts"
-    TOOLS = "tools"
-    CALL = "call"
-    RESULT_PARTS = "result-parts"
-    RESULTS = "results"
-    NESTED = "nested"
-    REASONING = "reasoning"
-    IMAGE = "image"
 
 
 class Field(StrEnum):

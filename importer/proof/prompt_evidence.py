@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from importer.decisions.decision import RUST, Chosen, Decision, Target
-from importer.decisions.prompts import PromptVerdict
-from importer.proof.conversations import PromptCase
+from importer.decisions.decision import RUST, Chosen, Decision, PromptVerdict, Target
+from importer.hub.snapshot import Snapshot
 from importer.proof.prompt_result import (
     AUTO,
     LOSSES,
     FormatOutcome,
     FrontendPrompts,
+    PromptCase,
     PromptDifference,
 )
+from importer.proof.result import ProofReason
 from importer.reasons import Reason
+from importer.signals.architecture import architectures
 from importer.signals.evidence import Evidence, Rule, warning
 
 FORMAT = "engine_args.chat_template_content_format"
@@ -26,6 +28,35 @@ BEFORE: Mapping[str, tuple[PromptCase, ...]] = {
     "reasoning_parser": (PromptCase.PLAIN, PromptCase.SYSTEM, PromptCase.TURNS),
 }
 GRAVE = (*LOSSES, PromptDifference.OTHER)
+# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
+# also the tool parsers of these renderers; a known family is recognised by them without a config.
+MODES = {
+    "DeepseekV32ForCausalLM": "deepseek_v32",
+    "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
+    "DeepseekV41ForCausalLM": "deepseek_v41",
+    "KimiK3ForConditionalGeneration": "kimi_k3",
+    "InklingForCausalLM": "inkling",
+    "InklingForConditionalGeneration": "inkling",
+}
+BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
+
+
+def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
+    """Return the tokenizer mode of the engine's own renderer for this model, or ``None``."""
+    if target.backend != "vllm":
+        return None
+    mistral = next(
+        (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
+    )
+    by_type = mistral or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
+    named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
+    return by_type or next((v for v in named if v in MODES.values()), None)
+
+
+def rendered_by(mode: str, target: Target) -> Reason:
+    """Return the reason why a template proves nothing for a model with the engine's own renderer."""
+    return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
 
 
 def serving(prompts: Sequence[FrontendPrompts], target: Target) -> FrontendPrompts | None:

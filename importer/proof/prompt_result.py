@@ -7,12 +7,29 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from importer.decisions.prompts import PromptVerdict
+from importer.decisions.decision import PromptVerdict
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
 from importer.reasons import Reason
 
 AUTO = "auto"
+
+
+class PromptCase(StrEnum):
+    """The conversations."""
+
+    PLAIN = "plain"
+    SYSTEM = "system"
+    TURNS = "turns"
+    USER_PARTS = "user-parts"
+    SYSTEM_PARTS = "system-parts"
+    TOOLS = "tools"
+    CALL = "call"
+    RESULT_PARTS = "result-parts"
+    RESULTS = "results"
+    NESTED = "nested"
+    REASONING = "reasoning"
+    IMAGE = "image"
 
 
 class PromptDifference(StrEnum):

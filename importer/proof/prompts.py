@@ -16,14 +16,14 @@ from importer.chat_template.find import Template
 from importer.chat_template.render import Rendered, RenderJob, Renders, Result, date_at, now
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
-from importer.decisions.prompts import PromptVerdict
+from importer.decisions.decision import PromptVerdict
 from importer.engines.deaths import Accident
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
 from importer.errors import EngineError
-from importer.proof.conversations import CONVERSATIONS, SHAPES, PromptCase, cases, leaves, shaped
+from importer.proof.conversations import CONVERSATIONS, SHAPES, cases, leaves, shaped
 from importer.proof.differences import EXCERPT, difference, moved, place, wholeness
-from importer.proof.prompt_result import LOSSES, FormatOutcome, FrontendPrompts, PromptDifference
+from importer.proof.prompt_result import LOSSES, FormatOutcome, FrontendPrompts, PromptCase, PromptDifference
 from importer.reasons import Reason
 
 IMAGES = ("image", "<|vision", "[IMG]")

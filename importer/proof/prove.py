@@ -18,27 +18,14 @@ from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
 from importer.proof.completeness import ranked
 from importer.proof.derived import judged_as_data, parser_as_data, unread
-from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
+from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof
 from importer.proof.unsettled import unsettled
 from importer.proof.verdicts import Question, ask_parsers, ask_whole
 from importer.reasons import Reason
-from importer.signals.architecture import architectures, model_types
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.architecture import model_types
 from importer.signals.parser_markers import KINDS, closeness
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
-# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
-# also the tool parsers of these renderers; a known family is recognised by them without a config.
-MODES = {
-    "DeepseekV32ForCausalLM": "deepseek_v32",
-    "DeepseekV4ForCausalLM": "deepseek_v4",
-    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
-    "DeepseekV41ForCausalLM": "deepseek_v41",
-    "KimiK3ForConditionalGeneration": "kimi_k3",
-    "InklingForCausalLM": "inkling",
-    "InklingForConditionalGeneration": "inkling",
-}
-BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
 # Required cases: a parser that reads the template reads these; the others rank the parsers.
 NEEDED = {
     "tool_parser": ("one-call",),
@@ -68,23 +55,6 @@ def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) ->
         settings=config,
     )
     return tokens, here is not None or vocabulary.declared
-
-
-def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
-    """Return the tokenizer mode of the engine's own renderer for this model, or ``None``."""
-    if target.backend != "vllm":
-        return None
-    mistral = next(
-        (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
-    )
-    by_type = mistral or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
-    named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
-    return by_type or next((v for v in named if v in MODES.values()), None)
-
-
-def rendered_by(mode: str, target: Target) -> Reason:
-    """Return the reason why a template proves nothing for a model with the engine's own renderer."""
-    return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
 
 
 def unproved(reason: Reason, target: Target, template: str) -> Proof:

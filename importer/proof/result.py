@@ -10,7 +10,6 @@ from typing import Any
 from importer.decisions.derived import HF
 from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
-from importer.proof.completeness import complete, equals, incomplete
 from importer.proof.prompt_result import FrontendPrompts
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
@@ -242,6 +241,8 @@ class Proof:
 
     def evidence(self) -> list[Evidence]:
         """Return one fact for each field: the parsers that read the template, and the refuted ones."""
+        from importer.proof.completeness import equals, incomplete
+
         facts = []
         for key in FIELDS:
             verdicts = self.verdicts.get(key, ())
@@ -273,6 +274,8 @@ class Proof:
 
     def _complete(self, key: str, registered: tuple[ParserVerdict, ...]) -> list[str]:
         """Return the most complete parsers; a derived template precedes those that are all liberal."""
+        from importer.proof.completeness import complete
+
         best = complete(registered)
         liberal = {v.parser for v in registered if v.liberal}
         derived = [HF] if len(registered) < len(self.verdicts.get(key, ())) and HF in self.reads(key) else []

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from importer.errors import DocumentError
-from importer.reports.report_model import ProbeOutcome, ReportModel, Run, plain
+from importer.messages.words import plain
+from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 
 LONGEST = (
     60_000  # characters of a case's exchanges and of its log; CI systems refuse files that are too large

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from importer.config_file.validation_status import validation
@@ -160,18 +158,6 @@ class Write(Protocol):
 
     def __call__(self, sheet: ReportModel, /) -> str:
         """Return the report's text."""
-
-
-def plain(text: str) -> str:
-    """Return text with control characters escaped: text of a repository must not steer a terminal."""
-    return "".join(map(_escaped, text))
-
-
-@lru_cache(4096)
-def _escaped(letter: str) -> str:
-    if letter in "\n " or letter.isprintable() or unicodedata.category(letter) == "Zs":
-        return letter
-    return letter.encode("unicode_escape").decode()
 
 
 def trials(agreed: int, number: int, interval: tuple[float, float] | None) -> str:

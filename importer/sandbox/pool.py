@@ -9,9 +9,8 @@ from typing import Any, Literal
 from importer.errors import SandboxError
 from importer.reasons import Reason
 from importer.sandbox.child import Child, ChildLostError, StarvedError
-from importer.sandbox.closing import Closing
 from importer.sandbox.codec import codec_of, decode_error
-from importer.sandbox.task import MAX_ANSWER, A, OverLimit, Q, SandboxReason, Task
+from importer.sandbox.task import MAX_ANSWER, A, Closing, OverLimit, Q, SandboxReason, Task
 
 MEMORY = 768 * 2**20  # bytes of address space for a child; after its imports it has 60 MiB
 WALL_SECONDS = 60.0  # that a child may be stalled, on a busy machine

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from importer.reasons import Reason
 
@@ -56,3 +57,17 @@ class OverLimit:
     """A text that is too costly, with the exceeded limit."""
 
     reason: Reason
+
+
+class Closing(ABC):
+    """A context manager that closes itself: a sandbox, a renderer, a parser worker."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the processes of the object."""

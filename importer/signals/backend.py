@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
@@ -13,19 +12,9 @@ from importer.signals.loading import LoadVerdict, fits, serves
 from importer.signals.mlx_origin import made_for_mlx
 from importer.signals.modalities import sees
 from importer.signals.quantisation import MLX, read
+from importer.signals.reasons import BackendReason
 
 Known = Callable[[str], Abilities]
-
-
-class BackendReason(StrEnum):
-    """Reasons for a backend."""
-
-    MLX_WEIGHTS = "mlx-weights"
-    MLX_ORIGIN = "mlx-origin"
-    MLX_IS_NATIVE = "mlx-is-native"
-    VLLM_SERVES = "vllm-serves"
-    OTHER_COULD = "other-could"
-    OTHER_CAN = "other-can"
 
 
 def evidence(

@@ -7,28 +7,17 @@ written for a version that does not detect it.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import quantisation
 from importer.signals.architecture import architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule
+from importer.signals.reasons import CacheReason
 
 CACHE = "engine_args.kv_cache_dtype"
 PREFIX, CHUNKS = "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill"
 FULL = ("attention", "full_attention")
-
-
-class CacheReason(StrEnum):
-    """Reasons for the settings of prompts and their cache."""
-
-    SCALES_TO_SET = "scales-to-set"
-    SCALES_TAKEN = "scales-taken"
-    PREFIX_CACHING = "prefix-caching"
-    CHUNKED_PREFILL = "chunked-prefill"
-    LATENT_ATTENTION = "latent-attention"
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:

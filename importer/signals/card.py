@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from itertools import islice
 from typing import Any
 
@@ -20,6 +19,7 @@ from importer.signals import card_advice
 from importer.signals.card_advice import ADVICE, NAME, Advice, Mode, Scope, mode_of, scope_of
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.markdown import Block, blocks, header
+from importer.signals.reasons import CardReason
 from importer.signals.sampling_values import MODES_KEY, usable
 from importer.yaml_reader import YamlError
 
@@ -46,16 +46,6 @@ CALL = re.compile(
     re.MULTILINE,
 )
 TRAINS = re.compile(r"\b(?:TrainingArguments|Trainer|lm_eval|num_fewshot|learning_rate)\b")
-
-
-class CardReason(StrEnum):
-    """Reasons from a model card."""
-
-    HEADER = "header"
-    RECOMMENDS = "recommends"
-    EXAMPLE = "example"
-    UNCLEAR = "unclear"
-    UNCLEAR_EXAMPLE = "unclear-example"
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:

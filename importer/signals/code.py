@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
@@ -16,28 +15,13 @@ from importer.signals.architecture import FILE, architectures, config_of, model_
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, warning
 from importer.signals.loading import MLX_ENGINES
+from importer.signals.reasons import CodeReason
 
 KEY = "code"
 PLACES = (FILE, "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
 # ``module.Class``, or ``owner/name--module.Class`` for the code of another repository.
 CLASS = re.compile(r"(?:(?P<repo>[\w.-]+/[\w.-]+)--)?(?P<module>\w+(?:\.\w+)*)\.\w+", re.ASCII)
 MODULE = re.compile(r"[\w-]+\.py", re.ASCII)
-
-
-class CodeReason(StrEnum):
-    """Reasons about a repository's code."""
-
-    NAMED = "named"
-    UNLISTED = "unlisted"
-    ELSEWHERE = "elsewhere"
-    NEEDED = "needed"
-    OWN_TYPE = "own-type"
-    NOT_KNOWN = "not-known"
-    LACKING = "lacking"
-    NOT_NEEDED = "not-needed"
-    CONFIGURATION = "configuration"
-    MODEL = "model"
-    TOKENIZER = "tokenizer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 
 from importer.chat_template.samples import TemplateAnalysis
 from importer.hub.related import RelatedRepositories
@@ -36,15 +35,10 @@ from importer.signals.evidence import TASKS, Evidence, Rule
 from importer.signals.family import own_name
 from importer.signals.kind import KindFinding
 from importer.signals.parser_markers import translate
+from importer.signals.reasons import GatherReason
 
 PARSERS = ("tool_parser", "reasoning_parser")
 NAMED_FOR = "vllm"  # the engine with the parser names of the tables
-
-
-class GatherReason(StrEnum):
-    """Reasons for a parser's name on another engine."""
-
-    RENAMED = "renamed"
 
 
 def collect(

@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import islice
 from typing import Any
 
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
-from importer.signals import tasks
 from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
+from importer.signals.reasons import LengthReason
 
 # For versions without a known list of their own.
 KEYS = (
@@ -39,22 +38,6 @@ ABSOLUTE = "absolute"  # of ``position_embedding_type``: each position has a row
 AFTER_PADDING = re.compile(r"roberta|bgem3", re.IGNORECASE)
 PADDING = 1  # of RoBERTa, for a config that names no padding token
 NEAR, MOST_EXAMPLES = 200, 50  # characters around the word, and its occurrences that are read
-
-
-class LengthReason(StrEnum):
-    """Reasons for a context length."""
-
-    NAMED = "named"
-    BY_CLASS = "by-class"
-    ASSUMED = "assumed"
-    IN_IT_ALREADY = "in-it-already"
-    MULTIPLIED = "multiplied"
-    LONGROPE = "longrope"
-    ORIGINAL = "original"
-    WINDOW = "window"
-    STRETCHABLE = "stretchable"
-    TOKENIZER = "tokenizer"
-    AFTER_PADDING = "after-padding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +69,11 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
 
 def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length of sentence-transformers, if any; vLLM puts it in place of its own."""
-    tokens = tasks.sentence_length(snapshot) if able.engine == "vllm" else None
+    if able.engine != "vllm":
+        return None
+    from importer.signals import tasks
+
+    tokens = tasks.sentence_length(snapshot)
     if tokens is None:
         return None
     quote = f"max_seq_length: {tokens}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
@@ -16,18 +15,12 @@ from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.family import own_name
 from importer.signals.name_likeness import Likeness, closest
 from importer.signals.parser_markers import translate
-from importer.signals.template_markers import STRIPPED, ShownReason
+from importer.signals.reasons import ClaimReason, KinReason, ShownReason
+from importer.signals.template_markers import STRIPPED
 
 FILE = "tokenizer_config.json"
 CHAT = re.compile(r"(?:^|[^a-z])(?:instruct|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
 INSTRUCT = re.compile(r"(?:^|[^a-z])(?:instruct|base|chat|it)(?:[^a-z]|$)", re.IGNORECASE)
-
-
-class ClaimReason(StrEnum):
-    """Reasons for parsers that a repository declares."""
-
-    TOOL_PARSER_TYPE = "tool-parser-type"
-    RESPONSE_TEMPLATE = "response-template"
 
 
 def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
@@ -56,13 +49,6 @@ def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
 def _fields(template: object) -> str:
     """Return the template as text to search: its fields stand at varying depth."""
     return "" if template is None else str(template)
-
-
-class KinReason(StrEnum):
-    """Reasons for parsers by the model type, or by the name of the repository."""
-
-    NAMED = "named"
-    LIKE = "like"
 
 
 def model_type_match(

@@ -6,7 +6,6 @@ A name is weak evidence. The proof with the template has precedence over it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import Any
 
 from importer.hub.snapshot import Snapshot
@@ -14,20 +13,12 @@ from importer.reasons import Reason
 from importer.signals.architecture import config_of, model_types
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.name import normalise
+from importer.signals.reasons import ModelNameReason
 from importer.signals.sampling_values import MODES_KEY
 from importer.signals.tables import PARSERS, Match, SamplingRow, Table, parser_table, sampling_table
 
 SOURCE = "parser_defaults.json"
 SAMPLING_SOURCE = "inference_defaults.json"
-
-
-class ModelNameReason(StrEnum):
-    """Reasons from the tables for a name or a model type."""
-
-    FAMILY = "family"
-    PARSER = "parser"
-    SAMPLING = "sampling"
-    MODEL_TYPE = "model-type"
 
 
 def match(table: Table, name: str) -> Match | None:

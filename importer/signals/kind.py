@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 from importer.errors import RepositoryError
@@ -23,6 +22,7 @@ from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
 from importer.signals.family import match, own_name
 from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
+from importer.signals.reasons import KindReason, KindRemedy, NotChat
 from importer.signals.tables import parser_table
 from importer.signals.tasks import labels
 from importer.signals.unserved import (
@@ -35,37 +35,6 @@ from importer.signals.unserved import (
     reads_alone,
     template_place,
 )
-
-
-class NotChat(StrEnum):
-    """Kinds of models that no engine here serves."""
-
-    SPEECH = "speech"
-    IMAGE = "image"
-    DRAFT = "draft"
-    MLX_TASK = "mlx-task"
-    ENCODER_DECODER = "encoder-decoder"
-    NO_TEXT = "no-text"
-    UNNAMED = "unnamed"
-    ADAPTER = "adapter"
-
-
-class KindRemedy(StrEnum):
-    """Remedies for a model that cannot be imported."""
-
-    DRAFTED = "drafted"
-    IMAGE_ENGINE = "image-engine"
-    SPEECH_ENGINE = "speech-engine"
-    LIBRARY = "library"
-    TRANSFORMERS = "transformers"
-    CTRANSLATE2 = "ctranslate2"
-    OWN_LIBRARY = "own-library"
-    NO_MLX = "no-mlx"
-    MADE_FROM = "made-from"
-    ADAPTED = "adapted"
-    ADAPTED_UNNAMED = "adapted-unnamed"
-    ORIGINAL = "original"
-
 
 NOT_CHAT = frozenset(kind.value for kind in NotChat)
 # What serves a kind that no engine here serves, where the Hub names no library.
@@ -137,25 +106,6 @@ _TAGS = {
 
 _DRAFT_KEYS = ("speculators_model_type", "speculators_config", "dflash_config", "eagle_config")
 _CHAT_WORDS = re.compile(r"(?:^|-)(?:instruct|chat|it|think(?:ing)?|reasoning|assistant|sft|dpo|rlhf)(?:-|$)")
-
-
-class KindReason(StrEnum):
-    """Reasons for the kind of a model."""
-
-    ARCHITECTURE = "architecture"
-    KEY = "key"
-    FILE = "file"
-    KIND_BY_NAME = "name-says-kind"
-    TAG = "tag"
-    TEMPLATE = "template"
-    MODEL_TYPE = "model-type"
-    CONVERSATIONAL = "conversational"
-    NAME_HAS_WORD = "name-has-word"
-    FAMILY = "family"
-    NO_TEMPLATE = "no-template"
-    NOTHING_ELSE = "nothing-else"
-    ONLY_GGUF = "only-gguf"
-    ONE_SCORE = "one-score"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
@@ -15,6 +14,7 @@ from importer.signals.architecture import architectures, config_of, model_type, 
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule, warning
 from importer.signals.quantisation import MLX, Quantised, read
+from importer.signals.reasons import LoadReason
 
 MLX_ENGINES = ("mlx", "mlx-vlm", "vllm-mlx")
 # Names that vLLM resolves to another before it looks a method up.
@@ -36,34 +36,6 @@ ENDS = (
 )  # fmt: skip
 NVFP4 = ("nvfp4", "nvfp4a16")
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-
-
-class LoadReason(StrEnum):
-    """Reasons why an engine's version can load a model, or cannot."""
-
-    TOGETHER = "together"
-    DEPRECATED = "deprecated"
-    REMOVED = "removed"
-    NOT_ITS_OWN = "not-its-own"
-    NO_CODE = "no-code"
-    NO_MODEL_TYPE = "no-model-type"
-    MLX_WEIGHTS = "mlx-weights"
-    NO_METHOD = "no-method"
-    REFUSED = "refused"
-    NOT_NAMED = "not-named"
-    NOT_TRIED = "not-tried"
-    TRIAL_FAILED = "trial-failed"
-    ON_PROCESSORS = "on-processors"
-    TOO_OLD_A_CARD = "too-old-a-card"
-    DETECTED = "detected"
-    NEEDS_CARD = "needs-card"
-    MLX_READS = "mlx-reads"
-    DOES_NOT_READ = "does-not-read"
-    NOT_THE_FORMAT = "not-the-format"
-    NVFP4_ONLY = "nvfp4-only"
-    CONVERTED = "converted"
-    MADE_WHOLE = "made-whole"
-    FP8_NOT_KNOWN = "fp8-not-known"
 
 
 @dataclass(frozen=True, slots=True)

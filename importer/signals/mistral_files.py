@@ -9,30 +9,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.reasons import FormReason
 
 MODE, CONFIG, LOAD = "engine_args.tokenizer_mode", "engine_args.config_format", "load_format"
 WEIGHTS = re.compile(r"consolidated[^/]*\.safetensors")
 OWN_TOKENIZER = re.compile(r"tekken\.json|tokenizer\.model\.v\d+[^/]*")
 OTHER_WEIGHTS = re.compile(r"(?!consolidated)[^/]+\.safetensors")
 OTHER_TOKENIZER = re.compile(r"tokenizer\.json|tokenizer\.model|vocab\.json")
-
-
-class FormReason(StrEnum):
-    """Reasons for the form of the files to read."""
-
-    ONLY_OWN_TOKENIZER = "only-own-tokenizer"
-    BOTH_TOKENIZERS = "both-tokenizers"
-    NO_CONFIG = "no-config"
-    NO_OTHER_WEIGHTS = "no-other-weights"
-    ONLY_OWN_WEIGHTS = "only-own-weights"
-    BOTH_FORMS = "both-forms"
-    BOTH_WEIGHTS = "both-weights"
 
 
 @dataclass(frozen=True, slots=True)

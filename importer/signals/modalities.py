@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
-from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, config_of
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
+from importer.signals.reasons import InputReason
 
 NAMES = ("image", "video", "audio")
 # Keys of a config (or of the part about the language model) that only a model with this input has.
@@ -28,15 +28,6 @@ PROCESSOR = "preprocessor_config.json"
 # Of one request: a chat sends all its images again with every turn.
 MOST = {"image": 16, "video": 2, "audio": 4}
 USUAL = 999  # vLLM's own, in every version since 0.14.1
-
-
-class InputReason(StrEnum):
-    """Reasons for a model's inputs other than text."""
-
-    KEY = "key"
-    FILE = "file"
-    TAKES = "takes"
-    LIMITED = "limited"
 
 
 def read(snapshot: Snapshot) -> dict[str, Reason]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from importer.hub.snapshot import Snapshot, mapping, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, text_config
 from importer.signals.evidence import Evidence, Rule
+from importer.signals.reasons import QuantReason
 
 MODELOPT_FILE = "hf_quant_config.json"
 NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)  # spelling of a method or an algorithm
@@ -34,13 +34,6 @@ QUARK = {"fp8_e4m3": "fp8", "fp4": "mxfp4", "int4": "w4a16", "uint4": "w4a16", "
 BITS = re.compile(r"^(?:w|nvfp|mxfp|fp|int|nf|affine-)(\d+)")
 CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
 Scheme = tuple[str | None, int | None]  # scheme, group size
-
-
-class QuantReason(StrEnum):
-    """Reasons for a quantisation."""
-
-    METHOD = "method"
-    SCHEME = "scheme"
 
 
 @dataclass(frozen=True, slots=True)

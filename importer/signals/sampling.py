@@ -8,7 +8,8 @@ from typing import Any
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.sampling_values import GenerationReason, is_number, usable
+from importer.signals.reasons import GenerationReason
+from importer.signals.sampling_values import is_number, usable
 
 FILE = "generation_config.json"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from typing import Any, TypeGuard
 
 MODES_KEY = "sampling_modes"
@@ -20,17 +19,6 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "max_tokens": (1, 10_000_000, False),
 }
 WHOLE = ("top_k", "max_tokens")
-
-
-class GenerationReason(StrEnum):
-    """Reasons from a generation config."""
-
-    VALUE = "value"
-    UNUSABLE = "unusable"
-    IMPLIED = "implied"
-    NEW_TOKENS = "new-tokens"
-    ALL_TOKENS = "all-tokens"
-    NOT_DONE = "not-done"
 
 
 def usable(key: str, value: Any) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from importer.hub.related import RelatedRepositories, RelatedRepository
@@ -17,6 +16,7 @@ from importer.signals.family import own_name
 from importer.signals.loading import ALIASES, loads
 from importer.signals.name import normalise, words_of
 from importer.signals.quantisation import BITS, MLX, Quantised, read
+from importer.signals.reasons import SisterReason
 
 KEY, LISTED = "sisters", "listed_sisters"
 FILE = "README.md"
@@ -42,15 +42,6 @@ MOST = 8
 # An id on the Hub: in a link, in a command, or by itself.
 HUB_ID = re.compile(r"(?<![\w./-])(?:https?://(?:www\.)?huggingface\.co/|hf\.co/)?"
                     r"([A-Za-z0-9][\w.-]{0,40}/[A-Za-z0-9][\w.-]{0,95}\w)(?![\w/])", re.ASCII)  # fmt: skip
-
-
-class SisterReason(StrEnum):
-    """Reasons of a fact about repositories of the same model."""
-
-    NAMED = "named"
-    LISTED = "listed"
-    NOT_LISTED = "not-listed"
-    REPOSITORY = "repository"
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:

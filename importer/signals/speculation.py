@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
@@ -14,7 +13,7 @@ from importer.signals import quantisation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule
-from importer.signals.family import base_models
+from importer.signals.reasons import DraftReason
 
 KEY = "engine_args.speculative_config"
 KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
@@ -24,21 +23,6 @@ OWN_HEADS = "mtp"
 AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations of vendors' original models
 # Names of the tensors and files of these heads; other families append layers behind the last.
 NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
-
-
-class DraftReason(StrEnum):
-    """Reasons why heads for multi-token prediction draft, or do not."""
-
-    NOT_OF_THIS_TYPE = "not-of-this-type"
-    NOT_ON_PROCESSORS = "not-on-processors"
-    NOT_HELD = "not-held"
-    OFFERED = "offered"
-    FILE_HOLDS = "file-holds"
-    TENSOR_HOLDS = "tensor-holds"
-    NO_TENSOR = "no-tensor"
-    MADE_FROM = "made-from"
-    QUANTISED_LATER = "quantised-later"
-    AS_TRAINED = "as-trained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +85,8 @@ def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
 
 def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
     """Return whether the weights hold the heads, with the reason; re-uploads often leave them out."""
+    from importer.signals.family import base_models
+
     named = next(
         (f.path for f in snapshot.files if f.path.endswith(".safetensors") and NAMED.search(f.path)), None
     )

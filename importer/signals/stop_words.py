@@ -7,7 +7,6 @@ tokenizer's ``eos_token``. A template with another end of turn gives answers tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template import vocabulary
@@ -16,19 +15,12 @@ from importer.chat_template.vocabulary import Token
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.reasons import StopReason
 from importer.signals.sampling import FILE as GENERATION
 
 CONFIG = "config.json"
 TOKENIZER = "tokenizer_config.json"
 MOST = 32  # end tokens that are read
-
-
-class StopReason(StrEnum):
-    """Reasons for end tokens and stop words."""
-
-    LISTED = "listed"
-    END_OF_TURN = "end-of-turn"
-    UNNAMED = "unnamed"
 
 
 def evidence(snapshot: Snapshot, analysis: TemplateAnalysis | None) -> list[Evidence]:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from importer import config
 from importer.signals import name as pattern
 from importer.signals.name import Name, is_suffix, words_of
 
@@ -196,7 +196,7 @@ def parse_sampling(data: Mapping[str, Any]) -> SamplingTable:
 
 def path_of(table: str) -> Path:
     """Return the file of a table: inside the installed package, else at the top of a checkout."""
-    packed = Path(str(files("importer").joinpath("data", f"{table}.json")))
+    packed = config.data(f"{table}.json")
     return packed if packed.is_file() else Path(__file__).parents[2] / f"{table}.json"
 
 

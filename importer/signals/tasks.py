@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Any
 
 from importer.hub.snapshot import Snapshot, listed, mapping, whole
@@ -16,7 +15,7 @@ from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import POOLS, TASKS, Evidence, Rule, warning
-from importer.signals.unserved import GENERATES
+from importer.signals.reasons import TaskReason
 
 RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
 OUTPUTS = "outputs"
@@ -31,17 +30,6 @@ PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token 
 # Keys for the values of a token's vector, as vLLM reads them (``get_colbert_dim_from_config``).
 OF_TOKEN = ("colbert_dim", "dim", "projection_dim")
 WIDEST = 1 << 20  # values of a vector, tokens of a text
-
-
-class TaskReason(StrEnum):
-    """Reasons for the settings of a model that pools or transcribes."""
-
-    POOLS = "pools"
-    CONVERTED = "converted"
-    OUTPUTS = "outputs"
-    NO_HEAD = "no-head"
-    YES_OR_NO = "yes-or-no"
-    SERVED_BY = "served-by"
 
 
 def evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Evidence]:
@@ -71,6 +59,8 @@ def labels(config: Mapping[str, Any]) -> int:
 
 
 def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
+    from importer.signals.unserved import GENERATES
+
     named = architectures(snapshot)
     name = named[0] if named else ""
     reason = Reason(TaskReason.POOLS, of=kind)

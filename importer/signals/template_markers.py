@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from enum import StrEnum
 
 from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.learnt_format import WireFormat, learn_format
@@ -18,6 +17,7 @@ from importer.chat_template.samples import Sample, TemplateAnalysis
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.parser_markers import fitting, load, markers_in
+from importer.signals.reasons import ShownReason
 
 ENGINE = "vllm"  # the names of the tables
 COMMON = 5  # parsers that know a block's marker, from which it is no format of its own
@@ -25,20 +25,6 @@ COMMON = 5  # parsers that know a block's marker, from which it is no format of 
 REASONS = re.compile(r"(?:^|[^a-z])(?:thinking|think|thinker|reasoning|reasoner)(?:[^a-z]|$)", re.IGNORECASE)
 STRIPPED = "stripped"  # the source of a block that the template only cuts out of past turns
 CLOSES = re.compile(r"</|end|suffix", re.IGNORECASE)
-
-
-class ShownReason(StrEnum):
-    """Reasons from a rendered template."""
-
-    NO_TEMPLATE = "no-template"
-    MADE_FOR = "made-for"
-    NO_CALLS = "no-calls"
-    UNKNOWN_CALLS = "unknown-calls"
-    CALLS = "calls"
-    NO_REASONING = "no-reasoning"
-    NOT_RENDERED = "not-rendered"
-    THINKS = "thinks"
-    SWITCHES = "switches"
 
 
 def evidence(analysis: TemplateAnalysis | None, source: str | None = None, name: str = "") -> list[Evidence]:

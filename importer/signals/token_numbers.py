@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template import vocabulary
@@ -16,6 +15,7 @@ from importer.hub.snapshot import Snapshot, listed, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, text_config
 from importer.signals.evidence import Evidence, Rule, warning
+from importer.signals.reasons import TokenNumberReason
 
 KEY = "token_numbers"
 GENERATION = "generation_config.json"
@@ -24,13 +24,6 @@ ENDS = ("bos_token_id", "eos_token_id")
 # Roles of text; a number under any other name stands for a picture, a sound or a film.
 ROLES = ("bos", "eos", "pad", "unk", "sep", "cls", "mask", "decoder_start", "forced_bos", "forced_eos")
 OF_TEXT = frozenset(f"{role}{number}" for role in ROLES for number in NUMBERED)
-
-
-class TokenNumberReason(StrEnum):
-    """Reasons about token numbers."""
-
-    BEYOND = "beyond"
-    BEYOND_CONFIG = "beyond-config"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ encoder with a decoder there, and a class without a head for text returns none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from importer.hub.reference import is_id
@@ -16,6 +15,7 @@ from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.reasons import UnservedReason
 
 # Ends of class names of models that generate text.
 GENERATES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
@@ -33,15 +33,6 @@ GENERATION = "generation_config.json"
 FORMS = ("params.json", "model_index.json")  # other files that say what weights are
 ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_"  # of peft, at the top
 TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja")
-
-
-class UnservedReason(StrEnum):
-    """Reasons why no engine here generates text with a model."""
-
-    ENCODER_DECODER = "encoder-decoder"
-    NO_HEAD = "no-head"
-    NAMES_NOTHING = "names-nothing"
-    ADAPTS = "adapts"
 
 
 def by_architecture(snapshot: Snapshot, able: Abilities, *, speaks: bool) -> Evidence | None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.way_in import shipped
 from importer.chat_template.way_in.findings import KEY
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source
-
-
-class WayInReason(StrEnum):
-    """Reasons for the evidence on the way in."""
-
-    CHECKED = "checked"
+from importer.signals.reasons import WayInReason
 
 
 def evidence(analysis: TemplateAnalysis | None, source: str | None = None) -> list[Evidence]:

@@ -15,7 +15,7 @@ from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.study import STUDY, Served
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit
-from importer.sandbox.closing import Closing
+from importer.sandbox.task import Closing
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.prompts import Message, Prompt
 

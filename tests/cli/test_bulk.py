@@ -24,7 +24,6 @@ from importer.config_file.store import Store
 from importer.errors import HubError, UsageError
 from importer.hub import client
 from importer.hub.client import Deadline
-from importer.hub.local import AllowedFolders
 from tests.commandline import BASE, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
 from tests.waiting import PATIENCE, wait_until
@@ -239,12 +238,12 @@ def test_what_is_under_way_is_bounded() -> None:
 
 
 def test_a_fault_in_one_line_does_not_cost_the_others(desk: Desk) -> None:
-    resolve = importer.hub.resolve
+    resolve = importer.hub.resolver.resolve
 
-    def fails(reference: Any, places: AllowedFolders, **options: Any) -> Any:
+    def fails(reference: Any, **options: Any) -> Any:
         if reference.repo == "acme/chat":
             raise ZeroDivisionError("oh")
-        return resolve(reference, places, **options)
+        return resolve(reference, **options)
 
     desk.monkeypatch.setattr("importer.hub.resolver.resolve", fails)
     Path("list").write_text("acme/base\nacme/chat\nother/base")

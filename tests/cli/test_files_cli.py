@@ -13,7 +13,7 @@ from importer.config_file import schema
 from importer.config_file.build import build, to_text
 from importer.decisions.decision import Chosen
 from importer.reasons import Reason
-from importer.signals.speculation import DraftReason
+from importer.signals.reasons import DraftReason
 from tests.commandline import BASE, Desk, desk
 from tests.config_file.test_document import ENGINE, SUBJECT, decisions
 from tests.facts import as_reason

@@ -15,14 +15,14 @@ from importer.chat_template.samples import Sample
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import capabilities
-from importer.hub import allowlist, endpoint, listing, reference, safetensors
-from importer.hub import weights as hub_weights
+from importer.hub import allowlist, content, endpoint, listing, reference, safetensors
 from importer.hub.related import TAG, RelatedRepositories
 from importer.hub.related import parse as parse_related
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
 from importer.memory.parallelism import FitRequest
-from importer.proof.prove import own_renderer, tokens_of
+from importer.proof.prompt_evidence import own_renderer
+from importer.proof.prove import tokens_of
 from importer.signals import (
     card,
     card_advice,
@@ -107,7 +107,7 @@ def evidence(one: Snapshot) -> None:
     )
     declared_parsers.declared_parsers(one, "vllm")
     weights.files(one)
-    hub_weights.weight_files(one.files)
+    content.weight_files(one.files)
     allowlist.choose(one.files, "a/b")
 
 
@@ -264,7 +264,7 @@ READERS = (
     ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
     ("settings", evidence, "signals.code signals.unserved signals.declared_parsers signals.modalities signals.quantisation",
      1_500, config),
-    ("files", evidence, "signals.mistral_files signals.speculation hub.weights memory.weights hub.allowlist signals.kind",
+    ("files", evidence, "signals.mistral_files signals.speculation hub.content memory.weights hub.allowlist signals.kind",
      4_000, listed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
      capabilities.load("vllm")), "signals.context", 10_000, as_is),

@@ -13,10 +13,8 @@ from importer.decisions.parsers import ParserReason
 from importer.decisions.precedence import by_user
 from importer.memory.choose import FitReason
 from importer.reasons import Reason
-from importer.signals.code import CodeReason
 from importer.signals.evidence import warning
-from importer.signals.loading import LoadReason
-from importer.signals.template_markers import ShownReason
+from importer.signals.reasons import CodeReason, LoadReason, ShownReason
 from tests.commandline import BASE, CHAT, Desk, desk, edit, receipt
 from tests.hubserver import Repo
 from tests.serving import Service, service

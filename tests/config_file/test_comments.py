@@ -20,7 +20,7 @@ from importer.proof.result import ProofReason
 from importer.reasons import Reason, key_of
 from importer.signals import tables
 from importer.signals.evidence import Status
-from importer.signals.family import ModelNameReason
+from importer.signals.reasons import ModelNameReason
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Repo
 from tests.models.formats import FORMATS as MODELS

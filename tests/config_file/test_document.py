@@ -25,7 +25,7 @@ from importer.errors import DocumentError, UsageError
 from importer.messages import render
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
-from importer.signals.sampling_values import GenerationReason
+from importer.signals.reasons import GenerationReason
 from tests.facts import as_reason
 
 SUBJECT = DocumentSubject("tiny", "acme/Tiny", "acme/Tiny", "acme/Tiny", "a" * 40)

@@ -11,7 +11,8 @@ import pytest
 from importer.config_file import check
 from importer.engines import get, logs, vllm_arguments
 from importer.engines.base import Step, steps
-from importer.engines.vllm import CONSTRAINTS, MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda, has_gpu
+from importer.engines.machine import has_gpu
+from importer.engines.vllm import CONSTRAINTS, MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda
 from importer.errors import DocumentError
 from importer.messages import render
 

@@ -11,7 +11,8 @@ from importer.hub.reference import parse
 from importer.hub.single_file import check_file
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.messages import render
-from importer.signals.backend import BackendReason, evidence
+from importer.signals.backend import evidence
+from importer.signals.reasons import BackendReason
 
 FILE = "https://huggingface.co/x/toy-GGUF/resolve/main/sub/toy-Q4_K_M.gguf?download=true"
 

@@ -18,9 +18,9 @@ from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
 from importer.memory import pages
+from importer.memory.divisible import most
 from importer.memory.estimate_types import Load
 from importer.memory.shape import Shape, describe
-from importer.memory.token_parts import most
 from tests import toy_engines, toy_shapes
 
 pytestmark = pytest.mark.engine

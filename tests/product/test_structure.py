@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -321,6 +322,21 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == []
+
+
+def test_a_dry_import_from_a_directory_loads_few_modules(tmp_path: Path) -> None:
+    code = (
+        "import sys; from importer.__main__ import main; main();"
+        "ours = [name for name in sys.modules if name.partition('.')[0] == 'importer'];"
+        "print(len(ours), *sorted({'huggingface_hub', 'httpx', 'jinja2', 'rich'} & set(sys.modules)))"
+    )
+    words = [str(ROOT / "importer" / "demo" / "model"), "--dry-run", "--backend", "mlx"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, cwd=ROOT,
+        env={**os.environ, "IMPORTER_HOME": str(tmp_path)},
+    )  # fmt: skip
+    number, *heavy = done.stdout.splitlines()[-1].split()
+    assert (int(number) <= 130, heavy) == (True, []), done.stdout
 
 
 def tracked() -> list[Path]:

@@ -17,8 +17,7 @@ from importer.chat_template.render import Rendered, Renderer, RenderJob, date_at
 from importer.chat_template.vocabulary import Vocabulary
 from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
-from importer.decisions.decision import Chosen, Preferences, Target
-from importer.decisions.prompts import PromptVerdict
+from importer.decisions.decision import Chosen, Preferences, PromptVerdict, Target
 from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused

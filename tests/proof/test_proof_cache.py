@@ -22,7 +22,8 @@ from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module
 from importer.proof.cache import cached
 from importer.proof.judge import judge_tool
-from importer.proof.prove import MODES, own_renderer, rendered_by, unproved
+from importer.proof.prompt_evidence import MODES, own_renderer, rendered_by
+from importer.proof.prove import unproved
 from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, JudgeReason, ProofReason
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule

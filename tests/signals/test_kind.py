@@ -11,7 +11,8 @@ from importer.cli.messages import hint
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.messages import render
 from importer.reasons import Reason
-from importer.signals.kind import NotChat, find_kind
+from importer.signals.kind import find_kind
+from importer.signals.reasons import NotChat
 from importer.signals.unserved import holds_nothing
 
 TEMPLATE = {"chat_template.jinja": "{{ messages }}"}

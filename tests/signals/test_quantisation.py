@@ -13,9 +13,9 @@ from importer.engines import capabilities
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
 from importer.signals import backend, caching, loading, quantisation
-from importer.signals.backend import BackendReason
 from importer.signals.engine_capabilities import Machine
 from importer.signals.quantisation import Quantised
+from importer.signals.reasons import BackendReason
 
 CPU, H100, T4, V100 = Machine("cpu"), Machine("cuda", 90), Machine("cuda", 75), Machine("cuda", 70)
 MLX = {"quantization": {"group_size": 64, "bits": 4}}

@@ -20,7 +20,7 @@ from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import Snapshot
 from importer.memory import embedding
 from importer.signals import token_numbers
-from importer.signals.token_numbers import TokenNumberReason
+from importer.signals.reasons import TokenNumberReason
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes import token_numbers as probe
 from tests.judging import remedy, words

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from importer.chat_template import cases
@@ -81,12 +81,7 @@ def compose(bare: str, convention: str, traits: Traits) -> str:
 @cache
 def convention_text(name: str) -> str:
     """Return the Jinja text of a file beside this module."""
-    return (
-        files("importer.chat_template.conventions")
-        .joinpath(f"{name}.jinja")
-        .read_text(encoding="utf-8")
-        .rstrip("\n")
-    )
+    return Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8").rstrip("\n")
 
 
 def warm() -> None:

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from importer import config
 from importer.chat_template.cases import QUESTION
 from importer.chat_template.markers import last_marker
 from importer.chat_template.samples import Sample
@@ -53,7 +53,7 @@ def shape_of(one_call: Sample) -> dict[str, str]:
 @cache
 def registry() -> Mapping[str, Any]:
     """Return the registry's data, engine by engine."""
-    text = files("importer.data").joinpath(FILE).read_text(encoding="utf-8")
+    text = config.data(FILE).read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)
     return data
 

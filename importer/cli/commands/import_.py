@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from importer import config
-from importer.cli import ahead, options
+from importer.cli import options
 from importer.errors import UsageError
 from importer.version import __version__
 
@@ -110,7 +110,9 @@ def _values(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Import one model, or every one of a list; raises ImporterError."""
     _check(arguments)
-    with ahead.sandbox() as sandbox:
+    from importer.cli.main import own_sandbox
+
+    with own_sandbox() as sandbox:
         sandbox.start()  # it wakes while the rest is imported, which takes as long
         if arguments.organisation is not None:
             from importer.cli import organisation

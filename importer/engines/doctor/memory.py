@@ -22,7 +22,7 @@ from importer.engines.doctor.host import up
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.vllm import cache_space
 from importer.hub import local
-from importer.hub.weights import weight_files
+from importer.hub.content import weight_files
 from importer.memory.estimate import OVERHEAD
 from importer.memory.estimate_types import Amount
 from importer.reasons import Reason

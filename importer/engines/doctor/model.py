@@ -30,9 +30,10 @@ from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.vllm_frontends import is_rust
 from importer.errors import EngineError, RepositoryError, UsageError
 from importer.hub import local, safetensors, tensor_headers
+from importer.hub.content import weight_files
 from importer.hub.folders import Folder, holds, why
 from importer.hub.snapshot import RepoFile
-from importer.hub.weights import TOKENIZERS, weight_files
+from importer.hub.weights import TOKENIZERS
 from importer.reasons import Reason
 from importer.signals import context as lengths
 

@@ -6,7 +6,7 @@ from importer.engines import start_check
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import CheckSkipped, DoctorCase, Fine, Result, Trouble, TroubleSeverity
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.vllm import has_gpu
+from importer.engines.machine import has_gpu
 from importer.errors import DocumentError
 from importer.reasons import Reason
 

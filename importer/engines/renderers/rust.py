@@ -33,7 +33,7 @@ from importer.engines.tokenizer import byte_of_character
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
-from importer.sandbox.closing import Closing
+from importer.sandbox.task import Closing
 
 PROGRAM = "vllm-rs"
 VARIABLE = "IMPORTER_VLLM_RS"  # a user's own program

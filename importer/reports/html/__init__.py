@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from importer.messages import words
 from importer.messages.words import moment
 from importer.reports import pictures, report_model
 from importer.reports.html import drawing
@@ -69,4 +70,4 @@ def environment() -> Environment:
 
 def _finalize(value: Any) -> Any:
     """Return a value as text with control characters escaped; markup of the templates stays."""
-    return value if hasattr(value, "__html__") else report_model.plain(str(value))
+    return value if hasattr(value, "__html__") else words.plain(str(value))

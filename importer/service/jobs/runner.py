@@ -13,8 +13,7 @@ from importer.app.decide import Studied
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.engines import CHOSEN, ENGINES, get, install
-from importer.engines.machine import this_machine
-from importer.engines.vllm import has_gpu
+from importer.engines.machine import has_gpu, this_machine
 from importer.errors import EngineError, ServiceError
 from importer.hub import quota
 from importer.hub.pacing import Budget

@@ -10,7 +10,7 @@ from threading import Lock
 from importer.chat_template.samples import Sample
 from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.errors import EngineError
-from importer.sandbox.closing import Closing
+from importer.sandbox.task import Closing
 from importer.validation.prompts import Prompt, call_id
 from importer.validation.reply import Reply, ToolCall
 
