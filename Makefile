@@ -34,7 +34,7 @@ test-nightly: test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "hypothesis and not engine" --hypothesis-profile=nightly
 
 test-fast: .venv/ready-dev lint page
-	$(BIN)/python -m pytest -n 4 --dist loadgroup -m "not engine and not slow and not nightly"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not engine and not slow and not nightly"
 
 faults: .venv/ready-dev
 	$(BIN)/python -m tests.faults --resume

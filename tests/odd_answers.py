@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def odd(sound: Any) -> Mapping[str, Callable[[], bytes]]:
     }
 
 
-def wrong(name: str) -> Mapping[str, bytes]:
+def wrong(name: str) -> Mapping[str, Callable[[], bytes]]:
     """Answers of the right shape with a value of a wrong type in it, for one question."""
     found: dict[str, list[Any]] = {
         "get-job": [
@@ -136,7 +137,7 @@ def wrong(name: str) -> Mapping[str, bytes]:
         ],
         "ray-logs": [{"logs": None}, {"logs": 7}, {"logs": ["x"]}, {"logs": {}}],
     }  # fmt: skip
-    return {f"wrong-{number}": text(data) for number, data in enumerate(found.get(name, []))}
+    return {f"wrong-{number}": partial(text, data) for number, data in enumerate(found.get(name, []))}
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template.markers import ENDS, SHAPE, Marks, common_prefix, last_marker, mirror
@@ -26,7 +26,6 @@ def inside(text: str, index: int) -> bool:
     return any(s < index < e for s, e in spans)
 
 
-@settings(max_examples=60)
 @given(texts, st.integers(0, 200))
 def test_a_boundary_is_outside_every_marker(text: str, index: int) -> None:
     index = min(index, len(text))
@@ -36,7 +35,6 @@ def test_a_boundary_is_outside_every_marker(text: str, index: int) -> None:
     assert inside(text, index) or found == index
 
 
-@settings(max_examples=60)
 @given(texts, texts, texts)
 def test_a_shared_start_ends_at_a_boundary_of_both(head: str, left: str, right: str) -> None:
     one, other = head + left, head + right
@@ -46,7 +44,6 @@ def test_a_shared_start_ends_at_a_boundary_of_both(head: str, left: str, right: 
     assert not inside(other, length)
 
 
-@settings(max_examples=60)
 @given(texts, texts, texts)
 def test_a_shared_end_begins_at_a_boundary_of_both(left: str, right: str, tail: str) -> None:
     one, other = left + tail, right + tail

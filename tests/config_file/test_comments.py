@@ -25,7 +25,7 @@ from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Repo
 from tests.models.formats import FORMATS as MODELS
 from tests.product.test_messages import enumerations, placeholders, uses
-from tests.product.test_structure import MODULES, tree
+from tests.syntax import MODULES, tree
 
 __all__ = ["desk"]
 # Kinds of the deciding rooms that never stand first at a value: they refuse, explain, stand beside, or lose.
@@ -177,6 +177,7 @@ def written(desk: Desk) -> list[str]:
     return [path.read_text() for path in sorted((desk.folder / "models").glob("*.yaml"))]
 
 
+@pytest.mark.slow
 def test_comments_of_real_imports(desk: Desk) -> None:
     """Every format that is trained here, a base model, edited values, a list of every key."""
     config = {**BASE["config.json"], "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]}  # type: ignore[dict-item]

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.config_file.build import read
@@ -104,7 +104,6 @@ def test_an_edit_that_cannot_be_made_is_refused(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
 @given(st.data())
 def test_a_random_edit_of_a_random_text(data: st.DataObject) -> None:
     """Every comment stays, and so does the text of what does not change; refused only where nothing stays."""
@@ -127,7 +126,6 @@ def entries(text: str) -> dict[str, str]:
     return {str(s.step): text[s.start : layout.content_end(s.node)] for s in layout.slots(layout.root)}
 
 
-@settings(max_examples=50)
 @given(texts())
 def test_a_text_whose_data_stay_stays(text: str) -> None:
     assert rewrite(text, read(text, "x")) == text

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from importer.config import NAMES
 from importer.config_file import schema
@@ -135,7 +135,6 @@ def test_an_empty_backend_is_not_named_and_stays_empty() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
 @given(texts())
 def test_a_fill_only_inserts(text: str) -> None:
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.config_file import merge
@@ -66,7 +66,6 @@ def test_without_a_base_text_every_comment_is_the_persons() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
 @given(st.data())
 def test_any_merge(data: st.DataObject) -> None:
     """Both sides' changes are in it, or are a conflict; no comment of the person's is lost."""

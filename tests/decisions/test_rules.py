@@ -9,7 +9,8 @@ import pytest
 from mypy import api
 
 from importer.signals.evidence import Rule
-from tests.product.test_structure import MODULES, room, tree
+from tests.product.test_structure import room
+from tests.syntax import MODULES, nodes, written
 
 ROOT = Path(__file__).resolve().parents[2]
 FACT = """
@@ -37,8 +38,8 @@ def test_every_rule_is_some_readers() -> None:
         node.attr
         for module, path in MODULES.items()
         if room(module) in {"signals", "memory", "proof"} and module != "importer.signals.evidence"
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "Rule"
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute) and written(node.value) == "Rule"
     }
     decided = {"GENERATION_CONFIG_USUAL"}  # made of a fact by ``decide``, which knows the way of answering
     assert {rule.name for rule in Rule} - used == decided

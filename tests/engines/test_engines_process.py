@@ -22,6 +22,7 @@ from importer.engines import logs, process, process_group
 from importer.engines.process import EngineServer, serve
 from importer.engines.ready import free_port, is_free
 from importer.errors import EngineError, ImporterError
+from tests.tiers import one_of_each
 from tests.toy_engine import adapter
 from tests.waiting import PATIENCE, PYTHON, wait_until
 
@@ -199,7 +200,9 @@ def serving_elsewhere(
         launcher.send(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", one_of_each([signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP], tier="slow")
+)
 def test_no_engine_outlives_its_owner(number: signal.Signals, importer_home: Path, weights: Path) -> None:
     with serving_elsewhere(weights) as (owner, pid, port):
         owner.send_signal(number)

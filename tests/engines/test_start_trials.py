@@ -44,6 +44,7 @@ def setting(error: EngineError) -> Reason:
     return named
 
 
+@pytest.mark.slow
 def test_a_variable_of_the_document_is_named(importer_home: Path, weights: Path) -> None:
     error = died(weights, env={"OMP_NUM_THREADS": "1", "TOY_HATES": "it"})
     assert setting(error) == Reason(StartSetting.OF_DOCUMENT, key="env", name="TOY_HATES", value="it")
@@ -61,6 +62,7 @@ def test_a_variable_of_the_machine_is_named(
     assert error.details["blames"] == "environment"
 
 
+@pytest.mark.slow
 def test_a_python_that_does_not_start_is_asked_alone(importer_home: Path, weights: Path) -> None:
     error = died(weights, env={"PYTHONHASHSEED": "none", "OMP_NUM_THREADS": "1"})
     assert setting(error) == Reason(StartSetting.OF_DOCUMENT, key="env", name="PYTHONHASHSEED", value="none")
@@ -68,6 +70,7 @@ def test_a_python_that_does_not_start_is_asked_alone(importer_home: Path, weight
     assert "must be" in error.message
 
 
+@pytest.mark.slow
 def test_files_of_the_model_are_named_where_another_model_starts(importer_home: Path, weights: Path) -> None:
     error = died(weights, "wants-config", env={"OMP_NUM_THREADS": "1"})
     problem = error.details["problem"]
@@ -87,6 +90,7 @@ def test_a_key_of_config_json_is_named_where_it_starts_without(importer_home: Pa
     assert error.details["blames"] == "configuration"
 
 
+@pytest.mark.slow
 def test_the_engine_is_named_where_no_model_starts(importer_home: Path, weights: Path) -> None:
     error = died(weights, "dies-strangely")
     problem = error.details["problem"]
@@ -159,6 +163,7 @@ def test_a_port_where_ranks_meet_is_not_for_clients(
     assert (None if found is None else found.fields["argument"]) == (named and named.format(**ports))
 
 
+@pytest.mark.slow
 def test_an_engine_that_stands_still_behind_an_exception(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,8 @@ from tests.exporting import (
     text,
     unescaped,
 )
-from tests.product.test_structure import MODULES, PURE, imports, room
+from tests.product.test_structure import PURE, imports, room
+from tests.syntax import MODULES
 
 OPTIONS = Options()
 PINS = [f"--{of}revision={COMMIT}" for of in ("", "tokenizer-", "code-")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.settings import refused
@@ -32,7 +32,6 @@ ALL = {**DOCUMENTS, "vllm-mlx": ON_VLLM_MLX}
 
 
 @given(st.sampled_from(sorted(ALL)), st.randoms(use_true_random=False))
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> None:
     document = ALL[engine]
     for more in random_settings(draw, engine, version_of(document), 1):

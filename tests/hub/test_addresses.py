@@ -6,14 +6,13 @@ import ast
 import socket
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import importer
 from importer.errors import HubError
 from importer.hub import addresses, endpoint, outgoing
+from tests.syntax import MODULES, nodes
 
 Network = IPv4Network | IPv6Network
 # iana-ipv4-special-registry, iana-ipv6-special-registry; then multicast, what is deprecated or unallocated.
@@ -145,12 +144,13 @@ def test_loopback_is_of_two_blocks_alone() -> None:
     assert [addresses.is_this_machine(address) for address in own + others] == [True] * 3 + [False] * 7
 
 
+@pytest.mark.xdist_group("syntax")
 def test_no_other_module_asks_python_what_an_address_is() -> None:
     """Its answers differ between patch versions."""
     asked = [
         f"{path}:{node.lineno}"
-        for path in Path(importer.__file__).parent.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path in MODULES.values()
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr in ASKED
     ]
     assert not asked

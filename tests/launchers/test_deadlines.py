@@ -17,6 +17,7 @@ from importer.launchers.target import parse
 from tests.launchers.test_http import answering, job
 from tests.launchers.test_odd_answers import command
 from tests.odd_answers import DRIPS, RUN, dripping
+from tests.tiers import one_of_each
 
 WAIT = 5.0  # seconds for the start
 WITHIN = 1.2  # times that, for all of it
@@ -33,7 +34,7 @@ def waited(launcher: Launcher, kind: str) -> None:
     assert time.monotonic() - begun < WITHIN * WAIT + SLACK
 
 
-@pytest.mark.parametrize("name", DRIPS)
+@pytest.mark.parametrize("name", one_of_each(DRIPS, tier="slow"))
 def test_a_ray_that_drips_is_not_waited_for(name: str) -> None:
     with dripping(DRIPS[name]) as port:
         waited(launchers.get(parse(f"ray://127.0.0.1:{port}")), "cluster-unreachable")
@@ -70,6 +71,7 @@ def endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["k8s:tests/ml?image=x", "ssh:box", "slurm:gpu", "slurm:gpu?host=box"])
 def test_a_program_that_drips_is_not_waited_for(endless: Path, target: str) -> None:
     del endless

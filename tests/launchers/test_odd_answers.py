@@ -23,6 +23,7 @@ from importer.launchers.target import parse
 from tests.any_json import altered
 from tests.launchers.test_http import answering
 from tests.odd_answers import RUN, SOUND, items, job, odd, pod, put, text, wrong
+from tests.tiers import one_of_each
 
 DIGEST = f"sha256:{'a' * 64}"
 TASK = RemoteTask(RUN, b"{}", DIGEST, "vllm")
@@ -63,10 +64,9 @@ QUESTIONS = {"get-job": "kubectl", "get-pods": "kubectl", "ray": "Ray", "ray-log
 CASES = [(question, name) for question in QUESTIONS for name in (*odd(SOUND[question]), *wrong(question))]
 
 
-@pytest.mark.parametrize(("question", "name"), CASES)
+@pytest.mark.parametrize(("question", "name"), one_of_each(CASES, lambda case: case[0], "slow"))
 def test_an_odd_answer_has_its_kind(bin_folder: Path, question: str, name: str) -> None:
-    made = odd(SOUND[question]).get(name)
-    data = wrong(question)[name] if made is None else made()
+    data = {**odd(SOUND[question]), **wrong(question)}[name]()
     tool = QUESTIONS[question]
     if tool == "Ray":
         path = f"/api/jobs/{RUN}{'/logs' if question == 'ray-logs' else ''}"
@@ -225,7 +225,8 @@ COMMANDS: Mapping[str, tuple[str, str, bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", one_of_each(COMMANDS, lambda name: COMMANDS[name][3]))
 def test_the_command_ends_with_one_sentence(bin_folder: Path, tmp_path: Path, name: str) -> None:
     target, file, answer, kind = COMMANDS[name]
     (bin_folder / file).write_bytes(answer)
@@ -276,7 +277,8 @@ REPORTS: Mapping[str, tuple[Any, int, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", one_of_each(REPORTS, lambda name: REPORTS[name][2]))
 def test_an_odd_report_for_a_document_without_a_receipt(bin_folder: Path, tmp_path: Path, name: str) -> None:
     report, code, kind = REPORTS[name]
     (bin_folder / "report").write_bytes(text(report))

@@ -19,6 +19,7 @@ from importer.reasons import Reason
 from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B
 from tests.memory.test_fit_splits import LLAMA_70B
 from tests.memory.test_plans import planned, settings
+from tests.tiers import one_of_each
 
 NAME = PARTED.rpartition(".")[2]
 # Kimi K2 0905: a trillion parameters in 8 bits.
@@ -108,11 +109,13 @@ def test_no_sequence_is_divided_where_it_fits_whole() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [
-        {"device": "8xmi300x", "size": 1_400_000_000_000},
-        {"user": {"engine_args.speculative_config": {"method": "mtp", "num_speculative_tokens": 1}}},
-        {"user": {"engine_args.attention_backend": "FLASHMLA"}},
-    ],
+    one_of_each(
+        [
+            {"user": {"engine_args.attention_backend": "FLASHMLA"}},
+            {"user": {"engine_args.speculative_config": {"method": "mtp", "num_speculative_tokens": 1}}},
+            {"device": "8xmi300x", "size": 1_400_000_000_000},
+        ],
+    ),
 )
 def test_what_vllm_does_not_combine_with_it(more: dict[str, Any]) -> None:
     choice = on_kimi(goal="context", concurrency=16, **more)

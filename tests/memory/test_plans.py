@@ -124,6 +124,7 @@ def test_a_small_encoder_is_whole_on_each_card(
         assert more == pytest.approx(whole * 7 / 8, rel=0.02)
 
 
+@pytest.mark.nightly
 def test_copies_of_an_encoder_never_shorten_the_context() -> None:
     """Where only an encoder that is spread leaves room for the request, it is spread."""
     shortened = 0

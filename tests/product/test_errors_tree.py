@@ -17,7 +17,7 @@ from importer.messages import Text, catalogue
 from importer.messages.errors import TEXTS
 from importer.service import messages as service
 from tests.product.test_messages import uses
-from tests.product.test_structure import MODULES, tree
+from tests.syntax import MODULES, nodes, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
@@ -51,8 +51,8 @@ def raised() -> tuple[Raised, ...]:
 def _raised() -> Iterator[Raised]:
     branches = {branch.__name__ for branch in BRANCHES}
     for module, path in MODULES.items():
-        for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
-            name = ast.unparse(call.func)
+        for call in (node for node in nodes(path) if isinstance(node, ast.Call)):
+            name = written(call.func)
             if name not in branches or not call.args or not isinstance(call.args[0], ast.Constant):
                 continue
             whole = any(keyword.arg is None for keyword in call.keywords)

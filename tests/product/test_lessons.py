@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.syntax import ROOT, tree
+
 PAGES = ("lessons.md", "security.md")
 MODULE = re.compile(r"`((?:importer|gen_defaults)(?:\.\w+)+)`")
 HEADING = re.compile(r"\| (?:lesson|promise) \|")
@@ -26,8 +26,7 @@ def rows(page: str) -> list[tuple[str, str, str]]:
 
 @cache
 def functions(path: str) -> set[str]:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return {node.name for node in tree(ROOT / path).body if isinstance(node, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -20,7 +20,7 @@ from importer.memory.plans import PlanReason
 from importer.messages import catalogue, joined, render, sentence
 from importer.messages.words import counted, moment
 from importer.reasons import Reason, key_of
-from tests.product.test_structure import MODULES, tree
+from tests.syntax import MODULES, nodes, tree, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 
@@ -39,7 +39,7 @@ def enumerations() -> dict[str, type[StrEnum]]:
     found: dict[str, type[StrEnum]] = {}
     for module, path in MODULES.items():
         for node in tree(path).body:
-            if isinstance(node, ast.ClassDef) and "StrEnum" in {ast.unparse(base) for base in node.bases}:
+            if isinstance(node, ast.ClassDef) and "StrEnum" in {written(base) for base in node.bases}:
                 if ".parser_worker" in module or ".parser_plugin" in module:
                     continue
                 assert node.name not in found, f"two enumerations are called {node.name}"
@@ -54,8 +54,8 @@ def uses() -> tuple[Use, ...]:
 
 def _uses() -> Iterator[Use]:
     for module, path in MODULES.items():
-        for node in ast.walk(tree(path)):
-            if not (isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Reason"):
+        for node in nodes(path):
+            if not (isinstance(node, ast.Call) and written(node.func).split(".")[-1] == "Reason"):
                 continue
             kind = node.args[0] if node.args else None
             if not (isinstance(kind, ast.Attribute) and isinstance(kind.value, ast.Name)):

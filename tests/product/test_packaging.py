@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from importer.cli.main import extra_of
+from tests.syntax import ROOT, nodes
 
-ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK_NAMES = ("requirements.lock", "requirements-service.lock", "requirements-dev.lock")
 LOCKS = {name: (ROOT / name).read_text(encoding="utf-8") for name in LOCK_NAMES}
@@ -50,13 +50,14 @@ def imported(folder: Path) -> Iterator[tuple[str, str]]:
         place = path.relative_to(ROOT).as_posix()
         if place.rpartition("/")[0] in ELSEWHERE or re.match(r"importer/demo/[^_]", place):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 yield from ((place, alias.name.partition(".")[0]) for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 yield place, node.module.partition(".")[0]
 
 
+@pytest.mark.xdist_group("syntax")
 def test_every_import_is_declared() -> None:
     base, extras = required(PROJECT["dependencies"]), PROJECT["optional-dependencies"]
     declared = {room: base | required(extras[extra]) for room, extra in OF_EXTRAS.items()}

@@ -10,7 +10,8 @@ import pytest
 
 from importer.cli.commands import COMMANDS
 from tests.product.test_docs import parsers
-from tests.product.test_structure import MODULES, room, tree
+from tests.product.test_structure import room
+from tests.syntax import MODULES, nodes, tree, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 FRONT_ENDS = {"cli", "service", "demo", "__main__", "__init__"}
@@ -31,11 +32,11 @@ DATA = {
 
 def strings(module: str) -> Iterator[tuple[int, str]]:
     """Every text in the code; docstrings are none."""
-    root = tree(MODULES[module])
+    whole = nodes(MODULES[module])
     owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    heads = [n.body[0] for n in ast.walk(root) if isinstance(n, owners) and n.body]
+    heads = [n.body[0] for n in whole if isinstance(n, owners) and n.body]
     docs = {id(head.value) for head in heads if isinstance(head, ast.Expr)}
-    for node in ast.walk(root):
+    for node in whole:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.lineno, node.value
 
@@ -74,7 +75,7 @@ BRANCH = re.compile(
 def caught(function: ast.AST) -> set[str]:
     """The names under which errors of ours are caught."""
     handlers = (node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler))
-    return {h.name for h in handlers if h.name and h.type and BRANCH.search(ast.unparse(h.type))}
+    return {h.name for h in handlers if h.name and h.type and BRANCH.search(written(h.type))}
 
 
 def is_sentence(node: ast.AST, names: set[str], errors: set[str]) -> bool:
@@ -84,8 +85,8 @@ def is_sentence(node: ast.AST, names: set[str], errors: set[str]) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in ATTRIBUTES and isinstance(node.value, ast.Name) and node.value.id in errors
     if isinstance(node, ast.Call):
-        called = ast.unparse(node.func)
-        of_error = called == "str" and bool(node.args) and ast.unparse(node.args[0]) in errors
+        called = written(node.func)
+        of_error = called == "str" and bool(node.args) and written(node.args[0]) in errors
         chained = isinstance(node.func, ast.Attribute) and is_sentence(node.func.value, names, errors)
         return called in CALLS or of_error or chained
     return False
@@ -105,7 +106,7 @@ def reading(code: ast.AST) -> Iterator[int]:
             elif isinstance(node, ast.Subscript):
                 parts = [node.value]
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                module = ast.unparse(node.func.value)
+                module = written(node.func.value)
                 searching = (
                     node.func.attr in {"search", "match", "fullmatch", "findall", "sub"} or module == "re"
                 )

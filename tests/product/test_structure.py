@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.syntax import MODULES, ROOT, nodes, written
+
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
-PACKAGE = ROOT / "importer"
-MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorted(PACKAGE.rglob("*.py"))}
 
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
@@ -77,11 +76,6 @@ FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocess
 
 
 @cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def imports(module: str) -> tuple[str, ...]:
     """Absolute names of everything a module imports, wherever in it."""
     return tuple(_imports(MODULES[module], module))
@@ -89,7 +83,7 @@ def imports(module: str) -> tuple[str, ...]:
 
 def _imports(path: Path, module: str) -> Iterator[str]:
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -143,12 +137,12 @@ def reached(module: str) -> set[str]:
     """Modules of ours that a module imports anywhere, but for those that only a type checker reads."""
     typed = {
         id(inner)
-        for node in ast.walk(tree(MODULES[module]))
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for node in nodes(MODULES[module])
+        if isinstance(node, ast.If) and written(node.test) == "TYPE_CHECKING"
         for inner in node.body
     }
     found = set()
-    for node in ast.walk(tree(MODULES[module])):
+    for node in nodes(MODULES[module]):
         if isinstance(node, ast.ImportFrom) and not node.level and id(node) not in typed:
             for name in (f"{node.module}.{alias.name}" for alias in node.names):
                 owner = name if name in MODULES else str(node.module)
@@ -211,7 +205,7 @@ def test_one_module_starts_processes() -> None:
         for module, path in {**MODULES, **jobs}.items()
         for name in (
             *_imports(path, module),
-            *(ast.unparse(n) for n in ast.walk(tree(path)) if isinstance(n, ast.Attribute)),
+            *(written(n) for n in nodes(path) if isinstance(n, ast.Attribute)),
         )
         if STARTERS.fullmatch(name)
     }
@@ -219,9 +213,9 @@ def test_one_module_starts_processes() -> None:
 
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+            yield written(node.func), node
 
 
 def test_yaml_is_read_in_one_place() -> None:
@@ -230,8 +224,8 @@ def test_yaml_is_read_in_one_place() -> None:
     readers = {
         module
         for module in KNOWS_YAML
-        for node in ast.walk(tree(MODULES[module]))
-        if isinstance(node, ast.Attribute) and reading.match(ast.unparse(node))
+        for node in nodes(MODULES[module])
+        if isinstance(node, ast.Attribute) and reading.match(written(node))
     }
     assert readers == READS_YAML
 
@@ -272,7 +266,7 @@ def is_dangerous(module: str, name: str, call: ast.Call) -> bool:
         or "shell" in options
         or ("Loader" in options and module not in READS_YAML)
         or (starts and isinstance(call.args[0], ast.Constant | ast.JoinedStr | ast.BinOp))
-        or (remote is not None and ast.unparse(remote) != "False")
+        or (remote is not None and written(remote) != "False")
     )
 
 
@@ -294,16 +288,16 @@ def test_no_dangerous_call() -> None:
 )  # fmt: skip
 def test_a_dangerous_call_is_seen(line: str) -> None:
     (call,) = [node for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Call)]
-    assert is_dangerous("importer.any", ast.unparse(call.func), call)
+    assert is_dangerous("importer.any", written(call.func), call)
 
 
 def test_an_engine_is_given_repository_code_only_on_the_users_word() -> None:
     """The flag stands behind ``document.get("trust_remote_code") is True``, and no evidence sets that key."""
     for module, path in MODULES.items():
         if room(module) in {"signals", "decisions", "proof", "chat_template", "hub"}:
-            nodes = [*ast.walk(tree(path))]
-            texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
-            named = {n.arg for n in nodes if isinstance(n, ast.keyword)}
+            whole = nodes(path)
+            texts = {n.value for n in whole if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+            named = {n.arg for n in whole if isinstance(n, ast.keyword)}
             assert not {t for t in texts if t.endswith("trust_remote_code")} | (named & {"trust_remote_code"})
     for engine in ("mlx", "mlx_vlm", "vllm", "vllm_mlx"):
         text = MODULES[f"importer.engines.{engine}"].read_text(encoding="utf-8")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.product.test_structure import MODULES, room, tree
+from tests.product.test_structure import room
+from tests.syntax import MODULES, tree, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 ROOMS = {"engines", "exports", "fit", "template", "target", "fitting"}
@@ -27,7 +28,7 @@ SEARCHES = {"search", "match", "fullmatch", "findall", "finditer", "sub"}
 def is_sentence(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in SENTENCES
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in RENDERS
+    return isinstance(node, ast.Call) and written(node.func) in RENDERS
 
 
 def readings(code: ast.AST) -> Iterator[str]:
@@ -35,13 +36,13 @@ def readings(code: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Compare):
             by_value = not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
             if by_value and any(is_sentence(side) for side in (node.left, *node.comparators)):
-                yield ast.unparse(node)
+                yield written(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             reads = node.func.attr in READS and is_sentence(node.func.value)
             if reads or (node.func.attr in SEARCHES and any(map(is_sentence, node.args))):
-                yield ast.unparse(node)
+                yield written(node)
         if isinstance(node, ast.Subscript) and is_sentence(node.value):
-            yield ast.unparse(node)
+            yield written(node)
 
 
 def test_no_sentence_is_read() -> None:
@@ -51,7 +52,7 @@ def test_no_sentence_is_read() -> None:
 def is_plain(field: ast.AnnAssign) -> bool:
     """Whether a field of a sentence's name may be a plain text."""
     types = {n.id for n in ast.walk(field.annotation) if isinstance(n, ast.Name)}
-    return ast.unparse(field.target) in SENTENCES - {"says"} and "str" in types
+    return written(field.target) in SENTENCES - {"says"} and "str" in types
 
 
 def untyped(code: ast.AST) -> Iterator[str]:
@@ -60,12 +61,12 @@ def untyped(code: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.ClassDef):
             for line in node.body:
                 if isinstance(line, ast.AnnAssign) and is_plain(line):
-                    yield f"{node.name}: {ast.unparse(line)}"
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) != "Reason":
+                    yield f"{node.name}: {written(line)}"
+        elif isinstance(node, ast.Call) and written(node.func) != "Reason":
             for keyword in node.keywords:
-                written = isinstance(keyword.value, ast.JoinedStr | ast.BinOp | ast.Constant)
-                if keyword.arg in SENTENCES and written:
-                    yield f"{node.lineno}: {ast.unparse(keyword.value)}"
+                plain = isinstance(keyword.value, ast.JoinedStr | ast.BinOp | ast.Constant)
+                if keyword.arg in SENTENCES and plain:
+                    yield f"{node.lineno}: {written(keyword.value)}"
 
 
 def test_what_becomes_a_sentence_is_typed() -> None:

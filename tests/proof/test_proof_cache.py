@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis
@@ -76,7 +76,6 @@ verdicts = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.builds(
         Proof, words, words, words,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from importer.chat_template.samples import Sample, SampleCall
@@ -45,13 +45,11 @@ def raw(arguments: str, name: str = "act") -> Reading:
     return Reading((ReadCall(name, arguments),))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(calls, max_size=4), st.booleans())
 def test_what_was_written_and_read_back_passes(written: list[SampleCall], as_text: bool) -> None:
     assert judge_tool(sample(*written, text_arguments=as_text), read(*written)) is None
 
 
-@settings(max_examples=40, deadline=None)
 @given(calls, st.text(), values)
 def test_an_argument_changed_added_or_lost_fails(call: SampleCall, key: str, value: Any) -> None:
     assume(key not in call.arguments or not same(call.arguments[key], value))
@@ -60,21 +58,18 @@ def test_an_argument_changed_added_or_lost_fails(call: SampleCall, key: str, val
     assert judge_tool(sample(other), read(call))
 
 
-@settings(max_examples=40, deadline=None)
 @given(calls, calls)
 def test_another_name_fails(one: SampleCall, two: SampleCall) -> None:
     assume(one.name != two.name)
     assert "name" in says(judge_tool(sample(one), read(SampleCall(two.name, one.arguments))))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(calls, min_size=1, max_size=3))
 def test_a_call_too_many_or_too_few_fails(written: list[SampleCall]) -> None:
     assert judge_tool(sample(*written), read(*written[1:]))
     assert judge_tool(sample(*written[1:]), read(*written))
 
 
-@settings(max_examples=40, deadline=None)
 @given(calls)
 def test_arguments_encoded_twice_fail(call: SampleCall) -> None:
     twice = json.dumps(json.dumps(call.arguments))
@@ -160,7 +155,6 @@ def test_an_answer_without_calls_must_come_back() -> None:
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text(min_size=1).map(str.strip), st.text(min_size=1).map(str.strip))
 def test_reasoning_and_answer_are_told_apart(thought: str, answer: str) -> None:
     assume(thought != answer and thought and answer)

@@ -13,8 +13,8 @@ import pytest
 from tests.clock import answers, measure, repositories
 from tests.clock.readers import ELSEWHERE, READERS, Reader
 from tests.clock.shapes import repeated, shapes
+from tests.syntax import ROOT, nodes, written
 
-ROOT = Path(__file__).resolve().parents[2]
 PARSES = ("re", "yaml", "json.loads", "json.load", "ast.literal_eval", "urllib.parse")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no clock of a process's own there")
 
@@ -88,6 +88,7 @@ def test_near_misses_come_of_a_pattern_itself() -> None:
     assert any(text.startswith("abcdfaaaa") for text in texts)
 
 
+@pytest.mark.xdist_group("syntax")
 def test_every_module_that_reads_is_on_the_clock() -> None:
     """A module with a pattern or a parser is one of a reader's, or is listed with the reason why not."""
     reading = {name for name, path in modules() if reads(path)}
@@ -107,11 +108,11 @@ def modules() -> list[tuple[str, Path]]:
 def reads(path: Path) -> bool:
     """Whether it uses a regular expression, JSON or YAML to take a text apart."""
     used = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             used |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             used.add(node.module or "")
         elif isinstance(node, ast.Attribute):
-            used.add(ast.unparse(node))
+            used.add(written(node))
     return not used.isdisjoint(PARSES)

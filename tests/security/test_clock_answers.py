@@ -13,6 +13,7 @@ import pytest
 from importer.validation.reply import Reply
 from tests.clock import measure
 from tests.clock.answers import FEW, SHAPES, Function, UnmadeError, answering, functions, modules
+from tests.tiers import one_of_each
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="no clock of a process's own there"),
@@ -62,7 +63,9 @@ def slow(module: ModuleType, shapes: tuple[str, ...], variants: tuple[str, ...])
     return found
 
 
-@pytest.mark.parametrize("module", [pytest.param(one, id=one.__name__) for one in READING])
+@pytest.mark.parametrize(
+    "module", one_of_each(READING, lambda one: one.__package__, "slow"), ids=lambda one: one.__name__
+)
 def test_a_reader_of_answers_takes_time_by_the_length_of_its_text(module: ModuleType) -> None:
     assert not slow(module, FEW, VARIANTS[:1])
 
@@ -88,6 +91,7 @@ def test_every_function_is_on_the_clock() -> None:
     assert set(UNMADE) - {key for keys in found.values() for key in keys} == set()
 
 
+@pytest.mark.slow
 def test_the_clock_of_answers_sees_what_grows_too_fast() -> None:
     def counted(reply: Reply) -> int:
         return sum(map(reply.content.count, reply.content.split()))

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from importer.engines.doctor.case import DoctorCase
 from importer.errors import ImporterError, RepositoryError, ServiceError
 from importer.hub import AllowedFolders, digests, local, locate_weights, parse, resolve, tensor_headers
 from importer.service.settings import Settings
+from tests.tiers import one_of_each
 
 SECRET = "verysecret"
 INNER = "additional_chat_templates"
@@ -201,8 +203,8 @@ def attempt(read: Callable[[], object], before: Callable[[Any, str, Any], None] 
         sys.setprofile(None)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("part", SWAPPED)
+@pytest.mark.slow
+@pytest.mark.parametrize(("reader", "part"), one_of_each(product(READERS, SWAPPED), lambda case: case[0]))
 def test_no_moment_of_a_read_lets_a_link_in(site: Site, reader: str, part: str) -> None:
     """One swap before each call of the system, so that neither luck nor speed decides."""
     read, marks = READERS[reader](site), site.marks()
@@ -220,7 +222,7 @@ def test_no_moment_of_a_read_lets_a_link_in(site: Site, reader: str, part: str) 
     assert attempt(read) == whole
 
 
-@pytest.mark.parametrize("part", ["the model", "a folder in it"])
+@pytest.mark.parametrize("part", one_of_each(["the model", "a folder in it"], tier="slow"))
 def test_another_process_that_swaps_folders_lets_no_link_in(site: Site, part: str) -> None:
     """It ends after so many swaps, however fast either side is."""
     place = site.home / SWAPPED[part]

@@ -32,6 +32,7 @@ def test_a_gigabyte_announced_is_not_asked_for(hub: HubServer, importer: Command
     assert len(hub.paths()) == 1
 
 
+@pytest.mark.slow
 def test_a_gigabyte_hidden_in_a_small_answer_is_never_unpacked(hub: HubServer, tmp_path: Path) -> None:
     """A megabyte of gzip that holds a gigabyte: counted while it unpacks, in bounded memory."""
     hub.repos["a/bomb"] = Repo({"config.json": CONFIG}, info={"siblings": [{"rfilename": "config.json"}]})

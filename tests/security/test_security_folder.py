@@ -51,6 +51,7 @@ def started(made: Hostile, argv: list[str], env: Mapping[str, str]) -> subproces
     return done
 
 
+@pytest.mark.slow
 def test_the_poison_works(tmp_path: Path) -> None:
     """What is in the folder runs where Python is started as usual, and reads what is around."""
     made = hostile(tmp_path, names(), own=True)
@@ -61,6 +62,7 @@ def test_the_poison_works(tmp_path: Path) -> None:
     assert before_ours() <= names() | {"blank", "sitecustomize", "__main__"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
 def test_the_command_runs_nothing_of_its_folder(words: str, tmp_path: Path, desk: Desk) -> None:
     made = hostile(tmp_path, names(), own=True)

@@ -135,6 +135,7 @@ def on_a_terminal(tmp_path: Path, *arguments: str) -> tuple[int, bytes]:
     return process.returncode, said
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_no_escape_of_a_repository(hub: HubServer, tmp_path: Path) -> None:
     """On a real terminal our own colours are escapes too, so theirs are looked for by what they hold."""
     hub.repos["a/b"] = Repo(hostile(), info={"tags": [INJECTION]})

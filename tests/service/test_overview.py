@@ -178,6 +178,7 @@ def test_the_service_lists_and_counts_cards(service: Service) -> None:
     assert [one["name"] for one in chosen["items"]] == [name]
 
 
+@pytest.mark.slow
 def test_bulk_deletes_brings_back_and_imports_again(service: Service) -> None:
     name = fresh(service, "lots")
     digest = service.client.get(f"/v1/configs/{name}").json()["digest"]
@@ -203,6 +204,7 @@ def test_bulk_deletes_brings_back_and_imports_again(service: Service) -> None:
     assert bulk("undelete")["config"]["name"] == name
 
 
+@pytest.mark.slow
 def test_a_review_shows_values_a_prompt_and_what_comes_next(service: Service) -> None:
     job = service.imported("acme/chat", name="seen", device="h100-80g")
     assert job["state"] == "succeeded", job
@@ -229,6 +231,7 @@ def test_a_review_shows_values_a_prompt_and_what_comes_next(service: Service) ->
     problem(service.client.get("/v1/configs/nobody/review"), 404, "no-such-document")
 
 
+@pytest.mark.slow
 def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -> None:
     name = fresh(service, "measured", device="h100-80g")
     with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
@@ -268,6 +271,7 @@ def test_figures_of_memory_and_runs_are_those_of_the_receipt(service: Service) -
     assert (row["run"]["passed"], row["run"]["failed"], row["attention"]) == (1, 1, ["failed"])
 
 
+@pytest.mark.slow
 def test_an_editor_gets_arguments_and_typed_places_of_mistakes(service: Service) -> None:
     answer = service.client.get("/v1/editor/vllm", params={"version": "0.33.0"})
     found = answer.json()
@@ -298,6 +302,7 @@ def test_an_editor_gets_arguments_and_typed_places_of_mistakes(service: Service)
     assert broken["kind"]
 
 
+@pytest.mark.slow
 def test_progress_has_the_seconds_of_former_jobs(service: Service) -> None:
     fresh(service, "former")
     job = service.imported("acme/base", name="later")
@@ -322,6 +327,7 @@ def test_progress_has_the_seconds_of_former_jobs(service: Service) -> None:
     service.client.post(f"/v1/jobs/{answer.json()['id']}/cancel").raise_for_status()
 
 
+@pytest.mark.slow
 def test_operations_show_processes_queue_and_policy(service: Service) -> None:
     found = service.client.get("/v1/operations").json()
     [worker] = found["workers"]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.serving import Service, events, fresh, problem, service
 
 __all__ = ["service"]
+pytestmark = pytest.mark.slow
 
 
 def ask(service: Service, **body: Any) -> Any:

@@ -81,6 +81,7 @@ def value(service: Service, name: str, key: str = "parameters.temperature") -> d
     return found
 
 
+@pytest.mark.slow
 def test_a_gallerys_upkeep(service: Service) -> None:
     # Publish for MLX.
     assert imported(service, "mlx")["name"] == "toy"

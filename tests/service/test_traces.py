@@ -157,6 +157,7 @@ def test_without_a_request_nothing_is_exported(environment: dict[str, str]) -> N
     assert traces.requested(environment) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "worker"])
 def test_without_the_packages_it_is_one_sentence(command: str, tmp_path: Path) -> None:
     """The exporter is hidden from a Python of its own, as where the extra is not installed."""

@@ -6,7 +6,8 @@ import ast
 
 from importer.config_file import schema
 from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS, SAMPLING, TOP_LEVEL
-from tests.product.test_structure import MODULES, room, tree
+from tests.product.test_structure import room
+from tests.syntax import MODULES, nodes, written
 
 APART = {"backend", "sampling_modes"}  # decided on their own
 
@@ -16,8 +17,8 @@ def keys() -> set[str]:
     found = set()
     for module, path in MODULES.items():
         if room(module) in {"signals", "memory"}:
-            for node in ast.walk(tree(path)):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "Evidence" and len(node.args) > 1:
+            for node in nodes(path):
+                if isinstance(node, ast.Call) and written(node.func) == "Evidence" and len(node.args) > 1:
                     key = node.args[1]
                     if isinstance(key, ast.Constant):
                         found.add(str(key.value))

@@ -280,7 +280,6 @@ def test_every_engine_is_recorded() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
-@settings(deadline=None, max_examples=15)
 @given(places=st.lists(st.integers(min_value=0), max_size=6))
 def test_recorded_streams_give_the_recorded_whole(folder: Path, case: str, places: list[int]) -> None:
     whole = from_whole((folder / f"{case}.json").read_bytes())

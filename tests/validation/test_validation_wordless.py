@@ -26,9 +26,10 @@ from tests.facts import as_reason
 from tests.faults.registry import FAULTS
 from tests.faults.verdict import judge
 from tests.judging import MODEL, rendering
-from tests.product.test_structure import MODULES, tree
 from tests.reporting import receipt
 from tests.scripted import Request, Say, serve
+from tests.syntax import MODULES, nodes, written
+from tests.tiers import one_of_each
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>'
 
@@ -150,8 +151,8 @@ def blamed(report: Mapping[str, Any]) -> list[list[object]]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("parser", ["hermes", "deepseek"])
-@pytest.mark.parametrize("say", ENGINES, ids=lambda say: say.__name__)
+@pytest.mark.parametrize("parser", one_of_each(["hermes", "deepseek"]))
+@pytest.mark.parametrize("say", one_of_each(ENGINES, tier="slow"), ids=lambda say: say.__name__)
 def test_sentences_decide_nothing(say: Say, parser: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = run(say, parser, monkeypatch)
     with pytest.MonkeyPatch.context() as patched:
@@ -185,7 +186,7 @@ def is_sentence(node: ast.AST) -> bool:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute) and inner.attr in SENTENCES:
             return True
-        if isinstance(inner, ast.Call) and ast.unparse(inner.func) in RENDERERS:
+        if isinstance(inner, ast.Call) and written(inner.func) in RENDERERS:
             return True
     return False
 
@@ -193,17 +194,17 @@ def is_sentence(node: ast.AST) -> bool:
 def reading(module: Path) -> list[str]:
     """Where a module compares, searches or takes apart a sentence."""
     found = []
-    for node in ast.walk(tree(module)):
+    for node in nodes(module):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             none = any(isinstance(side, ast.Constant) and side.value is None for side in sides)
             if not none and any(map(is_sentence, sides)):
-                found.append(ast.unparse(node))
+                found.append(written(node))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READS:
             if any(map(is_sentence, (node.func.value, *node.args))):
-                found.append(ast.unparse(node))
+                found.append(written(node))
         elif isinstance(node, ast.Subscript) and is_sentence(node.value):
-            found.append(ast.unparse(node))
+            found.append(written(node))
     return found
 
 
@@ -216,7 +217,7 @@ def test_no_module_reads_a_sentence() -> None:
     renders = {
         module
         for module in JUDGES
-        for node in ast.walk(tree(MODULES[module]))
+        for node in nodes(MODULES[module])
         if isinstance(node, ast.ImportFrom) and node.module == "importer.messages"
     }
     assert renders <= WORDED
