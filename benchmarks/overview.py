@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, insert
 
 from benchmarks.row import Row
-from importer.storage import cards, documents, facets, tables
+from importer.storage import documents, facets, list_columns, tables
 from importer.storage.database import Database
 from importer.storage.document_filters import Filters
 from importer.storage.migrations import migrate
@@ -65,11 +65,11 @@ def _row(database: Database, what: str, budget: float, query: Callable[[Connecti
 def document(number: int, chosen: random.Random) -> dict[str, Any]:
     """Return the row of a document with facts drawn at random."""
     name, weights = f"m{number:05}-8b", chosen.choice([None, *(GB * n for n in range(1, 200))])
-    kinds = cards.words({kind for kind in cards.KINDS if chosen.random() < 0.06})
+    kinds = list_columns.words({kind for kind in list_columns.KINDS if chosen.random() < 0.06})
     words: Sequence[str] = ("reads", "writes", "sees", "hears", "codes")
     made = {
         "description": f"A model that {' '.join(chosen.choice(words) for _ in range(40))}.",
-        "tags": cards.words({chosen.choice("abcdef") * 4}),
+        "tags": list_columns.words({chosen.choice("abcdef") * 4}),
         "license": chosen.choice(["mit", "apache-2.0", None]),
     }
     model = f"org{number % 97}/{name}"
@@ -79,13 +79,15 @@ def document(number: int, chosen: random.Random) -> dict[str, Any]:
         "backend": chosen.choice(["vllm", "mlx", "sglang"]), "family": f"family-{chosen.randrange(40)}",
         "kind": "chat", "state": chosen.choice(["draft", "approved", "published", "stale", "ready"]),
         "review": "draft", "validation": chosen.choice(["never", "passed", "failed"]),
-        "reason": "nobody has approved it as it is now", "search": cards.search(name, model, "family", made),
+        "reason": "nobody has approved it as it is now",
+        "search": list_columns.search(name, model, "family", made),
         "created_at": "2026-11-01T00:00:00+00:00", "updated_at": f"2026-11-01T{number % 24:02}:00:00+00:00",
         "quantization": chosen.choice([None, "fp8-block", "w4a16", "nvfp4"]),
-        "modalities": cards.words({"text", *(["image"] if chosen.random() < 0.2 else [])}),
+        "modalities": list_columns.words({"text", *(["image"] if chosen.random() < 0.2 else [])}),
         "tool_parser": chosen.choice([None, "hermes", "llama3_json", "qwen3_coder"]),
         "reasoning_parser": chosen.choice([None, "qwen3"]), "context": chosen.choice([4096, 32768, 131072]),
-        "parameters": parameters, "size": cards.size_of(parameters), "weights": weights,
+        "parameters": parameters, "size": list_columns.size_of(parameters), "weights": weights,
         "memory": None if weights is None else weights + GB, "device": "h100-80g", "devices": 1,
-        "attention": kinds, "urgency": cards.urgency(kinds), "findings": int("finding" in (kinds or "")),
+        "attention": kinds, "urgency": list_columns.urgency(kinds),
+        "findings": int("finding" in (kinds or "")),
     }  # fmt: skip

@@ -10,8 +10,8 @@ from benchmarks.row import Row
 from importer.app.beside_weights import rendering
 from importer.engines import ENGINES, get, install
 from importer.engines.process import serve
-from importer.validation.background import Background
-from importer.validation.journal import Journal
+from importer.validation.engine_log import Journal
+from importer.validation.evidence_sources import Background
 from importer.validation.run import validate
 
 MODEL = Path(__file__).resolve().parents[1] / "importer" / "demo" / "model"

@@ -18,8 +18,8 @@ from gen_defaults.place import ROOT, write
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer, Renders
+from importer.chat_template.request_coverage.shipped import FILE, shape_of
 from importer.chat_template.vocabulary import Vocabulary
-from importer.chat_template.way_in.shipped import FILE, shape_of
 
 TARGET = ROOT / "importer" / "data" / FILE
 ENGINE, PACKAGE = "vllm", "vllm"

@@ -20,7 +20,7 @@ from importer.chat_template import find, vocabulary
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
-from importer.chat_template.way_in.findings import ORDER, WayIn, WayInFinding, WayInSeverity
+from importer.chat_template.request_coverage.findings import ORDER, WayIn, WayInFinding, WayInSeverity
 from importer.errors import ImporterError
 from importer.hub import local
 

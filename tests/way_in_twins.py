@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from importer.chat_template.way_in.findings import WayInField as Field
-from importer.chat_template.way_in.findings import WayInKind as Kind
+from importer.chat_template.request_coverage.findings import WayInField as Field
+from importer.chat_template.request_coverage.findings import WayInKind as Kind
 from tests.way_in_faults import ARGUMENT, JSON, SOUND, Fault
 
 WORDS = "{{- m.content or '' -}}\n"

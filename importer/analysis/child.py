@@ -20,10 +20,10 @@ from importer.chat_template.conventions import wrap
 from importer.chat_template.find import Template
 from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
+from importer.chat_template.request_coverage import shipped
+from importer.chat_template.request_coverage.offers import with_offers
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
-from importer.chat_template.way_in import shipped
-from importer.chat_template.way_in.offers import with_offers
 from importer.engines import capabilities, registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot

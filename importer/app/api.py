@@ -195,7 +195,7 @@ def validate(
     UsageError("bad-header").
     """
     from importer.app.validate import validate_against, validate_document
-    from importer.validation.custom import named as probes_named
+    from importer.validation.registry import named as probes_named
 
     store, stored = named(str(document), str(folder))
     stored.check()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from importer.hub.snapshot import Snapshot
     from importer.proof.result import ParserVerdict, Proof
     from importer.validation.rendering import PromptRendering
-    from importer.validation.rungs.offline import OfflineParsers
+    from importer.validation.stages.offline import OfflineParsers
 
 
 def rendering(
@@ -69,7 +69,7 @@ def offline_parsers(
     from importer.hub import local
     from importer.proof.prove import tokens_of
     from importer.validation.proof_check import INFERRING
-    from importer.validation.rungs.offline import OfflineParsers
+    from importer.validation.stages.offline import OfflineParsers
 
     try:
         snapshot = local.resolve(str(weights), weights)

@@ -14,10 +14,10 @@ from importer.app.preferences import AIMS, DEVICE, FRONTEND, check_parsers, reca
 from importer.app.session import ImportSession
 from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
+from importer.chat_template.request_coverage.findings import KEY as WAY_IN
 from importer.chat_template.samples import TemplateAnalysis
-from importer.chat_template.way_in.findings import KEY as WAY_IN
 from importer.config_file import engine_arguments
-from importer.config_file.field_paths import frontend_of
+from importer.config_file.document_keys import frontend_of
 from importer.config_file.name_allocator import Slot
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide

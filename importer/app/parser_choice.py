@@ -8,8 +8,8 @@ from typing import Any
 from importer.app.decide import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
+from importer.config_file.document_keys import KEY, OPTIONS, frontend_of, parser
 from importer.config_file.engine_arguments import version_of
-from importer.config_file.field_paths import KEY, OPTIONS, frontend_of, parser
 from importer.decisions.decision import Preferences
 from importer.engines import registries
 from importer.errors import UsageError

@@ -10,12 +10,12 @@ from enum import StrEnum
 from typing import Any
 
 from importer import config
-from importer.config_file import check, field_paths, model_conflicts, schema
+from importer.config_file import check, document_keys, model_conflicts, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.build import SCHEMA, put
 from importer.config_file.diff import ABSENT, same
+from importer.config_file.document_keys import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.config_file.engine_arguments import load
-from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
@@ -169,8 +169,8 @@ def _settings_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             named = {key: document[key]} if inner is None else {f"{key}.{k}": v for k, v in inner.items()}
             yield from ((path, v) for path, v in named.items() if path.count(".") < 2)
     for key in OPTIONS:
-        if any(option.key == key for option in field_paths.of(document)):
-            yield key, field_paths.parser(document, key)
+        if any(option.key == key for option in document_keys.of(document)):
+            yield key, document_keys.parser(document, key)
     yield from ((k, v) for k, v in _map(document, "importer").items() if k in FACTS)
 
 

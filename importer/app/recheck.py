@@ -13,10 +13,10 @@ from importer.app.recheck_causes import RecheckReason, Side, reasons, rules_move
 from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession
 from importer.app.target import bind
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.config_file.build import kept
 from importer.config_file.diff import ABSENT, Change, KeyPath, differences, same
-from importer.config_file.field_paths import ELSEWHERE, FACTS, OPTIONS, path_of
+from importer.config_file.document_keys import ELSEWHERE, FACTS, OPTIONS, path_of
 from importer.config_file.merge import Conflict
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
@@ -295,14 +295,14 @@ def _recorded(receipt: Receipt) -> Target:
 def place_of(key: str) -> KeyPath:
     """Return where the document holds a decision."""
     if key in OPTIONS:
-        return (field_paths.KEY, key)
+        return (document_keys.KEY, key)
     return ("importer", key) if key in FACTS else path_of(key) or (key,)
 
 
 def yours_of(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
     """Return what the person wrote at a path, where they touched it."""
     # The whole list has changed where only its order or white space was edited.
-    reordered = (field_paths.KEY,)
+    reordered = (document_keys.KEY,)
     touched = [edit for edit in edits if touch(edit.path, path) and edit.path != reordered]
     if not touched:
         return None

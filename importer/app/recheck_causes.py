@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.config_file.diff import shown
-from importer.config_file.field_paths import OPTIONS
+from importer.config_file.document_keys import OPTIONS
 from importer.decisions.decision import Target
 from importer.decisions.parsers import Unavailable
 from importer.proof.result import ProofReason

@@ -9,7 +9,7 @@ from typing import Any
 
 from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.upgrade_versions import KINDS, VersionDifference
-from importer.config_file import argument_check, check, environment, field_paths, model_facts
+from importer.config_file import argument_check, check, document_keys, environment, model_facts
 from importer.config_file.argument_conflicts import ArgumentConflict
 from importer.config_file.diff import KeyPath, dotted, shown
 from importer.config_file.model_conflicts import ModelConflict
@@ -62,13 +62,13 @@ def renames(data: Data, moved: VersionDifference) -> tuple[Renamed, ...]:
 def _parser_renames(data: Data, moved: VersionDifference) -> Iterator[Renamed]:
     old, new = _registries(data, moved)
     for key, kind in KINDS.items():
-        name = field_paths.parser(data, key)
+        name = document_keys.parser(data, key)
         if name is None or old is None or new is None or not old.has(kind, name) or new.has(kind, name):
             continue
         cls = old.class_of(kind, name)
         twins = [one for one, its in new.classes(kind).items() if its == cls]
         if twins:
-            yield Renamed((field_paths.KEY, key), name, twins[0])
+            yield Renamed((document_keys.KEY, key), name, twins[0])
 
 
 def _argument_renames(data: Data, moved: VersionDifference) -> Iterator[Renamed]:
@@ -91,15 +91,15 @@ def renamed(data: Data, names: Sequence[Renamed]) -> dict[str, Any]:
             result[argument_check.KEY] = {
                 one.after if key == one.before else key: value for key, value in written.items()
             }
-        elif one.path[0] == field_paths.KEY and isinstance(result.get(field_paths.KEY), list):
-            result[field_paths.KEY] = [_option(entry, one) for entry in result[field_paths.KEY]]
+        elif one.path[0] == document_keys.KEY and isinstance(result.get(document_keys.KEY), list):
+            result[document_keys.KEY] = [_option(entry, one) for entry in result[document_keys.KEY]]
     return result
 
 
 def _option(entry: Any, one: Renamed) -> Any:
-    option = field_paths.parse(str(entry))
+    option = document_keys.parse(str(entry))
     same = (option.key, option.value) == (one.path[1], one.before)
-    return field_paths.write(option.key, one.after) if same else entry
+    return document_keys.write(option.key, one.after) if same else entry
 
 
 def causes(data: Data, facts: RecordedFacts | None, moved: VersionDifference) -> Iterator[ChangeCause]:
@@ -114,13 +114,13 @@ def causes(data: Data, facts: RecordedFacts | None, moved: VersionDifference) ->
 
 
 def _registries(data: Data, moved: VersionDifference) -> tuple[Registry | None, Registry | None]:
-    frontend = field_paths.frontend_of(data)
+    frontend = document_keys.frontend_of(data)
     return moved.before.registry(frontend), moved.after.registry(frontend)
 
 
 def _frontend(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
     """Yield the frontend of the document where the new version lacks it."""
-    named = field_paths.frontend_of(data)
+    named = document_keys.frontend_of(data)
     if named in moved.before.frontends and moved.after.registry(named) is None:
         yield ChangeCause(CauseKind.FRONTEND, named, None, keys=["frontend"])
 
@@ -129,7 +129,7 @@ def _parsers(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
     old, new = _registries(data, moved)
     spelled = {str(one.path[1]): one.after for one in _parser_renames(data, moved)}
     for key, kind in KINDS.items():
-        name = field_paths.parser(data, key)
+        name = document_keys.parser(data, key)
         if name is None or old is None or new is None or not old.has(kind, name) or new.has(kind, name):
             continue
         if key in spelled:
@@ -188,11 +188,11 @@ def _variables(data: Data, moved: VersionDifference) -> Iterator[ChangeCause]:
 
 
 def _has_tools(data: Data, _: tuple[str, ...]) -> bool:
-    return field_paths.parser(data, "tool_parser") is not None
+    return document_keys.parser(data, "tool_parser") is not None
 
 
 def _has_reasoning(data: Data, _: tuple[str, ...]) -> bool:
-    return field_paths.parser(data, "reasoning_parser") is not None
+    return document_keys.parser(data, "reasoning_parser") is not None
 
 
 def _is_hybrid(_: Data, traits: tuple[str, ...]) -> bool:

@@ -17,7 +17,7 @@ from importer.app.upgrade_versions import BY_MODEL, KINDS, OF_VERSION, VersionDi
 from importer.config_file import model_conflicts, model_facts, template_file
 from importer.config_file.build import kept, to_text
 from importer.config_file.diff import canonical, same, shown
-from importer.config_file.field_paths import ELSEWHERE, REMARKS
+from importer.config_file.document_keys import ELSEWHERE, REMARKS
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
 from importer.config_file.store import Store, StoredDocument

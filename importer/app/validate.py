@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
-from importer.app import approvals, at_hand
-from importer.app.at_hand import snapshot_of
+from importer.app import approvals, local_evidence
 from importer.app.beside_weights import offline_parsers, proof_of, template_rendering
-from importer.app.references import references_of
+from importer.app.local_evidence import snapshot_of
+from importer.app.recorded_hashes import references_of
 from importer.app.run_settings import fit_error, for_run, resident
-from importer.config_file.field_paths import frontend_of
+from importer.config_file.document_keys import frontend_of
 from importer.config_file.grants import Grant
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError
@@ -121,7 +121,7 @@ def ready(
     Without ``weights``, their folder is not read: they may have to be fetched first. Where a file in it stops
     the run, and files are not those of the import, these are named first.
     """
-    from importer.app.references import changed_since
+    from importer.app.recorded_hashes import changed_since
     from importer.engines import doctor
 
     case = inspect(stored, engine_name, places, weights=weights, port=port)
@@ -171,11 +171,11 @@ def run_on(
     """
     from importer.engines import package_conflicts, start_trials, tokenizer, vllm_frontends
     from importer.engines.process import serve
-    from importer.validation.background import Background, ProbeOptions
     from importer.validation.client import TOTAL_LIMIT
-    from importer.validation.controls import Controls
-    from importer.validation.journal import Journal
+    from importer.validation.engine_log import Journal
+    from importer.validation.evidence_sources import Background, ProbeOptions
     from importer.validation.run import validate
+    from importer.validation.setting_bisection import Controls
 
     block = {**stored.data.get("importer", {})}
     frontend = frontend_of(stored.data)
@@ -282,8 +282,8 @@ def validate_against(
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
-    from importer.validation.background import ProbeOptions
     from importer.validation.client import TOTAL_LIMIT, Client
+    from importer.validation.evidence_sources import ProbeOptions
     from importer.validation.headers import checked
     from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
@@ -292,7 +292,7 @@ def validate_against(
     sent = checked((headers or {}).items(), key=key is not None)
     client = Client(url, key=key, headers=sent, deadline=time.monotonic() + options.total_limit)
     name = the_model(client, model, str(stored.data["name"]))
-    with at_hand.background(stored, places) as known:
+    with local_evidence.background(stored, places) as known:
         report = against(stored.data, client, name, known, options).to_json()
     shareable: dict[str, Any] = without(report, client.secrets)
     record(shareable, store, stored.name, stored.digest)

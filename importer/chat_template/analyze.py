@@ -26,6 +26,7 @@ from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import ReasoningFormat, is_closed, is_open
 from importer.chat_template.render import Recorder, Rendered, RenderRefused, Renders, Result
 from importer.chat_template.render_worker import Local
+from importer.chat_template.request_coverage.check import check
 from importer.chat_template.samples import (
     Sample,
     SettingSamples,
@@ -35,7 +36,6 @@ from importer.chat_template.samples import (
 )
 from importer.chat_template.study import Served
 from importer.chat_template.vocabulary import Vocabulary
-from importer.chat_template.way_in.check import check
 from importer.reasons import Reason
 
 TOOLS_NAMED = re.compile(r"\btools?\b")

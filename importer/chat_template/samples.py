@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from importer.chat_template.way_in.findings import WayIn
+from importer.chat_template.request_coverage.findings import WayIn
 from importer.reasons import Reason
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from importer.app.decide import Decided, ImportRequest
 from importer.app.import_ import build_plan, merge_plan, resolve_and_decide, write
 from importer.app.session import ImportSession
-from importer.cli import crew, show
+from importer.cli import bounded_map, output
+from importer.cli.answers import Journal
 from importer.cli.importing import approval_by_option, error_line, request_from
-from importer.cli.journal import Journal
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
 from importer.hub.local import ANYWHERE
-from importer.hub.pacing import Budget, under
+from importer.hub.rate_limit import Budget, under
 from importer.progress import Step
 from importer.sandbox import Sandbox
 
@@ -46,16 +46,16 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
             settled = merge_plan(build_plan(decided, names), store, arguments.take)
             if not arguments.dry_run:
                 write(settled, store, approval_by_option() if arguments.yes else None)
-        return show.json_text(settled.report(store.path(settled.plan.name)))
+        return output.json_text(settled.report(store.path(settled.plan.name)))
 
     with (
         Journal.opened(references, arguments) as journal,
-        show.progress("import") as progress,
+        output.progress("import") as progress,
         ImportSession(sandbox=sandbox) as bench,
     ):
         done = 0
         for line in journal.answered(names):
-            show.json_line(line)
+            output.json_line(line)
             done += 1
         budget = Budget()
 
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         todo = (replace(pattern, reference=reference) for reference in islice(references, done, None))
         for line in answers(todo, decide, finish):
             journal.keep(line)
-            show.json_line(line)
+            output.json_line(line)
             sys.stdout.flush()
             done += 1
             progress(Step(f"{done} of {len(references)}", done, len(references)))
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
 
 def answers(requests: Iterable[ImportRequest], decide: Decide, finish: Finish) -> Iterator[str]:
     """Yield one line per request, in order. ``decide`` runs in several threads, ``finish`` in this one."""
-    for request, future in crew.in_order(requests, decide):
+    for request, future in bounded_map.in_order(requests, decide):
         yield _answer(request, future, finish)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import launcher
-from importer.cli import show
+from importer.cli import output
 from importer.cli.importing import user
 from importer.config import now
 from importer.config_file import schema
@@ -56,18 +56,18 @@ def edit(store: Store, path: Path, model: RecordedFacts | None = None) -> bool:
             _run(copy)
             text = _without_remarks(_read(copy))
             if text == before:
-                show.note("Nothing was changed.")
+                output.note("Nothing was changed.")
                 return False
             remarks = _remarks_on(text, model)
             if not remarks:
                 break
             _print_remarks(remarks)
-            answer = show.ask("Edit it again? [Y/n] ")
+            answer = output.ask("Edit it again? [Y/n] ")
             if answer is None or answer.strip().lower() in {"n", "no"}:
-                show.note(f"Given up: {path} is as it was.")
+                output.note(f"Given up: {path} is as it was.")
                 return False
     _replace(store, path, before, text)
-    show.note(f"Wrote {path}.")
+    output.note(f"Wrote {path}.")
     return True
 
 
@@ -122,7 +122,7 @@ def _remarks_on(text: str, model: RecordedFacts | None) -> list[_Remark]:
     lines = below.splitlines()
     remarks = [
         _Remark(
-            " ".join(show.plain(str(p)).split()), lines[p.line - 1].strip() if p.line <= len(lines) else ""
+            " ".join(output.plain(str(p)).split()), lines[p.line - 1].strip() if p.line <= len(lines) else ""
         )
         for p in problems(below, model=model)[:shown]
     ]
@@ -142,9 +142,9 @@ def _without_remarks(text: str) -> str:
 
 def _print_remarks(remarks: Sequence[_Remark]) -> None:
     """Print each problem, and below it its line."""
-    show.note("This cannot be saved as it is:")
+    output.note("This cannot be saved as it is:")
     for remark in remarks:
-        show.note(f"  {remark.problem}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
+        output.note(f"  {remark.problem}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
 
 
 def _replace(store: Store, path: Path, before: str, text: str) -> None:

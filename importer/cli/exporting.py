@@ -8,7 +8,7 @@ from pathlib import Path
 
 from importer.app import approvals
 from importer.app.export import export
-from importer.cli import show
+from importer.cli import output
 from importer.config_file.store import named, write_all
 from importer.errors import DocumentError, UsageError
 from importer.exports import FORMATS, get
@@ -31,31 +31,31 @@ def run(arguments: argparse.Namespace) -> None:
     )
     written = None if arguments.output is None else _write(exported.files, arguments.output)
     if origin.review != "approved":
-        show.note(f"Warning: {origin.name} is not approved (review: {origin.review}).")
+        output.note(f"Warning: {origin.name} is not approved (review: {origin.review}).")
     if arguments.json:
         _json(arguments.format, origin, exported, written)
         return
     for loss in exported.lost:
-        show.note(f"Not carried over as it is: {render(loss)}")
+        output.note(f"Not carried over as it is: {render(loss)}")
     if written is None:
         _print(exported.files)
     else:
-        show.note(f"Wrote {', '.join(map(str, written))}.")
+        output.note(f"Wrote {', '.join(map(str, written))}.")
 
 
 def _list(*, json: bool) -> None:
     if json:
         for name, export_format in FORMATS.items():
-            show.json_line(show.json_text({"format": name, "consumer": export_format.consumer}))
+            output.json_line(output.json_text({"format": name, "consumer": export_format.consumer}))
     else:
         rows = [(name, export_format.consumer) for name, export_format in FORMATS.items()]
-        show.console().print(show.table(("format", "for"), rows))
+        output.console().print(output.table(("format", "for"), rows))
 
 
-def _write(files: Mapping[str, str], output: str) -> list[Path]:
+def _write(files: Mapping[str, str], to: str) -> list[Path]:
     """Write all files or none, over no file of another content; raises DocumentError."""
-    place = Path(output)
-    folder = place.is_dir() or output.endswith("/") or len(files) > 1
+    place = Path(to)
+    folder = place.is_dir() or to.endswith("/") or len(files) > 1
     contents = {place / name if folder else place: text for name, text in files.items()}
     for path, text in contents.items():
         if path.exists() and _holds(path) != text:
@@ -76,7 +76,7 @@ def _print(files: Mapping[str, str]) -> None:
         problem = f"this export is {len(files)} files; name a folder for them"
         raise UsageError("bad-option", option="--output", problem=problem)
     for text in files.values():
-        show.line(text.rstrip("\n"))
+        output.line(text.rstrip("\n"))
 
 
 def _json(name: str, origin: Origin, exported: Exported, written: list[Path] | None) -> None:
@@ -92,4 +92,4 @@ def _json(name: str, origin: Origin, exported: Exported, written: list[Path] | N
         "written": None if written is None else [str(path) for path in written],
         "lost": [render(loss) for loss in exported.lost],
     }
-    show.json_line(show.json_text(members))
+    output.json_line(output.json_text(members))

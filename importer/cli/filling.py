@@ -9,7 +9,7 @@ from pathlib import Path
 from importer.app.decide import ImportRequest
 from importer.app.fill import Filling, plan, write
 from importer.app.session import ImportSession
-from importer.cli import show
+from importer.cli import output
 from importer.cli.importing import aims, device
 from importer.hub.local import ANYWHERE
 from importer.messages.words import counted
@@ -28,15 +28,15 @@ def run(arguments: argparse.Namespace) -> None:
         memory=memory,
         **aims(arguments),
     )
-    with show.progress(arguments.file) as progress, ImportSession() as bench:
+    with output.progress(arguments.file) as progress, ImportSession() as bench:
         filling = plan(path, request, bench, ANYWHERE, progress)
     added = filling.filled.added
     for problem in filling.problems:
-        show.note(f"Kept, though it is a mistake: {problem}.")
+        output.note(f"Kept, though it is a mistake: {problem}.")
     if arguments.dry_run:
         if not arguments.json:
             _difference(filling)
-        show.note("Dry run: nothing was written." if added else f"{path} leaves nothing out.")
+        output.note("Dry run: nothing was written." if added else f"{path} leaves nothing out.")
     else:
         receipt = write(filling)
         if not arguments.json:
@@ -44,19 +44,19 @@ def run(arguments: argparse.Namespace) -> None:
         state = receipt.state(receipt.digest)
         values = counted(len(added), "value", "values")
         what = f"Added {values} to {path}" if added else f"{path} leaves nothing out"
-        show.note(f"{what}; review: {'pending' if state == 'draft' else state}.")
+        output.note(f"{what}; review: {'pending' if state == 'draft' else state}.")
     if arguments.json:
-        show.json_line(show.json_text(filling.report()))
+        output.json_line(output.json_text(filling.report()))
 
 
 def _difference(filling: Filling) -> None:
     name = str(filling.stored.path)
     before, after = (t.splitlines(keepends=True) for t in (filling.stored.text, filling.filled.text))
     for line in difflib.unified_diff(before, after, name, name):
-        show.line(show.plain(line.rstrip("\r\n")))
+        output.line(output.plain(line.rstrip("\r\n")))
 
 
 def _added(filling: Filling) -> None:
     for entry in filling.report()["added"]:
         why = f"  # {entry['why']}" if entry["why"] else ""
-        show.line(show.plain(f"{entry['path']}: {show.json_text(entry['value'])}{why}"))
+        output.line(output.plain(f"{entry['path']}: {output.json_text(entry['value'])}{why}"))

@@ -13,7 +13,7 @@ from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, merge_plan, plan, write
 from importer.app.session import ImportSession
 from importer.chat_template import override
-from importer.cli import messages, show, summary
+from importer.cli import messages, output, summary
 from importer.cli.options import INSTALLED
 from importer.config import now
 from importer.config_file.build import to_json
@@ -36,29 +36,29 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     request = request_from(arguments, arguments.reference)
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # an unknown engine is an error before anything is done
-    with show.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
+    with output.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
         planned = plan(request, names := Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
     first = names.first(planned.snapshot, planned.name)
     if first is not None and request.name is None:
         own = (planned.target.backend, planned.request.slot.own_device)
         has = (first.backend, None if own[1] is None else first.device)
-        show.note(messages.variant(first.name, has, planned.name, own))
+        output.note(messages.variant(first.name, has, planned.name, own))
     settled = _settled(arguments, planned, store)
     planned = settled.plan
     for warning in settled.warnings:
-        show.note(summary.attention(warning))
+        output.note(summary.attention(warning))
     if not arguments.json:
         _show(planned, path)
     _print_changes(arguments, settled)
     if arguments.explain:
         _explain(planned)
     if arguments.dry_run:
-        show.note("Dry run: nothing was written.")
+        output.note("Dry run: nothing was written.")
     elif (review := _review(arguments)) is not False:
         _write(arguments, settled, store, review)
     if arguments.json:
-        show.json_line(show.json_text(settled.report(path)))
+        output.json_line(output.json_text(settled.report(path)))
 
 
 def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest:
@@ -102,9 +102,9 @@ def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
 def _show(planned: Plan, path: Path) -> None:
     subject = planned.snapshot.model_id or str(planned.snapshot.directory)
     revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
-    show.line(show.plain(f"{subject}{revision} → {path}"))
+    output.line(output.plain(f"{subject}{revision} → {path}"))
     for text in summary.lines(planned):
-        show.line(text)
+        output.line(text)
 
 
 def _explain(planned: Plan) -> None:
@@ -112,11 +112,11 @@ def _explain(planned: Plan) -> None:
     from importer.config_file.receipt import evidence_json
 
     worded = {key: to_json(decision, messages.INSTEAD) for key, decision in planned.decisions.items()}
-    show.console(stderr=True).print(show.decisions(worded))
+    output.console(stderr=True).print(output.decisions(worded))
     proof = None if planned.proof is None else planned.proof.to_json()
-    show.explain(evidence_json(planned.evidence), planned.fit.to_json(), proof)
+    output.explain(evidence_json(planned.evidence), planned.fit.to_json(), proof)
     for name, reason in planned.snapshot.unknown.items():
-        show.note(f"unknown: {name}: {render(reason)}")
+        output.note(f"unknown: {name}: {render(reason)}")
 
 
 def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
@@ -127,10 +127,10 @@ def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
         return approval_by_option()
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
         return True
-    answer = show.ask("Accept these decisions and write the document? [y/N] ") or ""
+    answer = output.ask("Accept these decisions and write the document? [y/N] ") or ""
     if answer.strip().lower() in {"y", "yes"}:
         return ReviewEntry("approved", user(), now())
-    show.note("Stopped: nothing was written.")
+    output.note("Stopped: nothing was written.")
     return False
 
 
@@ -142,7 +142,7 @@ def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Sett
         return merge_plan(planned, store, arguments.take)
     except DocumentError as error:
         for conflict in error.details.get("conflicts", ()) if not arguments.json else ():  # type: ignore[attr-defined]
-            show.note(render(conflict.reason))
+            output.note(render(conflict.reason))
         raise
 
 
@@ -150,23 +150,23 @@ def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
     """Print the settings and edits that are kept from before, and the changes of the file's values."""
     typed = request_from(arguments, arguments.reference).preferences.values
     preferences = settled.planned.request.preferences.values
-    remembered = [f"{key}={show.value(value)}" for key, value in preferences.items() if key not in typed]
+    remembered = [f"{key}={output.value(value)}" for key, value in preferences.items() if key not in typed]
     if (arguments.device, arguments.memory) == (None, None):
         target = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
-        remembered += [f"{key}={show.value(value)}" for key, value in target.items() if value is not None]
+        remembered += [f"{key}={output.value(value)}" for key, value in target.items() if value is not None]
     for key, value in aims(arguments).items():
         earlier = getattr(settled.planned.request, key)
         if value is None and earlier is not None:
-            remembered.append(f"{key}={show.value(earlier)}")
+            remembered.append(f"{key}={output.value(earlier)}")
     if arguments.template is None and settled.planned.request.template is not None:
         word = settled.planned.request.template.word
-        show.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")
+        output.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")
     if remembered:
-        show.note(f"As you said at an earlier import: {', '.join(remembered)}. --unset KEY takes it back.")
+        output.note(f"As you said at an earlier import: {', '.join(remembered)}. --unset KEY takes it back.")
     for title, changes in (("Your edit stays", settled.edits), ("Changes", settled.changes)):
         for change in changes:
             if change.path[0] not in BOOKKEEPING:
-                show.note(f"{title}: {change.line()}")
+                output.note(f"{title}: {change.line()}")
 
 
 def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review: ReviewEntry | bool) -> None:
@@ -175,23 +175,23 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
     from importer.hub import digests
 
     planned = settled.plan
-    with show.progress("import") as progress:
+    with output.progress("import") as progress:
         digests.imported(planned.snapshot, progress)  # read before the lock, and kept for the receipt
     with store.locked():
         receipt = write(settled, store, review if isinstance(review, ReviewEntry) else None)
     state = receipt.state(planned.digest)
     same = settled.old is not None and settled.old.text == settled.text
     wrote = f"{store.path(planned.name)} stays as it is" if same else f"Wrote {store.path(planned.name)}"
-    show.note(f"{wrote}; review: {'pending' if state == 'draft' else state}.")
+    output.note(f"{wrote}; review: {'pending' if state == 'draft' else state}.")
     if state in STANDING:
-        how = show.typed("review", planned.name, arguments.folder)
-        show.note(f"It is {STANDING[state]}: {how} shows it and asks.")
+        how = output.typed("review", planned.name, arguments.folder)
+        output.note(f"It is {STANDING[state]}: {how} shows it and asks.")
     try:
         values = request_from(arguments, arguments.reference).preferences.values
         after_import(arguments, planned, store, values)
     except ValidationError:
         if arguments.json:  # the line is always printed; the exit code has the result
-            show.json_line(show.json_text(settled.report(store.path(planned.name))))
+            output.json_line(output.json_text(settled.report(store.path(planned.name))))
         raise
 
 
@@ -204,7 +204,7 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     troubles = error.details.get("troubles")
     if isinstance(troubles, tuple):
         members["troubles"] = [one.to_json(messages.text) for one in troubles]
-    return show.json_text({"schema": 1, "reference": reference, "error": members})
+    return output.json_text({"schema": 1, "reference": reference, "error": members})
 
 
 def approval_by_option() -> ReviewEntry:

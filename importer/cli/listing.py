@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from importer.app.overview import Overview
-from importer.cli import show
+from importer.cli import output
 from importer.memory.plan_settings import gib
 from importer.messages import render
 
@@ -24,8 +24,8 @@ WIDE = (
 def table(rows: Sequence[Mapping[str, Any]], width: int) -> Table:
     """Return the table of rows as ``app.overview`` has them."""
     heads = WIDE if width >= NARROW else HEADS
-    cells = [{head: show.value(cell) for head, cell in _cells(row)} for row in rows]
-    return show.table(heads, [tuple(cell[head] for head in heads) for cell in cells])
+    cells = [{head: output.value(cell) for head, cell in _cells(row)} for row in rows]
+    return output.table(heads, [tuple(cell[head] for head in heads) for cell in cells])
 
 
 def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

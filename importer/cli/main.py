@@ -103,7 +103,7 @@ def _print_error(argv: list[str], error: ImporterError) -> int:
     # After a validation the line has been printed already: the report itself.
     if "--json" in argv and not isinstance(error, ValidationError):
         from importer.cli.importing import error_line
-        from importer.cli.show import json_line
+        from importer.cli.output import json_line
 
         try:
             json_line(error_line(typed.reference(argv), error))

@@ -18,9 +18,9 @@ from importer.app.decide import Decided
 from importer.app.import_ import Settled, build_plan, merge_plan, write
 from importer.app.organisation import Totals, decide_entry, facts, refusal
 from importer.app.session import ImportSession
-from importer.cli import crew, messages, show
+from importer.cli import bounded_map, messages, output
+from importer.cli.answers import Journal
 from importer.cli.importing import approval_by_option, request_from
-from importer.cli.journal import Journal
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ImporterError, InternalError, UsageError
@@ -28,7 +28,7 @@ from importer.hub import organisation, organisation_filters
 from importer.hub.endpoint import endpoint
 from importer.hub.organisation import Entry
 from importer.hub.organisation_filters import Filters
-from importer.hub.pacing import Budget, under
+from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress, Step
 from importer.sandbox import Sandbox
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     work = _Import(arguments, Budget())
     with (
         Journal.opened([f"organisation {name}"], arguments) as journal,
-        show.progress(name) as progress,
+        output.progress(name) as progress,
         ImportSession(sandbox=sandbox) as bench,
     ):
         with under(work.budget, progress):
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         for line in journal.answered(work.names):
             work.count(json.loads(line))
         if work.totals.listed == 0 and not _agreed(arguments, name, journal, work.budget):
-            show.note("Stopped: nothing was written.")
+            output.note("Stopped: nothing was written.")
             return
         work.run(journal, bench, progress)
         work.print_summary(name)
@@ -88,9 +88,9 @@ class _Import:
                 return decide_entry(self._pattern, entry, bench, self.names)
 
         todo = islice(entries(journal.list_path), done, None)
-        for entry, future in crew.in_order(todo, decide):
+        for entry, future in bounded_map.in_order(todo, decide):
             line = self._answer(entry, future)
-            journal.keep(show.json_text(line))
+            journal.keep(output.json_text(line))
             self.count(line)
             done += 1
             progress(Step(f"{done:,} of {total:,}, {self._pace(done - before)}", done, total))
@@ -102,7 +102,7 @@ class _Import:
         else:
             self.totals.add(line)
         if self._arguments.json:
-            show.json_line(show.json_text(line))
+            output.json_line(output.json_text(line))
             sys.stdout.flush()
 
     def print_summary(self, name: str) -> None:
@@ -110,8 +110,8 @@ class _Import:
         found = {"schema": 1, "organisation": name, **self.totals.to_json()}
         spent = {"requests": self.budget.requests, "seconds": round(time.monotonic() - self._began, 1)}
         if self._arguments.json:
-            show.json_line(
-                show.json_text(
+            output.json_line(
+                output.json_text(
                     {"summary": found | spent | {"hub_limit_seconds": round(self.budget.bound, 1)}}
                 )
             )
@@ -119,10 +119,10 @@ class _Import:
         rows = [("imported", f"{self.totals.imported:,} of {self.totals.listed:,}")]
         rows += [(word, _counted(found[group])) for group, word in GROUPS.items() if found[group]]
         rows.append(("requests", f"{spent['requests']:,}, {self._pace(self.totals.listed)}"))
-        show.console().print(show.table((name, ""), rows))
+        output.console().print(output.table((name, ""), rows))
         for kind, models in self.totals.examples.items():
             if kind in found["failed"]:
-                show.note(f"failed: {kind}: {', '.join(models)}")
+                output.note(f"failed: {kind}: {', '.join(models)}")
 
     def _pace(self, done: int) -> str:
         seconds = max(time.monotonic() - self._began, 0.001)
@@ -222,14 +222,14 @@ def _agreed(arguments: argparse.Namespace, name: str, journal: Journal, budget: 
     kinds = Counter("" if (error := refusal(one)) is None else error.kind for one in listed)
     total, left = kinds.total(), kinds.pop("", 0)
     skipped = "".join(f", {number:,} {kind}" for kind, number in kinds.most_common())
-    show.note(f"{name}: {total:,} repositories, {left:,} to import{skipped}.{_duration(left, budget)}")
+    output.note(f"{name}: {total:,} repositories, {left:,} to import{skipped}.{_duration(left, budget)}")
     if arguments.yes or arguments.dry_run or arguments.limit is not None or total == 0:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         journal.finish()
         problem = f"{total:,} repositories need --yes, --limit or --dry-run where nobody can be asked"
         raise UsageError("bad-option", option="--from-org", problem=problem)
-    if (show.ask("Import them? [y/N] ") or "").strip().lower() in {"y", "yes"}:
+    if (output.ask("Import them? [y/N] ") or "").strip().lower() in {"y", "yes"}:
         return True
     journal.finish()
     return False

@@ -12,13 +12,13 @@ from importer.app.recheck import Altered, RecheckFinding, Yours
 from importer.app.recheck import recheck as plan_again
 from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession
-from importer.cli import crew, messages, show
+from importer.cli import bounded_map, messages, output
 from importer.cli.options import FOLDER
 from importer.config_file.diff import shown
 from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError
 from importer.hub.local import ANYWHERE
-from importer.hub.pacing import Budget, under
+from importer.hub.rate_limit import Budget, under
 from importer.messages import render
 from importer.progress import Step
 
@@ -47,14 +47,14 @@ def recheck(arguments: argparse.Namespace) -> int:
     store = Store(Path(arguments.folder))
     names = list(dict.fromkeys(arguments.names)) or store.names()
     code = failed = 0
-    with show.progress("recheck") as progress, ImportSession() as bench:
+    with output.progress("recheck") as progress, ImportSession() as bench:
         budget = Budget()
 
         def work(name: str) -> RecheckFinding:
             with under(budget, progress):
                 return plan_again(store, name, bench, ANYWHERE, offline=arguments.offline)
 
-        for number, (name, future) in enumerate(crew.in_order(names, work), 1):
+        for number, (name, future) in enumerate(bounded_map.in_order(names, work), 1):
             try:
                 finding = future.result()
             except ImporterError as error:
@@ -74,22 +74,22 @@ def recheck(arguments: argparse.Namespace) -> int:
 def _print_error(name: str, error: ImporterError, *, as_json: bool) -> None:
     if as_json:
         members = messages.error_json(error)
-        show.json_line(show.json_text({"schema": 1, "name": name, "error": members}))
+        output.json_line(output.json_text({"schema": 1, "name": name, "error": members}))
     else:
-        show.line(show.plain(f"{name}: not checked: {messages.line(error)}"))
+        output.line(output.plain(f"{name}: not checked: {messages.line(error)}"))
 
 
 def _print_finding(finding: RecheckFinding, folder: str, *, as_json: bool) -> None:
     if as_json:
-        show.json_line(show.json_text(finding.to_json(messages.error_json)))
+        output.json_line(output.json_text(finding.to_json(messages.error_json)))
         return
     if not finding.changed:
-        show.line(show.plain(f"{finding.name}: nothing would change."))
+        output.line(output.plain(f"{finding.name}: nothing would change."))
         return
-    show.line(show.plain(f"{finding.name}: {_headline(finding)}"))
+    output.line(output.plain(f"{finding.name}: {_headline(finding)}"))
     for line in _lines(finding):
-        show.line(show.plain(f"  {line}"))
-    show.line(show.plain(f"  again: {again(finding.request, folder)}"))
+        output.line(output.plain(f"  {line}"))
+    output.line(output.plain(f"  again: {again(finding.request, folder)}"))
 
 
 def _headline(finding: RecheckFinding) -> str:

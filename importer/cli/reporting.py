@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer import config
-from importer.cli import show
+from importer.cli import output
 from importer.config_file.diff import shown
 from importer.config_file.store import receipt_at, write_all
 from importer.errors import UsageError
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if path is None and chosen is FORMATS["terminal"]:
         from importer.reports import terminal
 
-        terminal.show(model, show.console())
+        terminal.show(model, output.console())
     elif path is None:
         _print(chosen.write(model), one_line=arguments.json)
     else:
@@ -70,7 +70,7 @@ def place(name: str) -> Path:
 def write_file(path: Path, text: str) -> None:
     """Write a report, over the last one; raises DocumentError("cannot-write")."""
     write_all({path: text})
-    show.note(f"Wrote {path}.")
+    output.note(f"Wrote {path}.")
 
 
 def open_report(stored: StoredDocument) -> None:
@@ -85,16 +85,16 @@ def open_report(stored: StoredDocument) -> None:
     path = config.home() / "reports" / f"{stored.name}-{folder}.html"
     write_all({path: FORMATS["html"].write(sheet(stored))})
     if webbrowser.open(path.absolute().as_uri()):
-        show.note(f"Opened {path}.")
+        output.note(f"Opened {path}.")
     else:
-        show.note(f"No browser was found here. The report is {path}.")
+        output.note(f"No browser was found here. The report is {path}.")
 
 
 def _print(text: str, *, one_line: bool) -> None:
     if one_line:
-        show.json_line(show.json_text(json.loads(text)))
+        output.json_line(output.json_text(json.loads(text)))
     else:
-        show.line(text.rstrip("\n"))
+        output.line(text.rstrip("\n"))
 
 
 def _sheet(name: str, folder: str) -> ReportModel:
@@ -116,7 +116,7 @@ def _compare(arguments: argparse.Namespace, path: Path | None) -> int:
     if chosen is FORMATS["json"]:
         text = json.dumps(comparison.to_json(), indent=1) + "\n"
     else:
-        text = "".join(f"{show.plain(line)}\n" for line in _lines(comparison))
+        text = "".join(f"{output.plain(line)}\n" for line in _lines(comparison))
     if path is None:
         _print(text, one_line=arguments.json)
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 from importer.app.decide import ImportRequest
 from importer.app.response_template import DerivedParser, derive_parser
 from importer.app.session import ImportSession
-from importer.cli import show
+from importer.cli import output
 from importer.cli.main import own_sandbox
 from importer.config_file.store import write_all
 from importer.decisions.decision import Preferences
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     with (
         own_sandbox() as sandbox,
-        show.progress(arguments.reference) as progress,
+        output.progress(arguments.reference) as progress,
         ImportSession(sandbox=sandbox) as bench,
     ):
         derived = derive_parser(request, bench, ANYWHERE, progress)
@@ -40,10 +40,10 @@ def run(arguments: argparse.Namespace) -> None:
         TemplateReason.PROVED, cases=len(proof.passed), fields=proof.fields,
         engine=target.engine, frontend=target.frontend,
     )  # fmt: skip
-    show.note(render(proved))
-    show.note(render(Reason(TemplateReason.LIMITS)))
+    output.note(render(proved))
+    output.note(render(Reason(TemplateReason.LIMITS)))
     if arguments.output is None:
-        show.line(derived.change.rstrip("\n"))
+        output.line(derived.change.rstrip("\n"))
     else:
         _write(derived, Path(arguments.output))
 
@@ -54,4 +54,4 @@ def _write(derived: DerivedParser, path: Path) -> None:
     if path.exists() and path.read_bytes() != text.encode():
         raise DocumentError("exists", path=path)
     write_all({path: text})
-    show.note(f"Wrote {path}.")
+    output.note(f"Wrote {path}.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from importer.app import approvals
-from importer.cli import editing, messages, show
+from importer.cli import editing, messages, output
 from importer.cli.importing import user
 from importer.config import now
 from importer.config_file.effective import effective
@@ -47,10 +47,10 @@ def review(arguments: argparse.Namespace) -> None:
         _Interview(store, name, arguments.explain).run()
         return
     if arguments.json:
-        show.json_line(show.json_text(_page(stored)))
+        output.json_line(output.json_text(_page(stored)))
     elif state is None:
         _show(_page(stored))
-        show.note("No terminal, so nothing was asked: --approve and --reject NOTE say it.")
+        output.note("No terminal, so nothing was asked: --approve and --reject NOTE say it.")
     if arguments.explain:
         _evidence(stored)
 
@@ -107,7 +107,7 @@ class _Interview:
             try:
                 done = actions[choice](rest)
             except (DocumentError, UsageError) as error:
-                show.note(messages.line(error))
+                output.note(messages.line(error))
                 if error.kind == "changed":
                     self._stored = self._look()
 
@@ -118,7 +118,7 @@ class _Interview:
         except DocumentError as error:
             if error.kind != "invalid":
                 raise
-            show.note(messages.line(error))
+            output.note(messages.line(error))
             return None
         _show(_page(stored))
         return stored
@@ -127,16 +127,16 @@ class _Interview:
         return self._record("approved", note)
 
     def _reject(self, note: str) -> bool:
-        note = note or (show.ask("Why? ") or "").strip()
+        note = note or (output.ask("Why? ") or "").strip()
         if note:
             return self._record("rejected", note)
-        show.note("Not rejected: a rejection says why.")
+        output.note("Not rejected: a rejection says why.")
         return False
 
     def _record(self, state: State, note: str) -> bool:
         problem = _unfit(note) if note else None
         if self._stored is None or problem is not None:
-            show.note(f"Not {state}: {problem or 'it cannot be read as it is; e opens your editor'}.")
+            output.note(f"Not {state}: {problem or 'it cannot be read as it is; e opens your editor'}.")
             return False
         _record(self._store, self._name, state, note or None, self._stored.digest)
         return True
@@ -156,19 +156,19 @@ class _Interview:
 def _choice() -> tuple[str, str]:
     """Return the chosen action and its argument; the end of input leaves."""
     while True:
-        answer = show.ask(QUESTION)
+        answer = output.ask(QUESTION)
         word, _, rest = ("q" if answer is None else answer.strip()).partition(" ")
         choice = CHOICES.get(word.lower(), word.lower())
         if choice in CHOICES.values():
             return choice, rest.strip()
-        show.note(HELP)
+        output.note(HELP)
 
 
 def _record(store: Store, name: str, state: State, note: str | None, seen: str | None) -> StoredDocument:
     note = None if note is None else note.strip()
     stored = record_review(store, name, ReviewEntry(state, user(), now(), note), seen)
     approvals.remember(stored)
-    show.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
+    output.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
     return stored
 
 
@@ -186,10 +186,10 @@ def _page(stored: StoredDocument) -> dict[str, Any]:
 def _show(view: Mapping[str, Any]) -> None:
     """Print the document for a review: warnings first, then the decisions, the states last."""
     revision = f" at {view['revision']}" if view["revision"] else ""
-    show.line(show.plain(f"{view['model']}{revision} → {view['path']}"))
+    output.line(output.plain(f"{view['model']}{revision} → {view['path']}"))
     for text in view["warnings"]:
-        show.line(show.plain(f"warning: {text}"))
-    show.console().print(show.decisions(view["decisions"], view["values"]))
+        output.line(output.plain(f"warning: {text}"))
+    output.console().print(output.decisions(view["decisions"], view["values"]))
     lines = [f"fit: {view['fit']['message']}"] if view["fit"] else []
     lines += [f"proof: {text}" for text in view["proof"]]
     lines += [f"unknown: {name}: {reason}" for name, reason in view["unknown"].items()]
@@ -203,8 +203,8 @@ def _show(view: Mapping[str, Any]) -> None:
         lines.append(f"Rejected by {_who(view['last_review'])}: {view['last_review'].get('note')}")
     lines.append(f"digest: {view['digest']}")
     for text in lines:
-        show.line(show.plain(text))
-    show.line(f"review: {view['review']}; validation: {view['validation']}")
+        output.line(output.plain(text))
+    output.line(f"review: {view['review']}; validation: {view['validation']}")
 
 
 def _approval(view: Mapping[str, Any]) -> list[str]:
@@ -218,7 +218,7 @@ def _approval(view: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(changes: list[dict[str, Any]]) -> list[str]:
-    return [f"  {show.change(change)}" for change in changes]
+    return [f"  {output.change(change)}" for change in changes]
 
 
 def _who(word: Mapping[str, Any]) -> str:
@@ -228,4 +228,4 @@ def _who(word: Mapping[str, Any]) -> str:
 def _evidence(stored: StoredDocument, key: str = "") -> None:
     receipt = stored.need_receipt()
     evidence = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
-    show.explain(evidence, *((None, None) if key else (receipt.fit, receipt.proof)))
+    output.explain(evidence, *((None, None) if key else (receipt.fit, receipt.proof)))

@@ -36,10 +36,10 @@ def settings_of(arguments: argparse.Namespace) -> SourcedSettings:
 
 def settings_to_run(arguments: argparse.Namespace) -> Settings | None:
     """Return the settings of a process; ``None`` after ``--show-config`` has printed them."""
-    from importer.cli import show
+    from importer.cli import output
 
     sourced = settings_of(arguments)
     if not arguments.show_config:
         return sourced.settings
-    show.line(sourced.to_text().rstrip())
+    output.line(sourced.to_text().rstrip())
     return None

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from importer.app.import_ import Plan
-from importer.cli import messages, show
+from importer.cli import messages, output
 from importer.config_file.attention import Attention
 from importer.config_file.build import source
-from importer.config_file.field_paths import REMARKS, SAMPLING, UNWRITTEN
+from importer.config_file.document_keys import REMARKS, SAMPLING, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.memory.choose import Choice
@@ -32,15 +32,15 @@ def lines(planned: Plan) -> Iterator[str]:
     key = min(KEY, max(len(name) for name, _, _ in rows))
     origin = min(SOURCE, max(len(text) for _, _, text in rows))
     for cells in rows[:ROWS]:
-        name, value, text = (show.plain(cell) for cell in cells)
+        name, value, text = (output.plain(cell) for cell in cells)
         room = WIDTH - key - origin - 4
         yield f"{cut(name, key):<{key}}  {cut(value, room):<{room}}  {cut(text, origin)}".rstrip()
     if len(rows) > ROWS:
         yield f"… and {len(rows) - ROWS} more: --explain prints all"
-    yield show.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
+    yield output.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
     for word, plan in zip(("plan", *["next"] * len(planned.fit.plans)), _compared(planned.fit), strict=False):
-        yield show.plain(cut(f"{word}: {_plan(plan)}", WIDTH))
-    yield from (show.plain(f"worth knowing: {messages.text(reason)}") for reason in planned.fit.advice)
+        yield output.plain(cut(f"{word}: {_plan(plan)}", WIDTH))
+    yield from (output.plain(f"worth knowing: {messages.text(reason)}") for reason in planned.fit.advice)
     yield from _offers(planned.decisions)
 
 
@@ -96,7 +96,7 @@ def _compared(choice: Choice) -> tuple[Deployment, ...]:
 def _plan(plan: Deployment) -> str:
     """Return the layout of a plan, the sequences that it holds, and the bounds of its times."""
     bound = "" if plan.step is None else f"; ≥ {plan.step:.1f} ms a token, ≤ {plan.rate or 0:,.0f}/s"
-    return f"{show.layout(plan.to_json())}; {plan.sequences:,} sequences{bound}"
+    return f"{output.layout(plan.to_json())}; {plan.sequences:,} sequences{bound}"
 
 
 def _fit(choice: Choice) -> str:

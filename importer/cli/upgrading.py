@@ -13,7 +13,7 @@ from importer.app.session import ImportSession
 from importer.app.upgrade import Upgrade, Upgraded, absent_here
 from importer.app.upgrade_report import CauseGroup, UpgradeReport
 from importer.app.upgrade_versions import EngineVersion, difference
-from importer.cli import crew, messages, show
+from importer.cli import bounded_map, messages, output
 from importer.cli.rechecking import CHANGED
 from importer.config_file.merge import Take
 from importer.config_file.store import Store, StoredDocument
@@ -32,14 +32,14 @@ def recheck(arguments: argparse.Namespace) -> int:
     names = list(dict.fromkeys(arguments.names)) or store.names()
     if not names:
         raise DocumentError("no-documents", folder=store.folder)
-    with show.progress("recheck") as progress, ImportSession() as bench:
+    with output.progress("recheck") as progress, ImportSession() as bench:
         run = _Run(Upgrade(after, bench, store, ANYWHERE), store, arguments)
         run.all(names, progress)
     if arguments.json:
-        show.json_line(show.json_text({"schema": 1, "engine": after.label, "summary": run.summary()}))
+        output.json_line(output.json_text({"schema": 1, "engine": after.label, "summary": run.summary()}))
     else:
         for line in run.lines():
-            show.line(show.plain(line))
+            output.line(output.plain(line))
     undone = run.report.changed - run.changed_and_written
     return run.code or (CHANGED if undone else 0)
 
@@ -60,7 +60,7 @@ class _Run:
         later: list[str] = []
         done = 0
         for again, chosen in ((False, names), (True, later)):
-            for name, future in crew.in_order([*chosen], self._one):
+            for name, future in bounded_map.in_order([*chosen], self._one):
                 try:
                     upgraded, written = future.result()
                 except ImporterError as error:
@@ -101,7 +101,7 @@ class _Run:
                 "changed": found.changed, "judged": str(found.judged), "written": written,
                 "left": [cause.to_json() for cause in found.left],
             }  # fmt: skip
-            show.json_line(show.json_text(line))
+            output.json_line(output.json_text(line))
 
     def _failed(self, name: str, error: ImporterError) -> None:
         self.code = self.code or error.exit_code
@@ -111,9 +111,9 @@ class _Run:
             self.report.failed += 1
         if self._arguments.json:
             members = messages.error_json(error)
-            show.json_line(show.json_text({"schema": 1, "name": name, "error": members}))
+            output.json_line(output.json_text({"schema": 1, "name": name, "error": members}))
         else:
-            show.line(show.plain(f"{name}: not checked: {messages.line(error)}"))
+            output.line(output.plain(f"{name}: not checked: {messages.line(error)}"))
 
     def summary(self) -> dict[str, Any]:
         """Return the report for ``--json``."""

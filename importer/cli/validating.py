@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer.app.import_ import Plan
 from importer.app.validate import ready, validate_against, validate_document
-from importer.cli import asking, messages, show
+from importer.cli import messages, output, validate_options
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.config_file.grants import Grant, set_values
@@ -37,7 +37,7 @@ def after_import(
     name = planned.target.backend if arguments.validate in (None, INSTALLED) else arguments.validate
     missing = None if requested else _missing(planned.snapshot, name)
     if missing:
-        show.note(f"Not validated: {missing}")
+        output.note(f"Not validated: {missing}")
         return
     stored = store.load(planned.name)
     typed = set_values(values, stored.data)
@@ -54,8 +54,8 @@ def validate(arguments: argparse.Namespace) -> None:
         return
     if arguments.name is None:
         raise UsageError("bad-option", option="NAME|FILE", problem="is required")
-    server, probes = asking.server(arguments), asking.probes(arguments)
-    target = asking.target(arguments)
+    server, probes = validate_options.server(arguments), validate_options.probes(arguments)
+    target = validate_options.target(arguments)
     places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.folder)
     stored.check()
@@ -74,11 +74,11 @@ def validate(arguments: argparse.Namespace) -> None:
             score=arguments.score, time_limit=arguments.time_limit,
         )  # fmt: skip
     if arguments.json:
-        show.json_line(show.json_text(report))
+        output.json_line(output.json_text(report))
     else:
         _show(report, stored)
     if arguments.score and "score" not in report:
-        show.note("Not scored: the document names no tool parser.")
+        output.note("Not scored: the document names no tool parser.")
     model = report_model.sheet(store.find(stored.name) or stored, [report])
     for path, write in places.items():
         write_file(path, write.write(model))
@@ -91,28 +91,28 @@ def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     from importer.reasons import key_of
     from importer.validation.expectations import CommonReason
 
-    console, run = show.console(), report_model.run(report, stored.digest)
+    console, run = output.console(), report_model.run(report, stored.digest)
     shown = run.outcomes if report.get("partial") else tuple(one for one in run.outcomes if not one.passed)
     unasked = [one for one in shown if (one.cause or {}).get("kind") == key_of(CommonReason.NOT_ASKED)]
     shown = tuple(one for one in shown if one not in unasked)
     if shown:
         console.print(terminal.outcomes(shown, console.width))
     if unasked:
-        show.line(f"not asked: {counted(len(unasked), 'probe', 'probes')}; {unasked[0].reason}")
+        output.line(f"not asked: {counted(len(unasked), 'probe', 'probes')}; {unasked[0].reason}")
     if not report.get("partial"):
-        show.line(f"probes: {terminal.counted(run)}")
+        output.line(f"probes: {terminal.counted(run)}")
     if "score" in report:
-        console.print(show.score(report["score"]))
+        console.print(output.score(report["score"]))
 
 
 def _list(*, as_json: bool) -> None:
-    from importer.validation.custom import listed
+    from importer.validation.registry import listed
 
     if as_json:
         for name, needs, lesson in listed():
-            show.json_line(show.json_text({"probe": name, "needs": needs, "lesson": lesson}))
+            output.json_line(output.json_text({"probe": name, "needs": needs, "lesson": lesson}))
     else:
-        show.console().print(show.table(("probe", "applies", "lesson"), listed()))
+        output.console().print(output.table(("probe", "applies", "lesson"), listed()))
 
 
 def _missing(snapshot: Snapshot, name: str) -> str | None:
@@ -151,8 +151,8 @@ def _run(
     install.need(get(engine))
     for finding in ready(stored, engine, ANYWHERE, port=port):
         warning = finding.to_json(messages.text)
-        show.note(f"Warning: {warning['message']}. {warning['remedy']}")
-    with show.progress(f"{stored.name} on {engine}") as progress:
+        output.note(f"Warning: {warning['message']}. {warning['remedy']}")
+    with output.progress(f"{stored.name} on {engine}") as progress:
         return validate_document(
             stored,
             store,
@@ -172,14 +172,14 @@ def _run(
 def _ask(
     stored: StoredDocument,
     store: Store,
-    server: asking.Server,
+    server: validate_options.Server,
     arguments: argparse.Namespace,
     probes: Sequence[Probe] | None,
 ) -> Mapping[str, Any]:
     """Validate against a running server; return its report."""
     if server.exposed:
-        show.note("Warning: key and headers go to another machine over http, where others can read them.")
-    with show.progress(f"{stored.name} against {server.url}") as progress:
+        output.note("Warning: key and headers go to another machine over http, where others can read them.")
+    with output.progress(f"{stored.name} against {server.url}") as progress:
         return validate_against(
             stored, store, server.url, arguments.model, ANYWHERE, key=server.key, headers=server.headers,
             progress=progress, probes=probes, score=arguments.score, time_limit=arguments.time_limit,
@@ -199,13 +199,13 @@ def _elsewhere(
     )  # fmt: skip
     if arguments.on_cancel:
         run = cancel_on(stored, target, engine, asked)
-        show.note(
+        output.note(
             f"{stored.name}: no run at {target.text}." if run is None else f"{stored.name}: ended {run}."
         )
         return None
     runs: list[RemoteRun] = []
     try:
-        with show.progress(f"{stored.name} on {target.text}") as progress:
+        with output.progress(f"{stored.name} on {target.text}") as progress:
             return validate_on(stored, store, target, engine, asked, progress, runs.append)
     except KeyboardInterrupt:
         if not runs:
@@ -217,10 +217,10 @@ def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> 
     """Print the result in one line; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     pace = report_model.pace(report.get("speed") or {})
-    show.note(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")
+    output.note(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")
     for what, fit in (report.get("fit") or {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+z.2%}"
-        show.note(f"{what.replace('_', ' ')}: {amounts}.")
+        output.note(f"{what.replace('_', ' ')}: {amounts}.")
     if not report["passed"]:
         bad = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
         raise ValidationError(

@@ -13,7 +13,7 @@ from importer.decisions.derived import DerivedReason, PairReason
 from importer.decisions.frontends import FrontendReason
 from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
-from importer.decisions.way_in import WayInEffect
+from importer.decisions.request_coverage import WayInEffect
 from importer.memory.choose import FitReason
 from importer.messages import render
 from importer.reasons import Reason

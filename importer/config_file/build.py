@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.config_file.attention import Attention
-from importer.config_file.field_paths import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
+from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
 from importer.config_file.yaml_edit.render import block, printable
 from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
@@ -174,10 +174,10 @@ def build(
     for key in OPTIONS:
         decision = decisions[key]
         if decision.value is not None:
-            comments[field_paths.KEY, len(entries)] = comment(decision)
-            entries.append(field_paths.write(key, decision.value))
+            comments[document_keys.KEY, len(entries)] = comment(decision)
+            entries.append(document_keys.write(key, decision.value))
     if entries:
-        data[field_paths.KEY] = entries
+        data[document_keys.KEY] = entries
     for key in _ordered(decisions):
         path = path_of(key)
         decision = decisions[key]

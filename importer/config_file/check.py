@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer import config
-from importer.config_file import argument_check, argument_conflicts, environment, field_paths
+from importer.config_file import argument_check, argument_conflicts, document_keys, environment
 from importer.config_file.engine_arguments import load, version_of, versions
 from importer.reasons import Reason
 
@@ -58,7 +58,7 @@ def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     flags = dict(_flags(document)) if engine == "vllm" else {}
     for place, (name, value) in flags.items():
         for _, reason in argument_check.faults(engine, version, {name: value}):
-            yield (field_paths.KEY, place), reason
+            yield (document_keys.KEY, place), reason
     variables = document.get(environment.KEY)
     if isinstance(variables, Mapping):
         for path, reason in environment.faults(engine, version, variables):
@@ -89,10 +89,10 @@ def _values(document: Mapping[str, Any]) -> Iterator[Fault]:
             known = argument_check.of_value(str(document.get("backend")), version_of(document), key, value)
             yield from (((key,), reason) for _, reason in known)
     yield from _options(document)
-    for place, option in enumerate(field_paths.of(document) if document.get("backend") in BY_FLAG else ()):
-        named = option.key in field_paths.OPTIONS and (option.value or "").lower() not in field_paths.NONE
+    for place, option in enumerate(document_keys.of(document) if document.get("backend") in BY_FLAG else ()):
+        named = option.key in document_keys.OPTIONS and (option.value or "").lower() not in document_keys.NONE
         if named and not WORD.fullmatch(option.value or ""):
-            yield (field_paths.KEY, place), Reason(ValueReason.NOT_A_NAME, value=option.value)
+            yield (document_keys.KEY, place), Reason(ValueReason.NOT_A_NAME, value=option.value)
     if document.get("backend") == "mlx-vlm" and isinstance(variables, Mapping):
         for key in sorted(set(variables) - {THINKING}):
             yield ("chat_template_kwargs", key), Reason(ValueReason.VARIABLE_LOST, only=THINKING)
@@ -124,18 +124,18 @@ def _options(document: Mapping[str, Any]) -> Iterator[Fault]:
 
     Other entries are LocalAI's.
     """
-    engine, entries = document.get("backend"), document.get(field_paths.KEY)
+    engine, entries = document.get("backend"), document.get(document_keys.KEY)
     for place, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
         if not isinstance(entry, str):
             continue  # the schema's
-        option = field_paths.parse(entry)
-        near = argument_check.near(option.key.replace("-", "_").lower(), field_paths.OPTIONS)
+        option = document_keys.parse(entry)
+        near = argument_check.near(option.key.replace("-", "_").lower(), document_keys.OPTIONS)
         if option.key.startswith("--") and engine != "vllm":
             reason = Reason(ValueReason.FLAG_FOR_VLLM, flag=option.key, engine=engine)
-            yield (field_paths.KEY, place), reason
-        elif near and option.key not in field_paths.OPTIONS and not option.key.startswith("--"):
-            reason = Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=field_paths.KEY, near=near)
-            yield (field_paths.KEY, place), reason
+            yield (document_keys.KEY, place), reason
+        elif near and option.key not in document_keys.OPTIONS and not option.key.startswith("--"):
+            reason = Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=document_keys.KEY, near=near)
+            yield (document_keys.KEY, place), reason
 
 
 def of_settings(values: Mapping[str, Any], backend: str | None = None) -> Fault | None:
@@ -183,12 +183,12 @@ def _texts(value: object) -> list[str]:
 
 def _flags(document: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, Any]]]:
     """Yield the flags among ``options``: the place of each, its name and its value."""
-    for place, option in enumerate(field_paths.of(document)):
+    for place, option in enumerate(document_keys.of(document)):
         if option.key.startswith("--"):
             yield place, flag(option)
 
 
-def flag(option: field_paths.Option) -> tuple[str, Any]:
+def flag(option: document_keys.Option) -> tuple[str, Any]:
     """Return the argument that an option with a leading ``--`` sets, and its value.
 
     ``--speculative-config.method:mtp`` sets a key inside of one, as on vLLM's command line.
@@ -218,7 +218,7 @@ def combined(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _value(option: field_paths.Option) -> Any:
+def _value(option: document_keys.Option) -> Any:
     if option.value is not None and option.value.startswith(("{", "[")):
         try:
             return json.loads(option.value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.config_file.diff import KeyPath
 from importer.decisions.decision import Decision
 from importer.decisions.derived import HF, REASONING, TOOL
@@ -30,7 +30,7 @@ def of(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the document's template, where one of its parsers reads with it."""
     block = document.get("importer")
     template = block.get(KEY) if isinstance(block, Mapping) else None
-    used = any(field_paths.parser(document, key) == HF for key in (TOOL, REASONING))
+    used = any(document_keys.parser(document, key) == HF for key in (TOOL, REASONING))
     return template if used and isinstance(template, Mapping) and template else None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 
 
 def canonical(data: object) -> str:
@@ -116,9 +116,9 @@ def _is_map(value: object, other: object) -> bool:
 
 def keyed(path: KeyPath, value: Any) -> dict[str, Any] | None:
     """Return a list whose entries have keys as a map: ``options``, and maps that each have their own name."""
-    if path == (field_paths.KEY,) and (value is ABSENT or _all(value, str)):
-        entries = () if value is ABSENT else map(field_paths.parse, value)
-        return {key: _option_value(options) for key, options in field_paths.grouped(entries).items()}
+    if path == (document_keys.KEY,) and (value is ABSENT or _all(value, str)):
+        entries = () if value is ABSENT else map(document_keys.parse, value)
+        return {key: _option_value(options) for key, options in document_keys.grouped(entries).items()}
     if _all(value, dict) and value:
         names = [item.get("name") for item in value]
         if _all(names, str) and len(set(names)) == len(names):
@@ -130,6 +130,6 @@ def _all(value: object, kind: type) -> bool:
     return isinstance(value, list) and all(isinstance(v, kind) for v in value)
 
 
-def _option_value(entries: tuple[field_paths.Option, ...]) -> Any:
+def _option_value(entries: tuple[document_keys.Option, ...]) -> Any:
     values = [o.value for o in entries]
     return values[0] if len(values) == 1 else values

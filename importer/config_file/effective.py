@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from importer.config_file import build, field_paths
+from importer.config_file import build, document_keys
 from importer.config_file.diff import ABSENT, KeyPath, differences, dotted, keyed, same
-from importer.config_file.field_paths import FACTS, OPTIONS, REMARKS, UNWRITTEN
+from importer.config_file.document_keys import FACTS, OPTIONS, REMARKS, UNWRITTEN
 from importer.config_file.merge import BOOKKEEPING, DERIVED
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
@@ -105,14 +105,14 @@ def place(key: str) -> KeyPath | None:
     if key in REMARKS:
         return None
     if key in OPTIONS:
-        return (field_paths.KEY, key)
+        return (document_keys.KEY, key)
     return ("importer", key) if key in FACTS else tuple(key.split("."))
 
 
 def value_at(data: Mapping[str, Any], path: KeyPath) -> Any:
     """Return the value at a path as ``differences`` names it; ``ABSENT`` where there is none."""
-    if path[0] == field_paths.KEY and len(path) == 2:
-        named = field_paths.parser(data, str(path[1]))
+    if path[0] == document_keys.KEY and len(path) == 2:
+        named = document_keys.parser(data, str(path[1]))
         return ABSENT if named is None else named
     inner: Any = data
     for at, step in enumerate(path):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from importer.config_file.build import imported_description
 from importer.config_file.diff import digest
-from importer.config_file.field_paths import parser
+from importer.config_file.document_keys import parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.validation_status import validation
 from importer.hub.snapshot import mapping, text, whole

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.config_file.diff import KeyPath, keyed
 from importer.config_file.merge import interleaved, remarks
 from importer.config_file.yaml_edit.edit import rewrite
@@ -21,7 +21,7 @@ class Draft:
     def __init__(self, document: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
         self._document = document
         self._flags = {
-            o.key.lstrip("-").replace("-", "_") for o in field_paths.of(document) if o.key.startswith("--")
+            o.key.lstrip("-").replace("-", "_") for o in document_keys.of(document) if o.key.startswith("--")
         }
         self.plan = plan
         self.added: dict[KeyPath, Any] = {}
@@ -45,8 +45,8 @@ class Draft:
         """
         if path[0] in ("engine_args", path[-1]) and path[-1] in self._flags:
             return True
-        if path[0] == field_paths.KEY and field_paths.KEY in self._document:
-            entries = keyed((field_paths.KEY,), self._document[field_paths.KEY])
+        if path[0] == document_keys.KEY and document_keys.KEY in self._document:
+            entries = keyed((document_keys.KEY,), self._document[document_keys.KEY])
             return not entries or path[1] in entries
         inner: Any = self._document
         for step in path:
@@ -63,8 +63,8 @@ def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _leaves((*path, key), inner)
-    elif path == (field_paths.KEY,):
-        yield from (((field_paths.KEY, field_paths.parse(entry).key), entry) for entry in value)
+    elif path == (document_keys.KEY,):
+        yield from (((document_keys.KEY, document_keys.parse(entry).key), entry) for entry in value)
     else:
         yield path, value
 
@@ -91,7 +91,7 @@ def offer_unnamed(draft: Draft) -> None:
 
 def offer_parsers(draft: Draft) -> None:
     """Offer the parsers among ``options``, each by its key."""
-    draft.offer(field_paths.KEY)
+    draft.offer(document_keys.KEY)
 
 
 def offer_engine(draft: Draft) -> None:
@@ -167,8 +167,8 @@ def _nested(added: Mapping[KeyPath, Any]) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for path, value in added.items():
         inner = data
-        if path[0] == field_paths.KEY:
-            data.setdefault(field_paths.KEY, []).append(value)
+        if path[0] == document_keys.KEY:
+            data.setdefault(document_keys.KEY, []).append(value)
             continue
         for step in path[:-1]:
             inner = inner.setdefault(str(step), {})

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from importer import config
-from importer.config_file import argument_check, check, environment, field_paths
+from importer.config_file import argument_check, check, document_keys, environment
 from importer.config_file.argument_rules import CHOICES, DRAFTER, WITHHELD
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, version_of
 from importer.hub.reference import is_directory
@@ -25,7 +25,7 @@ OF_OTHERS = ("draft_model", "lora_adapter", "mmproj")  # LocalAI's keys with fil
 SUBJECT = ("backend", "importer", "parameters")  # what a grant depends on beside its own key
 # Names that stand for a key of the document's own; others alone are arguments of the engine.
 ALONE = frozenset((
-    *field_paths.TOP_LEVEL, *field_paths.PARAMETERS, *field_paths.OPTIONS, *field_paths.FACTS,
+    *document_keys.TOP_LEVEL, *document_keys.PARAMETERS, *document_keys.OPTIONS, *document_keys.FACTS,
 ))  # fmt: skip
 LONGEST = 200  # characters of a value in a sentence
 
@@ -73,7 +73,7 @@ class Grant(NamedTuple):
 
 def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
     """Return what the data of a document grant; another model, commit or value is another grant."""
-    flags = check.combined(check.flag(o) for o in field_paths.of(data) if o.key.startswith("--"))
+    flags = check.combined(check.flag(o) for o in document_keys.of(data) if o.key.startswith("--"))
     moved = {**data, "flags": flags}  # they set what ``engine_args`` sets
     return frozenset((*_code(moved), *_folders(data), *_drafters(moved), *_settings(moved)))
 

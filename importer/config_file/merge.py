@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Literal
 
-from importer.config_file import build, field_paths
+from importer.config_file import build, document_keys
 from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.build import read
 from importer.config_file.diff import ABSENT, KeyPath, dotted, keyed, same, shown
@@ -93,7 +93,7 @@ class Merge:
             return ABSENT
         if isinstance(edited, Mapping) or isinstance(imported, Mapping):
             return merged
-        return _entries(merged, edited, imported) if path == (field_paths.KEY,) else list(merged.values())
+        return _entries(merged, edited, imported) if path == (document_keys.KEY,) else list(merged.values())
 
     @property
     def unsettled(self) -> list[Conflict]:
@@ -148,12 +148,13 @@ def interleaved(edited: Iterable[str], imported: Iterable[str]) -> list[str]:
 def _entries(merged: Mapping[str, Any], edited: Any, imported: Any) -> list[str]:
     """Return ``options`` in the order of ``edited``, each entry as its own side writes it."""
     options, others = (
-        [] if side is ABSENT else [field_paths.parse(entry) for entry in side] for side in (edited, imported)
+        [] if side is ABSENT else [document_keys.parse(entry) for entry in side]
+        for side in (edited, imported)
     )
-    own, offered = keyed((field_paths.KEY,), edited) or {}, field_paths.grouped(others)
+    own, offered = keyed((document_keys.KEY,), edited) or {}, document_keys.grouped(others)
     unchanged = {key for key in own if key in merged and same(own[key], merged[key])}
     last = {o.key: at for at, o in enumerate(options)}
-    behind: dict[str | None, list[field_paths.Option]] = {}  # new, by the ``edited`` key before them
+    behind: dict[str | None, list[document_keys.Option]] = {}  # new, by the ``edited`` key before them
     before: str | None = None
     for key in merged:
         if key in last:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.samples import Thinking
-from importer.decisions import derived, frontends, way_in
+from importer.decisions import derived, frontends, request_coverage
 from importer.decisions.decision import Chosen, Decision, Preferences, Target
 from importer.decisions.parsers import decide_parser
 from importer.decisions.precedence import by_user, decide_setting
@@ -47,7 +47,7 @@ def decide(
         decisions[key] = decide_parser(key, facts, preferences, target, str(kind), thinking)
     together = derived.settle({key: decisions[key] for key in PARSERS}, evidence, target)
     decisions |= frontends.settle(together, target)
-    decisions = way_in.apply(decisions, evidence, target)
+    decisions = request_coverage.apply(decisions, evidence, target)
     for key, value in preferences.values.items():
         if key not in decisions:
             decisions[key] = by_user(value)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.config_file import argument_check, environment, field_paths, schema
+from importer.config_file import argument_check, document_keys, environment, schema
 from importer.config_file.engine_arguments import Argument, version_of
 from importer.engines.base import Document, Unstartable, invalid
 from importer.reasons import Reason
@@ -26,7 +26,7 @@ def checked(document: Document, engine: str) -> None:
 
 def without_flags(document: Document, server: str) -> None:
     """Raise DocumentError("invalid") for flags among ``options``: they are for vLLM alone."""
-    flag = next((o.key for o in field_paths.of(document) if o.key.startswith("--")), None)
+    flag = next((o.key for o in document_keys.of(document) if o.key.startswith("--")), None)
     if flag is not None:
         raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server=server))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import environment, field_paths
+from importer.config_file import document_keys, environment
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import apart, without_flags, written
 from importer.engines.base import (
@@ -124,4 +124,4 @@ def _thinks(document: Document) -> bool:
     others = sorted(set(variables) - {THINKING})
     if others:
         raise invalid(document, Reason(Unstartable.VARIABLE_LOST, key=others[0], only=THINKING))
-    return bool(variables.get(THINKING, field_paths.parser(document, "reasoning_parser") is not None))
+    return bool(variables.get(THINKING, document_keys.parser(document, "reasoning_parser") is not None))

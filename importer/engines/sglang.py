@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import environment, field_paths, template_file
+from importer.config_file import document_keys, environment, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
@@ -141,7 +141,7 @@ class SGLang:
 
 def _parsers(document: Document) -> Iterator[str]:
     for key, flag in (("tool_parser", "tool-call-parser"), ("reasoning_parser", "reasoning-parser")):
-        name = field_paths.parser(document, key)
+        name = document_keys.parser(document, key)
         if name is not None:
             yield f"--{flag}={word(document, key, name)}"
 

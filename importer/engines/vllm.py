@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from importer.chat_template.conventions import PYTHONIC
-from importer.config_file import environment, field_paths, template_file
+from importer.config_file import document_keys, environment, template_file
 from importer.config_file.check import AUTO, CONTEXT
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import grouped, joined
@@ -270,7 +270,7 @@ def _from(folder: str, document: Document) -> Iterator[str]:
 
 def _plugged(document: Document) -> bool:
     """Return whether the tool parser is the plugin of importer, that the server has to load."""
-    return field_paths.parser(document, "tool_parser") == PYTHONIC
+    return document_keys.parser(document, "tool_parser") == PYTHONIC
 
 
 def _beside(path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from importer.config_file import check, field_paths
+from importer.config_file import check, document_keys
 from importer.engines.arguments import joined, written
 from importer.engines.base import Document, word
 
@@ -13,7 +13,7 @@ NAMES = "served_model_name"
 
 def parsers(document: Document) -> Iterator[str]:
     """Yield the flags for the parsers of the document; vllm-mlx has the same ones."""
-    tools, thoughts = (field_paths.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
+    tools, thoughts = (document_keys.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
     if tools is not None:
         yield "--enable-auto-tool-choice"
         yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
@@ -25,10 +25,10 @@ def with_flags(document: Document) -> Document:
     """Return the document with its flags moved to ``engine_args``; existing ``engine_args`` win, as in
     LocalAI.
     """
-    flags = [o for o in field_paths.of(document) if o.key.startswith("--")]
+    flags = [o for o in document_keys.of(document) if o.key.startswith("--")]
     if not flags:
         return document
-    options = [o.text for o in field_paths.of(document) if not o.key.startswith("--")]
+    options = [o.text for o in document_keys.of(document) if not o.key.startswith("--")]
     arguments = {**check.combined(map(check.flag, flags)), **(document.get("engine_args") or {})}
     return {**document, "options": options, "engine_args": arguments}
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from importer.config_file import field_paths
-from importer.config_file.field_paths import frontend_of
+from importer.config_file import document_keys
+from importer.config_file.document_keys import frontend_of
 from importer.decisions.decision import RUST
 from importer.engines.base import Document, Unstartable, invalid, word
 from importer.engines.vllm_arguments import with_flags
@@ -53,7 +53,7 @@ def parsers(document: Document) -> Iterator[str]:
     """Yield the flags for the parsers, ``none`` included: the default is a guess by the model's name."""
     unsaid = (document.get("importer") or {}).get("no_parser") or {}
     for key, flag in FLAGS.items():
-        name = field_paths.parser(document, key)
+        name = document_keys.parser(document, key)
         if name is None and unsaid.get(key) == BUILT_IN:  # it rejects even "none" for such a model
             continue
         yield f"{flag}={NONE if name is None else word(document, key, name)}"

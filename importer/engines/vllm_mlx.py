@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import environment, field_paths
+from importer.config_file import document_keys, environment
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
@@ -160,7 +160,7 @@ def _variables(document: Document) -> dict[str, Any]:
     default.
     """
     variables = dict(document.get("chat_template_kwargs") or {})
-    thinks = field_paths.parser(document, "reasoning_parser") is not None
+    thinks = document_keys.parser(document, "reasoning_parser") is not None
     return {THINKING: True, **variables} if thinks else variables
 
 

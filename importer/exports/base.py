@@ -16,7 +16,7 @@ import yaml
 
 from importer.config_file import derived_parser
 from importer.config_file.diff import digest
-from importer.config_file.field_paths import OPTIONS, parse, parser
+from importer.config_file.document_keys import OPTIONS, parse, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Document, Unstartable, invalid

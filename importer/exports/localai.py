@@ -11,8 +11,8 @@ from typing import Any
 
 from importer.config_file import argument_check, environment, schema, template_file
 from importer.config_file.check import AUTO, CONTEXT, LIMITS, MODALITIES
+from importer.config_file.document_keys import OPTIONS, parse, parser, write
 from importer.config_file.engine_arguments import version_of
-from importer.config_file.field_paths import OPTIONS, parse, parser, write
 from importer.config_file.receipt import Receipt
 from importer.engines import registries
 from importer.engines.base import Address, Document

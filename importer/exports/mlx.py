@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from importer.config_file.document_keys import OPTIONS, parse
 from importer.config_file.environment import of
-from importer.config_file.field_paths import OPTIONS, parse
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document

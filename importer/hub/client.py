@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from importer import tracing
 from importer.errors import HubError, Setting, UsageError
-from importer.hub import endpoint, pacing, quota
+from importer.hub import endpoint, quota, rate_limit
 from importer.reasons import Reason
 from importer.version import __version__
 
@@ -201,7 +201,7 @@ def get(
     ``pacing.under`` the request waits for the Hub's limits, unless its own patience is short.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
-    paced = pacing.current() if (patience or PATIENCE).waits >= PATIENCE.waits else None
+    paced = rate_limit.current() if (patience or PATIENCE).waits >= PATIENCE.waits else None
     if paced is None:
         return _get(url, limit, size, span, patience or PATIENCE, None)
     budget, progress = paced
@@ -214,7 +214,7 @@ def _get(
     size: int | None,
     span: tuple[int, int] | None,
     patience: Deadline,
-    budget: pacing.Budget | None,
+    budget: rate_limit.Budget | None,
 ) -> HubResponse:
     waited, clock = 0.0, Clock(patience)
     tries = clock.patience.tries

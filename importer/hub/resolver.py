@@ -11,9 +11,9 @@ from importer.hub import allowlist, cache, client, endpoint, local, threads
 from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
 from importer.hub.folders import Folder
+from importer.hub.gguf import check_file
 from importer.hub.listing import Listing
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
-from importer.hub.single_file import check_file
 from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 

@@ -207,7 +207,7 @@ def choose(
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
     from importer.memory.planner import deploy
-    from importer.memory.sisters import advice
+    from importer.memory.quantised_variants import advice
 
     plans = deploy(case)
     facts = (*facts, *fixed_layout(plans[0]))
@@ -332,7 +332,7 @@ def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Place
     ``others`` are devices that hold it.
     """
     from importer.memory.planner import SHORTEST
-    from importer.memory.sisters import named_by_card
+    from importer.memory.quantised_variants import named_by_card
 
     narrow = min(
         case.splits(), key=lambda s: case.fit(min(SHORTEST, case.context), s).total.likely + s.pipeline

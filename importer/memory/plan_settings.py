@@ -112,7 +112,7 @@ def _plan(plan: Candidate, context: int) -> Plan:
 
 def _reasons(plan: Candidate) -> Iterator[Reason]:
     """Yield the reasons for the layout, and what it holds."""
-    from importer.memory.sisters import named_by_card
+    from importer.memory.quantised_variants import named_by_card
 
     case, split = plan.case, plan.split
     if case.aim.goal is not None:

@@ -20,7 +20,7 @@ from importer.reasons import Reason, key_of
 Text = str | Callable[[Mapping[str, Any]], str]
 SUBJECTS: tuple[str, ...] = (
     "errors", "sources", "signals", "memory", "decisions", "config_file", "engines", "doctor", "exports",
-    "validation", "validation_server", "rungs", "remedies", "prompts", "way_in", "entries", "launchers", "upgrade",
+    "validation", "validation_server", "rungs", "remedies", "prompts", "request_coverage", "entries", "launchers", "upgrade",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from importer.chat_template.way_in.compare import without_entities
+from importer.chat_template.request_coverage.compare import without_entities
 from importer.proof.conversations import Field, Leaf
 from importer.proof.prompt_result import PromptDifference
 from importer.reasons import Reason

@@ -16,10 +16,10 @@ from importer.decisions.decision import Target
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
+from importer.proof.ambiguous import unsettled
 from importer.proof.completeness import ranked
 from importer.proof.derived import judged_as_data, parser_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof
-from importer.proof.unsettled import unsettled
 from importer.proof.verdicts import Question, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import model_types

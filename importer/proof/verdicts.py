@@ -10,7 +10,7 @@ from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import Sample
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.proof.completeness import attainable, shortfall
-from importer.proof.effect import effect_of
+from importer.proof.fingerprint import effect_of
 from importer.proof.judge import judge_reasoning, judge_tool
 from importer.proof.result import ParserVerdict, ProofReason
 from importer.reasons import Reason

@@ -26,6 +26,7 @@ from importer.service.api.dependencies import TEXTS, Desk, Pulse
 from importer.service.api.openapi import describe, methods
 from importer.service.api.problems import answer
 from importer.service.api.query import known_body, known_query
+from importer.service.background_tasks import Duties
 from importer.service.gallery import Gallery
 from importer.service.index import GalleryIndex
 from importer.service.jobs.notifier import Watching
@@ -34,7 +35,6 @@ from importer.service.security.auth import limits
 from importer.service.security.middleware import Guard
 from importer.service.settings import Settings
 from importer.service.telemetry import Metrics
-from importer.service.upkeep_duties import Duties
 from importer.storage.database import driver_message
 from importer.storage.idempotency_store import AlreadyStored
 from importer.storage.migrations import open_database

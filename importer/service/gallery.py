@@ -24,7 +24,7 @@ from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.messages import render
 from importer.reasons import Reason
-from importer.service import cards
+from importer.service import list_columns
 from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
@@ -305,7 +305,7 @@ def _save(connection: Connection, checkout: Checkout, name: str, context: AuditC
     listed = _about(stored) | {
         "model": _model(stored), "backend": stored.backend, "review": state.review,
         "validation": state.validation, "reason": None if state.reason is None else render(state.reason),
-        "release": None if served is None else served.number, **cards.columns(stored, state),
+        "release": None if served is None else served.number, **list_columns.columns(stored, state),
     }  # fmt: skip
     documents.add(connection, new, listed)
     audit.record(

@@ -19,10 +19,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from importer.errors import InternalError, ServiceError
 from importer.service import telemetry, traces
 from importer.service.app import create
+from importer.service.background_tasks import Duties
 from importer.service.gallery import Gallery
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
-from importer.service.upkeep_duties import Duties
 from importer.storage import keys
 from importer.storage.migrations import open_database
 

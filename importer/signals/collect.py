@@ -21,14 +21,14 @@ from importer.signals import (
     mistral_files,
     modalities,
     quantisation,
+    quantised_variants,
+    request_coverage,
     sampling,
-    sisters,
     speculation,
     stop_words,
     tasks,
     template_fault,
     template_markers,
-    way_in,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
@@ -64,13 +64,13 @@ def collect(
         *(e for e in named if not (silent and e.rule is Rule.SAMPLING_TABLE)),
         *([] if silent else sampling.evidence(snapshot)),
         *([] if ignore_name or silent else card.evidence(snapshot)),
-        *([] if ignore_name else sisters.evidence(snapshot)),
+        *([] if ignore_name else quantised_variants.evidence(snapshot)),
         *([] if silent else stop_words.evidence(snapshot, None if kind.kind == "base" else analysis)),
         *tasks.backend(kind.kind),
         *quantisation.evidence(snapshot),
         *backend.evidence(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
-        *way_in.evidence(analysis, template),
+        *request_coverage.evidence(analysis, template),
     ]
 
 
@@ -102,7 +102,7 @@ def for_engine(
         for f in facts
     ]
     return [
-        *(way_in.for_engine(f, engine) for f in named if f is not None),
+        *(request_coverage.for_engine(f, engine) for f in named if f is not None),
         *declared_parsers.declared_parsers(snapshot, engine),
         *declared_parsers.model_type_match(snapshot, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
@@ -115,7 +115,7 @@ def for_engine(
         *caching.evidence(snapshot, able, machine),
         *mistral_files.evidence(snapshot, able),
         *code.evidence(snapshot, able),
-        *(() if related is None else sisters.listed(related, snapshot, able, machine)),
+        *(() if related is None else quantised_variants.listed(related, snapshot, able, machine)),
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from importer.errors import RepositoryError
-from importer.hub.single_file import made_from
+from importer.hub.gguf import made_from
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, config_of, model_types

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from importer.chat_template import find
 from importer.chat_template.find import TemplateFault
-from importer.chat_template.way_in.findings import KEY as WAY_IN
+from importer.chat_template.request_coverage.findings import KEY as WAY_IN
 from importer.hub.snapshot import Snapshot
 from importer.signals.evidence import Evidence, Rule, Source, warning
 

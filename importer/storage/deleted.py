@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select
 
 from importer.storage import tables
-from importer.storage.marks import changed
+from importer.storage.change_counter import changed
 
 T = tables.configs.c
 SHOWN = (T.name, T.model, T.backend, T.version, T.deleted_at)

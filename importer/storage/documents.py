@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, insert, select, tuple_, update
 
-from importer.storage import cards, receipts
+from importer.storage import list_columns, receipts
+from importer.storage.change_counter import changed
 from importer.storage.document_filters import Filters, Value, conditions, order
-from importer.storage.marks import changed
 from importer.storage.tables import configs, versions
 
 T, V = configs.c, versions.c
@@ -161,11 +161,11 @@ def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None
     row = {
         **listed, "checked_at": checked, "version": new.number, "digest": new.digest, "state": new.state,
         "updated_at": new.at, "deleted_at": None,
-        "search": cards.search(new.name, listed["model"], listed["family"], listed),
+        "search": list_columns.search(new.name, listed["model"], listed["family"], listed),
     }  # fmt: skip
     if connection.execute(update(configs).where(T.name == new.name).values(row)).rowcount == 0:
         connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at}))
-    cards.attend(connection, new.name)
+    list_columns.attend(connection, new.name)
     changed(connection)
 
 

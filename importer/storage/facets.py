@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Text, cast, func, literal, null, select, union_all
 
-from importer.storage import marks
+from importer.storage import change_counter
 from importer.storage.document_filters import COLUMNS, WORDED, Filters, conditions, faceted, fits, unfaceted
 from importer.storage.tables import configs
 
@@ -52,7 +52,7 @@ class CountCache:
         return self._get(key, connection, lambda: facets(connection, filters, budget))
 
     def _get(self, key: Hashable, connection: Connection, count: Callable[[], R]) -> R:
-        mark = marks.current(connection)
+        mark = change_counter.current(connection)
         with self._lock:
             known = self._counts.get(key)
         if known is not None and known[0] == mark:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from importer.config import now
-from importer.storage import cards, tables
+from importer.storage import list_columns, tables
 from importer.storage.ids import fresh
 
 FindingState = Literal["open", "accepted", "rejected", "superseded", "resolved"]
@@ -113,20 +113,20 @@ def record(
         connection.execute(update(tables.findings).where(F.id == last.id).values(row))
         others = [F.name == name, F.state == "open", F.id != last.id]
         _settle(connection, others, "superseded")
-        cards.attend(connection, name)
+        list_columns.attend(connection, name)
         return last.id, "known" if last.state == "open" else "rejected"
     _settle(connection, [F.name == name, F.state == "open"], "superseded")
     ident = fresh()
     made = {"id": ident, "name": name, "fingerprint": fingerprint, "state": "open", "at": row["seen_at"]}
     connection.execute(insert(tables.findings).values(**row, **made))
-    cards.attend(connection, name)
+    list_columns.attend(connection, name)
     return ident, "found"
 
 
 def resolve(connection: Connection, name: str) -> None:
     """Mark the open findings of a document as resolved: an import now would change nothing."""
     _settle(connection, [F.name == name, F.state == "open"], "resolved")
-    cards.attend(connection, name)
+    list_columns.attend(connection, name)
 
 
 def decide(connection: Connection, ident: str, state: FindingState, by: str, why: str | None) -> bool:
@@ -136,7 +136,7 @@ def decide(connection: Connection, ident: str, state: FindingState, by: str, why
     here = (F.id == ident, F.state == "open")
     decided = connection.execute(update(tables.findings).where(*here).values(row)).rowcount > 0
     for name in connection.execute(select(F.name).where(F.id == ident)).scalars().all():
-        cards.attend(connection, name)
+        list_columns.attend(connection, name)
     return decided
 
 
@@ -163,7 +163,7 @@ def compared(
     at = now()
     row = {"outcome": outcome, "finding": finding, "at": at, "error": text}
     if outcome not in ("failed", "gone"):
-        cards.checked(connection, name, at)
+        list_columns.checked(connection, name, at)
     connection.execute(update(tables.rechecks).where(K.job == job, K.name == name).values(row))
 
 

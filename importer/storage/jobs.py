@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from importer import tracing
 from importer.config import now
 from importer.errors import ServiceError
-from importer.storage import remains, tables, webhooks
+from importer.storage import leftovers, tables, webhooks
 from importer.storage.ids import fresh
 from importer.storage.wakeups import signal
 
@@ -81,7 +81,7 @@ def create(
     row = {
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
         "request": json.dumps(request), "says": text, "by": by, "config": config, "engine": engine,
-        "memory": memory, "device": remains.device(pool), "attempt": 1, "claims": 0, "events": 0,
+        "memory": memory, "device": leftovers.device(pool), "attempt": 1, "claims": 0, "events": 0,
         "created_at": now(),
         "trace": tracing.parent(),
     }  # fmt: skip
@@ -250,8 +250,8 @@ def _end(
     ended = {"state": state, "ended_at": now(), "says": None, "executor": None, **row}
     if connection.execute(update(tables.jobs).where(*conditions).values(ended)).rowcount == 0:
         return False
-    if remains.on_pool(job.device):
-        remains.leave(connection, job.id, job.attempt, job.executor)
+    if leftovers.on_pool(job.device):
+        leftovers.leave(connection, job.id, job.attempt, job.executor)
     else:
         connection.execute(delete(tables.steps).where(S.job == job.id))
     note(connection, job, state, data)
@@ -291,7 +291,7 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
     """Begin another attempt of a job that has ended; raises ServiceError("not-ended")."""
     fresh_row = {
         "state": "queued", "step": None, "says": None, "result": None, "error": None, "started_at": None,
-        "ended_at": None, "device": remains.kept_device(), "version": None, "attempt": J.attempt + 1,
+        "ended_at": None, "device": leftovers.kept_device(), "version": None, "attempt": J.attempt + 1,
         "claims": 0, "request": json.dumps(request),
     }  # fmt: skip
     same_attempt = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)

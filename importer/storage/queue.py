@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, true, update
 
-from importer.storage import jobs, remains, tables, turns
+from importer.storage import fair_scheduling, jobs, leftovers, tables
 from importer.storage.executors import Executor
 from importer.storage.jobs import COLUMNS, OPEN, Job, Kind
 from importer.storage.wakeups import signal
@@ -53,7 +53,7 @@ def claim(connection: Connection, executor: Executor, kind: Line) -> Job | None:
     )
     ident = connection.execute(begun.with_for_update(skip_locked=True)).scalar()
     if ident is None:
-        ident = turns.choose(connection, kind, claimable)
+        ident = fair_scheduling.choose(connection, kind, claimable)
     if ident is None:
         return None
     leased: dict[str, Any] = {"executor": executor.id, "version": executor.version, "claims": J.claims + 1}
@@ -81,8 +81,8 @@ def _claimable(executor: Executor, kind: Line) -> list[ColumnElement[bool]]:
 
 def _on_pools(executor: Executor) -> ColumnElement[bool]:
     """Return the condition of the pools that a process knows; ``*`` stands for any target."""
-    known = J.device.in_([f"{remains.PREFIX}{name}" for name in executor.pools])
-    return known | J.device.like(f"{remains.PREFIX}%:%") if "*" in executor.pools else known
+    known = J.device.in_([f"{leftovers.PREFIX}{name}" for name in executor.pools])
+    return known | J.device.like(f"{leftovers.PREFIX}%:%") if "*" in executor.pools else known
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
@@ -134,7 +134,7 @@ def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:
     """Return the validations of devices that no process serves any more."""
     return _select(
         connection, J.device.is_not(None), J.device.not_in(devices), J.executor.is_(None),
-        J.device.not_like(f"{remains.PREFIX}%"),
+        J.device.not_like(f"{leftovers.PREFIX}%"),
     )  # fmt: skip
 
 
@@ -153,12 +153,14 @@ def restart(connection: Connection, job: Job, cause: str) -> bool:
     """Let a job without a process begin from its first step as another attempt; false where it cannot."""
     free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
     row = {"version": None, "claims": 0, "state": "queued", "step": None, "says": None}
-    device = remains.kept_device()
+    device = leftovers.kept_device()
     again = update(tables.jobs).where(*free).values(**row, device=device, attempt=job.attempt + 1)
     if connection.execute(again).rowcount == 0:
         return False
-    kept = S.name != remains.NAMED if remains.on_pool(job.device) else true()  # its run goes on
-    connection.execute(delete(tables.steps).where(S.job == job.id, kept, S.name.not_like(f"{remains.LEFT}%")))
+    kept = S.name != leftovers.NAMED if leftovers.on_pool(job.device) else true()  # its run goes on
+    connection.execute(
+        delete(tables.steps).where(S.job == job.id, kept, S.name.not_like(f"{leftovers.LEFT}%"))
+    )
     jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": cause})
     return True
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from importer.storage import audit, deleted, findings, idempotency_store, tables, turns, webhooks
+from importer.storage import audit, deleted, fair_scheduling, findings, idempotency_store, tables, webhooks
 from importer.storage.actors import SERVICE
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
@@ -91,7 +91,7 @@ def run(database: Database, limits: Limits, ending: Callable[[], bool] = lambda:
             removed[kind] += number
     with database.writing() as connection:
         idempotency_store.delete_expired(connection)
-        turns.forget(connection)
+        fair_scheduling.forget(connection)
     return removed
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
-from importer.validation.markup import thinking_markup
 from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
-    calls_kept,
+    call_history,
     context_length,
+    default_max_tokens,
     files_as_imported,
     health,
     likelihood,
@@ -19,10 +19,9 @@ from importer.validation.probes import (
     messages_tools,
     model_listed,
     no_special_tokens,
-    own_limit,
     plain_chat,
     prefix_cache,
-    prompt_arrives,
+    prompt_counts,
     prompt_rendered,
     reasoning_apart,
     request_options,
@@ -33,7 +32,7 @@ from importer.validation.probes import (
     stops_cleanly,
     stream_equals_whole,
     system_role,
-    template_whole,
+    template_coverage,
     token_numbers,
     tokenize_round_trip,
     tokenizer_whole,
@@ -42,7 +41,8 @@ from importer.validation.probes import (
 )
 from importer.validation.prompts import TALK
 from importer.validation.remedy import PARSER_OF, Remedy
-from importer.validation.rungs.fact import Rung
+from importer.validation.stages.fact import Rung
+from importer.validation.tool_markup import thinking_markup
 
 Explains = Callable[[ProbeRow], bool]
 ANSWERS = simple_answers.NAME
@@ -51,9 +51,9 @@ THOUGHTS = reasoning_apart.NAME
 APART = {
     probe.NAME
     for probe in (
-        health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_arrives,
-        template_whole, turns_rendered,
-        system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
+        health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_counts,
+        template_coverage, turns_rendered,
+        system_role, tools_in_prompt, files_as_imported, call_history, tokenize_round_trip, tokenizer_whole,
         token_numbers, long_prompt, stops_cleanly,
     )
 }  # fmt: skip
@@ -61,7 +61,7 @@ APART = {
 OFFLINE = {
     probe.NAME
     for probe in (
-        health, model_listed, files_as_imported, template_whole, turns_rendered, tokenizer_whole,
+        health, model_listed, files_as_imported, template_coverage, turns_rendered, tokenizer_whole,
         stops_cleanly,
     )
 }  # fmt: skip
@@ -263,7 +263,7 @@ def _declined(row: ProbeRow) -> bool:
 NOISE = (
     RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE, Remedy.RENDER_TEXT), _rests_on_answers),
     RootCause(sampling_arrives.NAME, SENDS, _rests_on_answers, _of_the_dice),
-    RootCause(template_whole.NAME, TURNS, _rests_on_answers, _talks_not),
+    RootCause(template_coverage.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
     RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
 )
@@ -273,11 +273,11 @@ ROOTS = (
     RootCause(prompt_rendered.NAME, (Remedy.RENDER_TEXT,), _sent),
     RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.OWN_STREAMS), _sent, _of_clients),
-    RootCause(prompt_arrives.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
+    RootCause(prompt_counts.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
     RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
-    RootCause(prompt_arrives.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
+    RootCause(prompt_counts.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
     RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
-    RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
+    RootCause(default_max_tokens.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
     RootCause(ANSWERS, (), _rests_on_answers, came),
 )
 CAUSES = (
@@ -315,12 +315,12 @@ OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
         prompt_rendered.NAME,
         (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT, Remedy.RENDER_TEXT),
     ),
-    (Rung.TEMPLATE, template_whole.NAME, ()),
+    (Rung.TEMPLATE, template_coverage.NAME, ()),
     (Rung.TEMPLATE, turns_rendered.NAME, ()),
     (Rung.TEMPLATE, tools_in_prompt.NAME, ()),
-    (Rung.TEMPLATE, calls_kept.NAME, ()),
+    (Rung.TEMPLATE, call_history.NAME, ()),
     (Rung.TOKENS, tokenizer_whole.NAME, ()),
-    (Rung.TOKENS, prompt_arrives.NAME, ()),
+    (Rung.TOKENS, prompt_counts.NAME, ()),
     (Rung.DRAWN, prefix_cache.NAME, (Remedy.SOUND_CACHE,)),
     (Rung.DRAWN, likelihood.NAME, ()),
 )

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from importer.engines import reported
 from importer.engines.reported import EffectiveSettings
 from importer.reasons import Reason
-from importer.validation.background import Background
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
+from importer.validation.evidence_sources import Background
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import GREETING, Prompt

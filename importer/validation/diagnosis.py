@@ -11,10 +11,9 @@ from enum import StrEnum
 
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import known_tools, markup, proof_check, tokenized
+from importer.validation import alternate_tool_listings, proof_check, tokenized, tool_markup
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.markup import control_token, drafted, looks_like_call, next_turn, outside, thinks
 from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for, failing
 from importer.validation.prompts import (
     WEATHER,
@@ -32,6 +31,14 @@ from importer.validation.remedy import (
 )
 from importer.validation.reply import Reply
 from importer.validation.tokenized import OWN
+from importer.validation.tool_markup import (
+    control_token,
+    drafted,
+    looks_like_call,
+    next_turn,
+    outside,
+    thinks,
+)
 
 
 class BlameReason(StrEnum):
@@ -153,7 +160,11 @@ def _with_remedy(outcome: Outcome, ctx: Context) -> Outcome:
     if key is not None and ctx.proof is not None:
         case = MISSED.get(remedy)
         if case is None and outcome.attribution == "configuration" and proof_check.wrong(key, ctx, ctx.proof):
-            if key == "reasoning_parser" and (prompt := ctx.asked_last()) and markup.endless(ctx, prompt):
+            if (
+                key == "reasoning_parser"
+                and (prompt := ctx.asked_last())
+                and tool_markup.endless(ctx, prompt)
+            ):
                 return of_the_model(outcome, ctx, Reason(BlameReason.THOUGHT_UNENDED))
             return replace(outcome, attribution="engine", remedy=proof_check.remedy(key, ctx, ctx.proof))
         if key == "tool_parser" and proof_check.same_template(ctx, ctx.proof):
@@ -181,7 +192,7 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
     elif _of_tools(ctx) and (told := proof_check.retold(ctx)) is not None:
         note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
         remedy = Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
-    elif _of_tools(ctx) and (listed := known_tools.calling(ctx)) is not None:
+    elif _of_tools(ctx) and (listed := alternate_tool_listings.calling(ctx)) is not None:
         note, remedy = Reason(BlameReason.LISTED), Reason(Remedy.LIST_TOOLS, tool=listed)
     else:
         return outcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.reasons import Reason
 from importer.signals.evidence import TASKS
 
@@ -172,8 +172,8 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
         chats=section.get("kind") not in {"base", *TASKS},
         kind=str(section.get("kind") or "chat"),
         outputs=section.get("outputs") or {},
-        tool_parser=field_paths.parser(document, "tool_parser"),
-        reasoning_parser=field_paths.parser(document, "reasoning_parser"),
+        tool_parser=document_keys.parser(document, "tool_parser"),
+        reasoning_parser=document_keys.parser(document, "reasoning_parser"),
         client_sampling={
             REQUEST_NAMES.get(k, k): v for k, v in (section.get("client_sampling") or {}).items()
         },

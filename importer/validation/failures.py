@@ -12,9 +12,9 @@ from importer.engines import logs
 from importer.engines.deaths import Attribution
 from importer.engines.logs import Lacking
 from importer.reasons import Reason
-from importer.validation import again, streams
-from importer.validation.again import Resent
+from importer.validation import resend, streams
 from importer.validation.context import Context
+from importer.validation.engine_log import Ended, Journal
 from importer.validation.errors import (
     AnswerFailure,
     ExchangeError,
@@ -25,10 +25,10 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
-from importer.validation.heartbeat import PATH as LIGHT
-from importer.validation.journal import Ended, Journal
 from importer.validation.outcome import Fail, Inconclusive, Outcome, failing
 from importer.validation.remedy import Remedy
+from importer.validation.resend import Resent
+from importer.validation.stall_detector import PATH as LIGHT
 
 NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
 DEATH_REMEDIES: dict[Attribution, Remedy] = {
@@ -59,7 +59,7 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if lacking is not None:
         provide = Reason(Remedy.PROVIDE, lacking=lacking)
         return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
-    later = again.resent(error, ctx)
+    later = resend.resent(error, ctx)
     if later is not Resent.FAILS:
         remedy = Remedy.SERVERS_ALIKE if later is Resent.AT_TIMES else Remedy.SHORTER_KEEP_ALIVE
         return failing(outcome, "engine", Reason(remedy), Reason(AnswerFailure.ANSWERED_AGAIN))

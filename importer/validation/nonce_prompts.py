@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from importer.chat_template.way_in.nonces import name, nonce
+from importer.chat_template.request_coverage.nonces import name, nonce
 from importer.validation.prompts import Message, Prompt, call, function, result, user
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 from importer.engines.deaths import Attribution
 from importer.messages import render
 from importer.reasons import Reason
-from importer.validation.rungs.fact import Facts
+from importer.validation.stages.fact import Facts
 
 # A failure whose judge is contradicted by the rungs of its exchange, and that nothing else explains.
 UNEXPLAINED: Final = "unexplained"

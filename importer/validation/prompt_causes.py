@@ -18,7 +18,7 @@ from importer.validation.errors import TemplateRefusedError
 from importer.validation.outcome import Fail
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
-from importer.validation.rungs.fact import Rung
+from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.engines.parsers import ParserQuestion
 from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.markup import call_markup, control_token, outside, thinking_markup, untagged
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+from importer.validation.tool_markup import call_markup, control_token, outside, thinking_markup, untagged
 
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
@@ -101,7 +101,7 @@ def none_better(key: str, ctx: Context, fails: Callable[[ParserVerdict], bool]) 
 
 def instead(document: Mapping[str, Any], proof: Proof) -> Reason | None:
     """Return the change to a document with a parser that does not read the template, where another does."""
-    changes = (rather(key, field_paths.parser(document, key), proof) for key in proof.verdicts)
+    changes = (rather(key, document_keys.parser(document, key), proof) for key in proof.verdicts)
     return next((change for change in changes if change is not None), None)
 
 

@@ -14,19 +14,19 @@ from typing import Any
 from importer.config_file.validation_status import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
-from importer.validation.background import ALL_PROBES, Background, ProbeOptions
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
+from importer.validation.evidence_sources import ALL_PROBES, Background, ProbeOptions
 from importer.validation.expectations import promise_of
-from importer.validation.make import recognise, version
 from importer.validation.outcome import Report
-from importer.validation.pacing import speed
 from importer.validation.probes import PROBES
+from importer.validation.progress import speed
 from importer.validation.redaction import without
 from importer.validation.reply import QUOTED
 from importer.validation.run import probe
 from importer.validation.score.measure import measure
+from importer.validation.server_version import recognise, version
 
 SHOWN = 20  # models of a server that an error names
 BRIEF = 10.0  # seconds for a request beside the probes

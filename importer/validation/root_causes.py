@@ -25,8 +25,8 @@ from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
 from importer.validation.outcome import Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
-    calls_kept,
-    prompt_arrives,
+    call_history,
+    prompt_counts,
     prompt_rendered,
     request_options,
     settings_read_back,
@@ -34,12 +34,12 @@ from importer.validation.probes import (
     tools_in_prompt,
 )
 from importer.validation.remedy import Remedy
-from importer.validation.rungs.fact import Rung, broken_in_answer, first_broken
+from importer.validation.stages.fact import Rung, broken_in_answer, first_broken
 
 IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
 # Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
 PROMPTS = {
-    probe.NAME for probe in (prompt_arrives, request_options, tools_in_prompt, calls_kept, system_role)
+    probe.NAME for probe in (prompt_counts, request_options, tools_in_prompt, call_history, system_role)
 }
 SENDS_NOTHING = OFFLINE | {prompt_rendered.NAME}  # the last one with IMPORT_AGAIN
 BY_ITSELF = (Remedy.OPTIONS_UNALTERED, Remedy.NO_OWN_STOPS)  # the weights answer right without a chat

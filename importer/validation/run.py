@@ -19,11 +19,11 @@ from importer import tracing
 from importer.progress import Progress, silent
 from importer.reasons import Reason
 from importer.signals.evidence import TASKS
-from importer.validation import controls, failures, limits, root_causes
-from importer.validation.background import ALL_PROBES, Background, ProbeOptions
+from importer.validation import failures, limits, root_causes, setting_bisection
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
+from importer.validation.evidence_sources import ALL_PROBES, Background, ProbeOptions
 from importer.validation.expectations import WARM, Expectations, other_task, promise_of
 from importer.validation.outcome import (
     Fail,
@@ -36,7 +36,6 @@ from importer.validation.outcome import (
     counts_as_passed,
     failing,
 )
-from importer.validation.pacing import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.probes import (
     PROBES,
     Probe,
@@ -45,9 +44,10 @@ from importer.validation.probes import (
     sampling_arrives,
     stops_cleanly,
 )
+from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.remedy import Remedy
-from importer.validation.rungs import cause
 from importer.validation.score.measure import measure
+from importer.validation.stages import cause
 
 
 class SpoiltReason(StrEnum):
@@ -172,7 +172,7 @@ def validate(
     rows.append(ProbeRow(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
     if known.controls is not None:
         again = partial(_again, client, promise, known)
-        rows = controls.settled(rows, known.controls, again, client.seconds_left, report_step)
+        rows = setting_bisection.settled(rows, known.controls, again, client.seconds_left, report_step)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
     partial_of = (
         None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation import answer_changes, proof_check
+from importer.validation import proof_check, response_mutations
 from importer.validation.context import Context
 from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, ReplyError, ServerUnreachable, StreamCut
 from importer.validation.expectations import CommonReason
-from importer.validation.markup import looks_like_call, thinks
 from importer.validation.outcome import Fail, Outcome, failing, named
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import (
@@ -23,6 +22,7 @@ from importer.validation.remedy import (
     WHOLE_ANSWERS,
     Remedy,
 )
+from importer.validation.tool_markup import looks_like_call, thinks
 
 AGAIN = 2  # further streams that are broken off, until a limit is named
 
@@ -53,7 +53,7 @@ def streaming_fault(ctx: Context, prompt: Prompt, outcome: Outcome) -> Fail:
 def _whole_until(ctx: Context, prompt: Prompt) -> Reason:
     """Return the remedy for broken streams, with what is changed in them where that is seen."""
     try:
-        change = answer_changes.told(ctx.first(prompt), ctx.first(prompt, stream=True))
+        change = response_mutations.told(ctx.first(prompt), ctx.first(prompt, stream=True))
     except ExchangeError:
         return WHOLE_ANSWERS
     return WHOLE_ANSWERS if change is None else Reason(Remedy.WHOLE_ANSWERS, change=change)

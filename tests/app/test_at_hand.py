@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.app import at_hand
+from importer.app import local_evidence
 from importer.cli.main import run
 from importer.config_file.store import Store, StoredDocument
 from importer.demo import MODEL
@@ -33,7 +33,7 @@ def of_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StoredDocumen
 
 
 def test_template_and_tokenizer_of_an_import_are_found_without_weights(of_the_hub: StoredDocument) -> None:
-    with at_hand.background(of_the_hub, ANYWHERE) as known:
+    with local_evidence.background(of_the_hub, ANYWHERE) as known:
         assert known.render is not None
         assert "Say hello." in (known.render(GREETING) or "")
         assert (known.tokens, known.merges) == (None, None)
@@ -46,7 +46,7 @@ def test_template_and_tokenizer_of_an_import_are_found_without_weights(of_the_hu
     folder = cache._client_folder("acme/toy") / "snapshots" / commit
     folder.mkdir(parents=True)
     shutil.copy(MODEL / "tokenizer.json", folder)
-    with at_hand.background(of_the_hub, ANYWHERE) as known:
+    with local_evidence.background(of_the_hub, ANYWHERE) as known:
         assert known.merges == MergedWords(377, 0)
         assert known.tokens is not None or known.no_tokenizer.kind is CommonReason.TOKENIZER_UNREAD
 
@@ -56,10 +56,10 @@ def test_a_folder_without_its_tokenizer_is_no_error(tmp_path: Path) -> None:
     assert run([str(model), "--name", "toy", *IMPORT, "--dir", str(tmp_path / "out")]) == 0
     stored = Store(tmp_path / "out").load("toy")
     (model / "tokenizer.json").unlink()
-    with at_hand.background(stored, ANYWHERE) as known:
+    with local_evidence.background(stored, ANYWHERE) as known:
         assert known.render is not None
         assert known.no_tokenizer.kind is CommonReason.TOKENIZER_AWAY
         assert render(known.no_tokenizer) == f"tokenizer.json of {model} is not on this disk"
     shutil.rmtree(model)
-    with at_hand.background(stored, ANYWHERE) as known:
+    with local_evidence.background(stored, ANYWHERE) as known:
         assert (known.render, known.tokens) == (None, None)

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
-from importer.chat_template.samples import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
-from importer.chat_template.way_in.covering import covering
-from importer.chat_template.way_in.findings import WayInField, WayInFinding, WayInKind, WayInSeverity
-from importer.chat_template.way_in.shape_check import cause_of
-from importer.chat_template.way_in.shaped import conversation
-from importer.chat_template.way_in.traits import (
+from importer.chat_template.request_coverage.covering import covering
+from importer.chat_template.request_coverage.findings import (
+    WayInField,
+    WayInFinding,
+    WayInKind,
+    WayInSeverity,
+)
+from importer.chat_template.request_coverage.shape_check import cause_of
+from importer.chat_template.request_coverage.shaped import conversation
+from importer.chat_template.request_coverage.traits import (
     BASE,
     FACTORS,
     LONG,
@@ -29,11 +32,13 @@ from importer.chat_template.way_in.traits import (
     special,
     without,
 )
+from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.messages import render
-from importer.messages.way_in import TRAITS
+from importer.messages.request_coverage import TRAITS
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass
-from importer.validation.probes import template_whole
+from importer.validation.probes import template_coverage
 from tests.way_in_faults import SOUND
 
 VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
@@ -134,7 +139,7 @@ def test_what_some_shapes_lose_is_an_error_with_its_traits(renderer: Renderer, n
     if traits:
         assert traits in [f.shape for f in findings], findings
     assert len(found.way_in.findings) <= 7, found.way_in.findings
-    outcome = template_whole.judge(found, PROMISE)
+    outcome = template_coverage.judge(found, PROMISE)
     assert isinstance(outcome, Fail)
     assert outcome.attribution == "configuration"
     for finding in found.way_in.findings:
@@ -192,7 +197,7 @@ def test_what_a_template_breaks_without_is_a_warning_and_no_failure(renderer: Re
     broken = [f for f in in_shapes(found) if f.kind is K.FAILS]
     assert {f.shape for f in broken} == traits
     assert all(f.severity is WayInSeverity.WARNING and f.words for f in broken)
-    outcome = template_whole.judge(found, PROMISE)
+    outcome = template_coverage.judge(found, PROMISE)
     assert isinstance(outcome, Pass)
     assert len(outcome.notes) == len(broken)
 
@@ -259,4 +264,4 @@ def test_a_cause_is_the_fewest_traits_that_no_whole_shape_has() -> None:
 
 def test_a_document_without_tools_is_not_judged_by_them(renderer: Renderer) -> None:
     found = analysis(HARMS["a default breaks the rendering"][0], renderer)
-    assert isinstance(template_whole.judge(found, Expectations()), Pass)
+    assert isinstance(template_coverage.judge(found, Expectations()), Pass)

@@ -14,17 +14,17 @@ from importer.chat_template.conventions import own_calls
 from importer.chat_template.find import Template
 from importer.chat_template.override import TemplateOverride, by_name, is_name, template_of
 from importer.chat_template.render import Renderer
-from importer.chat_template.vocabulary import Vocabulary
-from importer.chat_template.way_in import nonces
-from importer.chat_template.way_in.compare import judge
-from importer.chat_template.way_in.conversations import USERS, Mark, calling, offering, plain
-from importer.chat_template.way_in.findings import (
+from importer.chat_template.request_coverage import nonces
+from importer.chat_template.request_coverage.compare import judge
+from importer.chat_template.request_coverage.conversations import USERS, Mark, calling, offering, plain
+from importer.chat_template.request_coverage.findings import (
     WayIn,
     WayInField,
     WayInFinding,
     WayInKind,
     WayInSeverity,
 )
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
 from importer.messages import render
 from tests import template_texts as texts

@@ -16,8 +16,8 @@ import pytest
 
 import importer.hub
 from importer.app.decide import Decided, ImportRequest
-from importer.cli import bulk, crew
-from importer.cli.journal import Journal
+from importer.cli import bounded_map, bulk
+from importer.cli.answers import Journal
 from importer.config_file import schema
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
@@ -110,12 +110,12 @@ def test_options_count_for_every_line(desk: Desk) -> None:
 
 
 def test_many_at_a_time(desk: Desk) -> None:
-    references = many(desk, 2 * crew.AT_A_TIME)
+    references = many(desk, 2 * bounded_map.AT_A_TIME)
     desk.hub.latency = 0.2
     assert len(lines(desk("--from", "list", "--dry-run"))) == len(references)
     calls = [e for e in desk.hub.log if e.path.startswith("/api/models/")]
     together = max(sum(e.start <= other.start < e.end for other in calls) for e in calls)
-    assert crew.AT_A_TIME / 2 < together <= crew.AT_A_TIME
+    assert bounded_map.AT_A_TIME / 2 < together <= bounded_map.AT_A_TIME
 
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
@@ -233,7 +233,7 @@ def test_what_is_under_way_is_bounded() -> None:
 
     for number, line in enumerate(bulk.answers(requests(), decide, finish), 1):
         assert json.loads(line)["reference"] == f"a/{number - 1}"
-        assert len(begun) - number < 2 * crew.AT_A_TIME
+        assert len(begun) - number < 2 * bounded_map.AT_A_TIME
     assert number == 500
 
 

@@ -33,10 +33,10 @@ from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
 from importer.reasons import Reason
 from importer.reports.report_model import ReportModel
-from importer.validation import client, controls, probes, run
-from importer.validation.background import Render
+from importer.validation import client, probes, run, setting_bisection
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
+from importer.validation.evidence_sources import Render
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail
 from importer.validation.prompts import WEATHER, Prompt
@@ -65,7 +65,7 @@ NAMED: dict[str, Any] = {
     "RenderableType": RenderableType,
     "Receipt": Receipt,
     "StoredDocument": StoredDocument,
-    "Controls": controls.Controls,
+    "Controls": setting_bisection.Controls,
     "Probe": probes.Probe,
     "ServedEngine": run.ServedEngine,
 }

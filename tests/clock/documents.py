@@ -7,14 +7,14 @@ import json
 
 from importer import yaml_reader
 from importer.app.target import is_here
-from importer.config_file import check, diff, field_paths, merge, name_allocator
+from importer.config_file import check, diff, document_keys, merge, name_allocator
 from importer.config_file.schema import problems
 from importer.config_file.yaml_edit import edit, source_map
 from importer.config_file.yaml_edit.cst import Layout
 from importer.errors import UsageError
 from importer.exports import base as export_text
 from importer.exports import localai_gallery, recipe_hardware
-from importer.hub import organisation_filters, pacing, paging, quota
+from importer.hub import organisation_filters, paging, quota, rate_limit
 from importer.launchers import answers, kubernetes, result, target
 from importer.service import telemetry
 from importer.service.api import document_text, etags, request_models
@@ -85,9 +85,9 @@ def optioned(text: str) -> None:
     """Options with as many keys, and as often the same key, as the text has pieces."""
     for entries in ([*pieces(text)], [f"a:{p}" for p in pieces(text)]):
         document = {"options": entries}
-        field_paths.grouped(field_paths.of(document))
-        field_paths.parser(document, "a")
-        [o.typed for o in field_paths.of(document)]
+        document_keys.grouped(document_keys.of(document))
+        document_keys.parser(document, "a")
+        [o.typed for o in document_keys.of(document)]
         diff.keyed(("options",), entries)
 
 
@@ -135,7 +135,7 @@ READERS = (
     ("an edit of many keys", edited, "config_file.yaml_edit.edit config_file.yaml_edit.patch config_file.yaml_edit.cst", 250, keys),
     ("a merge of many keys", merged, "config_file.merge config_file.diff", 160, keys),
     ("differences", compared, "config_file.diff", 800, keys),
-    ("options", optioned, "config_file.field_paths config_file.diff", 2_000, as_is),
+    ("options", optioned, "config_file.document_keys config_file.diff", 2_000, as_is),
     ("a document's arguments", checked, ("config_file.check config_file.argument_check config_file.argument_rules "
      "config_file.environment config_file.engine_arguments"), 4_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),
@@ -148,7 +148,7 @@ READERS = (
     ("a patch", patched, "service.api.request_models service.localai.imports", 6_000, as_is),
     ("a request's headers", tags, "service.api.etags service.security.middleware", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
-    ("what the Hub leaves", lambda t: (quota.told({"ratelimit": t}), pacing.QUOTA.findall(t)), "hub.quota hub.pacing", 20_000, as_is),
+    ("what the Hub leaves", lambda t: (quota.told({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.quota hub.rate_limit", 20_000, as_is),
     ("the next page of a list", paging.NEXT.search, "hub.organisation hub.paging", 20_000, as_is),
     ("a place of runs", targeted, "launchers.target hub.organisation_filters service.pool_setting", 20_000, as_is),
     ("the output of a run", lambda t: (result.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),

@@ -11,7 +11,15 @@ from importer.engines import logs, mlx, mlx_vlm, reported, start_watch, vllm, vl
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
-from importer.validation import answer_changes, anthropic, calls, journal, markup, proof_check, reply
+from importer.validation import (
+    anthropic,
+    calls,
+    engine_log,
+    proof_check,
+    reply,
+    response_mutations,
+    tool_markup,
+)
 from importer.validation.prompts import SUM
 from importer.validation.reply import EventParser, Reply, ToolCall
 from tests.clock.repositories import as_is, pieces
@@ -25,28 +33,28 @@ TOOL = {
 
 def signed(text: str) -> None:
     """Every question that is asked of a served text."""
-    markup.thinking_markup(text)
-    markup.closing_marker(text)
-    markup.thinks(text)
-    markup.call_markup(text)
-    markup.control_token(text, ("<a>",))
-    markup.untagged(text)
-    markup.undecoded(text)
-    markup.outside(text, text[:9])
-    markup.drafted(text, "a")
-    markup.next_turn(text)
-    markup.looks_like_call(text, [TOOL])
-    markup.looks_like_call("get_weather" + text, [TOOL])
-    markup.gives_argument(text, "city")
+    tool_markup.thinking_markup(text)
+    tool_markup.closing_marker(text)
+    tool_markup.thinks(text)
+    tool_markup.call_markup(text)
+    tool_markup.control_token(text, ("<a>",))
+    tool_markup.untagged(text)
+    tool_markup.undecoded(text)
+    tool_markup.outside(text, text[:9])
+    tool_markup.drafted(text, "a")
+    tool_markup.next_turn(text)
+    tool_markup.looks_like_call(text, [TOOL])
+    tool_markup.looks_like_call("get_weather" + text, [TOOL])
+    tool_markup.gives_argument(text, "city")
 
 
 def logged(text: str) -> None:
     """Every question that is asked of a log."""
     lines = text.splitlines()
-    journal.complaining(["Traceback (most recent call last)", *lines])
-    journal.complaining(lines)
-    [journal._RAISED.match(line) for line in lines]
-    journal.hidden(text)
+    engine_log.complaining(["Traceback (most recent call last)", *lines])
+    engine_log.complaining(lines)
+    [engine_log._RAISED.match(line) for line in lines]
+    engine_log.hidden(text)
     reported.read_settings(text)
     reported.read_settings(f"non-default args: {{'a': 'b'}}{text}")
     reported.read_settings("", text.encode("utf-8", "replace"))
@@ -111,13 +119,13 @@ def changed(text: str) -> None:
     call = (ToolCall(0, "a", text, text),)
     own = Reply(text, text, call, "stop")
     for other in (text + text, text[:-9], text[: len(text) // 2] + text, text.swapcase()):
-        answer_changes.told(own, Reply(other, other, call, "stop"))
-        answer_changes.told(own, Reply(other + text, "", (), other))
+        response_mutations.told(own, Reply(other, other, call, "stop"))
+        response_mutations.told(own, Reply(other + text, "", (), other))
 
 
 READERS = (
-    ("signs", signed, "validation.markup", 4_000, as_is),
-    ("log", logged, "validation.journal engines.reported engines.reported engines.logs", 4_000, as_is),
+    ("signs", signed, "validation.tool_markup", 4_000, as_is),
+    ("log", logged, "validation.engine_log engines.reported engines.reported engines.logs", 4_000, as_is),
     ("deaths", died, "engines.logs engines.start_watch", 4_000, as_is),
     ("stream", streamed, "validation.reply", 10_000, as_is),
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
@@ -127,7 +135,7 @@ READERS = (
     ("what a parser returned", judged, "proof.judge proof.prove", 20_000, as_is),
     ("what is proved", compared, "validation.proof_check validation.calls", 8_000, as_is),
     ("an expected word", SUM.answered_by, "validation.prompts", 8_000, as_is),
-    ("what is made of an answer", changed, "validation.answer_changes", 8_000, as_is),
+    ("what is made of an answer", changed, "validation.response_mutations", 8_000, as_is),
     ("pythonic calls", pythonic, "engines.parser_plugin.reader engines.parser_plugin.arguments", 3_000, as_is),
     ("pythonic calls, opened", lambda t: pythonic(f"[f(a={t}"), "engines.parser_plugin.reader", 3_000, as_is),
     ("a page of vLLM's docs", lambda t: (list(vllm_docs.tools(t)), list(vllm_docs.reasoning(t))),

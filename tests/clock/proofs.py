@@ -10,8 +10,7 @@ from gen_defaults import rust_source
 from gen_defaults.sources import markers as source_markers
 from importer.chat_template import analyze, instructed_calls
 from importer.chat_template.cases import ANSWER, OTHER, QUESTION, RESULT
-from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis, Thinking
-from importer.chat_template.way_in import (
+from importer.chat_template.request_coverage import (
     check,
     compare,
     conversations,
@@ -21,8 +20,9 @@ from importer.chat_template.way_in import (
     traits,
     values,
 )
+from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis, Thinking
 from importer.engines.parsers import ReadCall, Reading, Replay
-from importer.proof import differences, effect, frames, response_template, template_proof
+from importer.proof import differences, fingerprint, frames, response_template, template_proof
 from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves
 from importer.proof.prompts import LONGEST
 from importer.signals import parser_markers, template_markers
@@ -131,7 +131,7 @@ def read_back(text: str) -> Mapping[str, Any]:
 
 def digested(given: Mapping[str, Any]) -> None:
     """The digest of it."""
-    effect.effect_of([given["sample"]], [given["reading"]], {"a": Replay(given["reading"])}, None)
+    fingerprint.effect_of([given["sample"]], [given["reading"]], {"a": Replay(given["reading"])}, None)
 
 
 def of_an_engine(text: str) -> None:
@@ -146,16 +146,16 @@ def of_an_engine(text: str) -> None:
 
 
 READERS = (
-    ("the way in", prompted, "chat_template.way_in.compare chat_template.way_in.check", 16_000, as_is),
-    ("the way in, often", repeated, "chat_template.way_in.compare", 40_000, as_is),
-    ("the way in of roles", turned, "chat_template.way_in.roles", 16_000, as_is),
-    ("the way in of values", valued, "chat_template.way_in.values", 16_000, as_is),
+    ("the way in", prompted, "chat_template.request_coverage.compare chat_template.request_coverage.check", 16_000, as_is),
+    ("the way in, often", repeated, "chat_template.request_coverage.compare", 40_000, as_is),
+    ("the way in of roles", turned, "chat_template.request_coverage.roles", 16_000, as_is),
+    ("the way in of values", valued, "chat_template.request_coverage.values", 16_000, as_is),
     ("prompts of engines", differing, "proof.differences", LONGEST // 10, as_is),
     ("response templates", derived, "proof.frames proof.wire_regex proof.call_fields proof.delimiters", 12_000, analysed),
     ("response templates of JSON", derived, "proof.call_fields", 24_000, jsoned),
     ("a rendered template", evidenced,
      ("signals.template_markers signals.parser_markers chat_template.analyze chat_template.instructed_calls "
-     "chat_template.way_in.shipped"), 12_000, analysed),
-    ("the effect of a parser", digested, "proof.effect", 80_000, read_back),
+     "chat_template.request_coverage.shipped"), 12_000, analysed),
+    ("the effect of a parser", digested, "proof.fingerprint", 80_000, read_back),
     ("a source of an engine", of_an_engine, "gen_defaults.rust_source gen_defaults.sources.markers", 40_000, as_is),
 )  # fmt: skip

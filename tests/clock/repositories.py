@@ -37,7 +37,7 @@ from importer.signals import (
     name_likeness,
     parser_markers,
     quantisation,
-    sisters,
+    quantised_variants,
     speculation,
     stop_words,
     tasks,
@@ -238,7 +238,7 @@ def related(text: str) -> None:
     entry = {"id": "c/d", "tags": tags, "config": {"quantization_config": {"quant_method": text, "bits": text}},
              "safetensors": {"parameters": {text: 1}}}  # fmt: skip
     listed = parse_related(json.dumps([entry, {**entry, "id": text}]).encode(), "a/b")
-    sisters.listed(
+    quantised_variants.listed(
         RelatedRepositories(listed), snapshot(), Abilities("vllm", methods={"awq": 75}), Machine("cuda")
     )
 
@@ -252,8 +252,8 @@ READERS = (
     ("markdown.blocks", lambda t: list(markdown.blocks(t)), "signals.markdown", 20_000, as_is),
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card signals.card_advice", 6_000, as_is),
     ("description", lambda t: description(snapshot(README_md=t)), "signals.description", 20_000, as_is),
-    ("sisters", lambda t: sisters.evidence(snapshot(README_md=t)), "signals.sisters", 20_000, as_is),
-    ("listed repositories", related, "hub.related signals.sisters", 20_000, as_is),
+    ("sisters", lambda t: quantised_variants.evidence(snapshot(README_md=t)), "signals.quantised_variants", 20_000, as_is),
+    ("listed repositories", related, "hub.related signals.quantised_variants", 20_000, as_is),
     ("what a model returns", returned, "signals.tasks", 6_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "signals.card_advice", 6_000, as_is),

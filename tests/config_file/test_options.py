@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 
 
 @pytest.mark.parametrize(
@@ -34,16 +34,16 @@ from importer.config_file import field_paths
     ],
 )
 def test_an_entry(text: str, key: str, value: str | None, typed: Any) -> None:
-    option = field_paths.parse(text)
+    option = document_keys.parse(text)
     assert (option.text, option.key, option.value) == (text, key, value)
     assert (option.typed, type(option.typed)) == (typed, type(typed))
 
 
 @given(st.lists(st.text(max_size=30)))
 def test_every_entry_comes_back_as_it_stood(entries: list[str]) -> None:
-    found = field_paths.of({"options": entries})
+    found = document_keys.of({"options": entries})
     assert [o.text for o in found] == entries
-    assert sum(len(group) for group in field_paths.grouped(found).values()) == len(entries)
+    assert sum(len(group) for group in document_keys.grouped(found).values()) == len(entries)
 
 
 @given(
@@ -51,7 +51,7 @@ def test_every_entry_comes_back_as_it_stood(entries: list[str]) -> None:
     st.one_of(st.none(), st.booleans(), st.integers(), st.text("a:= ", max_size=5)),
 )
 def test_what_is_written_is_read(key: str, value: Any) -> None:
-    option = field_paths.parse(field_paths.write(key, value))
+    option = document_keys.parse(document_keys.write(key, value))
     assert option.key == key
     assert option.typed == (value.strip() if isinstance(value, str) else True if value is None else value)
 
@@ -69,4 +69,4 @@ def test_what_is_written_is_read(key: str, value: Any) -> None:
     ],
 )
 def test_the_parser_that_a_document_names(entries: Any, parser: str | None) -> None:
-    assert field_paths.parser({"options": entries}, "tool_parser") == parser
+    assert document_keys.parser({"options": entries}, "tool_parser") == parser

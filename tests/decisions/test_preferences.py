@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from importer import config
 from importer.app.preferences import KINDS, RESERVED, check_parsers, parse
 from importer.cli.messages import hint
-from importer.config_file.field_paths import OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
+from importer.config_file.document_keys import OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.decisions.decision import Preferences, Target
 from importer.errors import UsageError
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from importer.chat_template.way_in import shipped
-from importer.chat_template.way_in.findings import WayIn, WayInField, WayInFinding, WayInKind
+from importer.chat_template.request_coverage import shipped
+from importer.chat_template.request_coverage.findings import WayIn, WayInField, WayInFinding, WayInKind
 from importer.config_file.attention import attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Undecided
-from importer.decisions.way_in import WayInEffect
+from importer.decisions.request_coverage import WayInEffect
 from importer.messages import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.commandline import CHAT, Desk, desk, document, receipt

@@ -21,7 +21,7 @@ from importer.engines.process import EngineServer, serve
 from importer.validation.client import Client
 from importer.validation.errors import ExchangeError, ReplyError
 from importer.validation.outcome import Pass
-from importer.validation.probes import cut_call, guided_output
+from importer.validation.probes import guided_output, truncated_call
 from importer.validation.prompts import (
     COUNT,
     FORBIDDEN,
@@ -184,10 +184,10 @@ def cut_calls(server: Server) -> bool:
     tokens = client.chat(body, []).usage.completion or 0
     for stream in (False, True):
         try:
-            cut = client.chat({**body, "max_tokens": tokens - cut_call.TAIL, "stream": stream}, [])
+            cut = client.chat({**body, "max_tokens": tokens - truncated_call.TAIL, "stream": stream}, [])
         except ExchangeError:
             return False
-        if not isinstance(cut_call.judge(cut), Pass):
+        if not isinstance(truncated_call.judge(cut), Pass):
             return False
     return True
 

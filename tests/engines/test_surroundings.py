@@ -17,9 +17,9 @@ from importer.reasons import Reason, key_of
 from importer.validation import failures, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
+from importer.validation.engine_log import Journal
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
-from importer.validation.journal import Journal
 from importer.validation.outcome import Fail, Outcome, Pass, ProbeRow
 from importer.validation.remedy import Remedy
 from tests.facts import as_reason

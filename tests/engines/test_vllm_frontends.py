@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from importer.app.target import bind
-from importer.config_file.field_paths import frontend_of
+from importer.config_file.document_keys import frontend_of
 from importer.engines import capabilities, registries, vllm_frontends
 from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.errors import DocumentError, UsageError

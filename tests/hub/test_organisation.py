@@ -13,7 +13,7 @@ from importer.errors import HubError, UsageError
 from importer.hub import ANYWHERE, client, organisation, organisation_filters, parse, resolve
 from importer.hub.organisation import Entry
 from importer.hub.organisation_filters import Filters
-from importer.hub.pacing import Budget, under
+from importer.hub.rate_limit import Budget, under
 from importer.hub.resolver import resolve_listed
 from importer.messages import render
 from tests.hubserver import Fault, HubServer, Repo, isolate

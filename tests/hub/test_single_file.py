@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from importer.errors import RepositoryError
+from importer.hub.gguf import check_file
 from importer.hub.reference import parse
-from importer.hub.single_file import check_file
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.messages import render
 from importer.signals.backend import evidence

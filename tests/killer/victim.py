@@ -16,7 +16,7 @@ from importer.__main__ import main
 from importer.engines import process
 from importer.hub import outgoing
 from importer.launchers import ssh
-from importer.service import upkeep_duties
+from importer.service import background_tasks
 from importer.service.gallery import Change, Gallery
 from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import LiveJob
@@ -85,7 +85,7 @@ def plant() -> None:
     behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
     around(schedules, "began", after=lambda *_: "schedule written")
-    around(upkeep_duties, "begin_due", after=lambda *_: "schedule looked at")
+    around(background_tasks, "begin_due", after=lambda *_: "schedule looked at")
     around(findings, "record", after=lambda *_: "finding written")
     around(RecheckSteps, "_one", after=lambda *_, **__: "document compared")
     around(findings, "decide", after=lambda _c, _i, state, *_: f"{state} decided")

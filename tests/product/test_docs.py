@@ -18,14 +18,14 @@ from jsonschema import Draft202012Validator
 
 from importer.cli import arguments
 from importer.cli.commands import COMMANDS
-from importer.config_file.field_paths import FACTS, OPTIONS, SAMPLING
+from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING
 from importer.decisions.decision import KnownNone, Undecided
 from importer.engines import ENGINES
 from importer.engines.install import Installed
 from importer.engines.registries import FAMILY, PINNED
 from importer.errors import BRANCHES
 from importer.signals.evidence import Rule, Status
-from importer.validation.custom import listed
+from importer.validation.registry import listed
 from tools import docs, site
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
+from importer.proof.ambiguous import unsettled
 from importer.proof.result import ParserVerdict
-from importer.proof.unsettled import unsettled
 from tests.facts import as_reason
 
 NEEDED = ("thinking-whole", "thinking-off-said")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from importer.chat_template.markers import Marks
-from importer.chat_template.way_in import compare, conversations
-from importer.chat_template.way_in.findings import WayInKind
+from importer.chat_template.request_coverage import compare, conversations
+from importer.chat_template.request_coverage.findings import WayInKind
 from importer.engines.deaths import Accident
 from importer.engines.jsonl_worker import JsonLinesWorker, WorkerLostError
 from importer.launcher import Purpose, isolated

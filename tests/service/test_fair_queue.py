@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from importer.storage import jobs, queue, retention, tables, turns
+from importer.storage import fair_scheduling, jobs, queue, retention, tables
 from importer.storage.database import Database
 from importer.storage.executors import Executor
 from importer.storage.jobs import Job
@@ -113,5 +113,7 @@ def test_the_turns_of_ended_lists_are_forgotten(database: Database) -> None:
     every = Limits(Keep(), Keep(), Keep(), Keep())
     retention.run(database, every)
     with database.reading() as connection:
-        rows = connection.execute(tables.turns.select().where(turns.T.lane == turns.LISTS)).all()
+        rows = connection.execute(
+            tables.turns.select().where(fair_scheduling.T.lane == fair_scheduling.LISTS)
+        ).all()
     assert [row.flow for row in rows] == [left.id]

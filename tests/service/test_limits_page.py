@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from importer.hub import client, listing, pacing, reference
+from importer.hub import client, listing, rate_limit, reference
 from importer.service.api import bulk, document_text, request_models, upkeep
 from importer.service.jobs import steps
 from importer.service.security import auth, middleware
@@ -41,7 +41,7 @@ FIGURES = {
     "tries of a request": client.PATIENCE.tries, "seconds of one request": client.PATIENCE.whole,
     "bytes of an answer": answers.MAX_ANSWER, "characters of all texts": reply.LONGEST,
     "bytes of all answers": answers.MAX_RUN, "seconds of a run": answers.TOTAL_LIMIT,
-    "seconds of a pause": pacing.LONGEST_PAUSE, "files of a repository": listing.MOST_FILES,
+    "seconds of a pause": rate_limit.LONGEST_PAUSE, "files of a repository": listing.MOST_FILES,
 }  # fmt: skip
 NAMES = ["m"] * (upkeep.MOST_NAMES + 1)
 BEYOND: dict[str, tuple[str, dict[str, Any]]] = {

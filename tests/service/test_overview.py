@@ -11,8 +11,8 @@ import pytest
 from importer.app.publication_state import PublicationState
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
-from importer.service.cards import columns
-from importer.storage import cards, documents, findings
+from importer.service.list_columns import columns
+from importer.storage import documents, findings, list_columns
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.document_filters import Filters, order
@@ -147,7 +147,11 @@ def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> Non
         small = documents.summary(connection, "small")
     assert (before, after) == (None, 1)
     assert small is not None
-    assert (small.findings, small.attention, small.urgency) == (1, " finding ", cards.urgency(" finding "))
+    assert (small.findings, small.attention, small.urgency) == (
+        1,
+        " finding ",
+        list_columns.urgency(" finding "),
+    )
     assert names(four, "-attention")[2] == "small"
     with four.writing() as connection:
         assert ident is not None

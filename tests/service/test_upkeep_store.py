@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import update
 
 from importer.service import upkeep
+from importer.service.background_tasks import begin_due
 from importer.service.settings import Settings
-from importer.service.upkeep_duties import begin_due
 from importer.service.webhooks import Sender
 from importer.storage import (
     deleted,

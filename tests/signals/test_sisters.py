@@ -10,7 +10,7 @@ from importer.hub.related import RelatedReason, RelatedRepositories, RelatedRepo
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
 from importer.reasons import Reason
-from importer.signals import sisters
+from importer.signals import quantised_variants
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule
 
@@ -24,7 +24,7 @@ p/Anvil-7B-FP8.txt.
 
 def found(card: str, name: str = "acme/Anvil-7B", **config: Any) -> list[str]:
     snapshot = Snapshot(name, name, "0" * 40, (), {"README.md": card}, {"config": config})
-    return [value for e in sisters.evidence(snapshot) for value in e.value]
+    return [value for e in quantised_variants.evidence(snapshot) for value in e.value]
 
 
 def test_a_card_names_them() -> None:
@@ -51,7 +51,9 @@ def listed(
     *repositories: RelatedRepository, able: Abilities = ABLE, problem: Reason | None = None
 ) -> list[Evidence]:
     snapshot = Snapshot("acme/Anvil-7B", "acme/Anvil-7B", "0" * 40, (), {})
-    return sisters.listed(RelatedRepositories(repositories, problem), snapshot, able, CARD_OF_ITS_OWN)
+    return quantised_variants.listed(
+        RelatedRepositories(repositories, problem), snapshot, able, CARD_OF_ITS_OWN
+    )
 
 
 def one(name: str, *tags: str, downloads: int = 0, **block: Any) -> RelatedRepository:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from importer.messages import render
 from importer.reasons import Reason
-from importer.validation import known_tools, streams
-from importer.validation.answer_changes import AnswerChange, told
+from importer.validation import alternate_tool_listings, streams
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, StreamCut
@@ -20,6 +19,7 @@ from importer.validation.expectations import Expectations
 from importer.validation.prompts import ALARMS_TOOL, WEATHER_TOOL
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, ToolCall, from_stream
+from importer.validation.response_mutations import AnswerChange, told
 from tests.validation.test_validation_client import http, server
 
 CALL = ToolCall(0, "a", "get_weather", '{"location": "Paris"}')
@@ -173,6 +173,6 @@ def test_what_was_done_to_arguments_is_told() -> None:
 
 def test_the_forms_of_tools_differ_from_one_another() -> None:
     tools = (WEATHER_TOOL, ALARMS_TOOL)
-    written = [form(tools) for form in (*known_tools.TOOLS, *known_tools.SCHEMAS)]
+    written = [form(tools) for form in (*alternate_tool_listings.TOOLS, *alternate_tool_listings.SCHEMAS)]
     assert len({*written}) >= len(written) - 4  # sorted keys may be the order in which they stand
-    assert all("get_weather" in text for text in written[: len(known_tools.TOOLS)])
+    assert all("get_weather" in text for text in written[: len(alternate_tool_listings.TOOLS)])

@@ -16,6 +16,7 @@ from importer.reasons import Reason
 from importer.validation import diagnosis, failures, proof_check
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
+from importer.validation.engine_log import Journal, complaining, hidden
 from importer.validation.errors import (
     AnswerFailure,
     ReplyError,
@@ -25,10 +26,9 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.expectations import Expectations
-from importer.validation.journal import Journal, complaining, hidden
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.pacing import SilenceReason
 from importer.validation.probes import PROBES, first_answer
+from importer.validation.progress import SilenceReason
 from importer.validation.prompts import GREETING, TWO_USERS
 from importer.validation.remedy import END_TOKEN, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.validation.cold_and_warm import changed, moved
+from importer.validation.cache_consistency import changed, moved
 from importer.validation.outcome import Fail
 from importer.validation.probes.prefix_cache import judge_change
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, from_whole
-from importer.validation.rungs.fact import Rung
+from importer.validation.stages.fact import Rung
 
 # As mlx-lm 0.32.2 told them of the demo model: from a new prompt, and from one that lost a token.
 COLD = [

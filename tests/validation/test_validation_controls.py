@@ -13,10 +13,10 @@ from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.reasons import Reason
-from importer.validation.controls import Controls, settled
 from importer.validation.outcome import Blame, Fail, Pass, ProbeRow
 from importer.validation.probes import likelihood, simple_answers, stops_cleanly, tool_call, usage_counts
 from importer.validation.remedy import Remedy
+from importer.validation.setting_bisection import Controls, settled
 from tests.facts import as_reason
 
 AGENT = Setup(None, "PYTHONPATH", "/opt/agent")

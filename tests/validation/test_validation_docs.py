@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from importer.validation.custom import listed
+from importer.validation.registry import listed
 
 DOCS = Path(__file__).parents[2] / "docs" / "validation.md"
 TABLE = re.compile(r"(?s)(?<=<!-- probes -->\n).*?(?=<!-- /probes -->)")

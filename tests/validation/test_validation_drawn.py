@@ -13,13 +13,13 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, install, token_merges, tokenizer
 from importer.engines.tokenizer import Ask, Redrawn
-from importer.validation import diagnosis, drawn, tokenized
-from importer.validation.drawn import OtherTokens
+from importer.validation import diagnosis, sampled_tokens, tokenized
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Pass
 from importer.validation.probes import tokenizer_whole
 from importer.validation.probes.tokenizer_whole import TokenizerReason
 from importer.validation.reply import Reply
+from importer.validation.sampled_tokens import OtherTokens
 from importer.validation.tokenized import OWN
 from tests.facts import as_reason
 from tests.framing import context
@@ -33,8 +33,8 @@ def numbers(*given: object) -> Reply:
 
 def test_numbers_of_drawn_tokens_by_engine() -> None:
     """vLLM's field, mlx-lm's log-probabilities, and engines that show texts alone."""
-    assert drawn.numbers_of(Reply(raw=({"choices": [{"token_ids": [5, 6]}]},))) == (5, 6)
-    assert drawn.numbers_of(numbers(5, 6)) == (5, 6)
+    assert sampled_tokens.numbers_of(Reply(raw=({"choices": [{"token_ids": [5, 6]}]},))) == (5, 6)
+    assert sampled_tokens.numbers_of(numbers(5, 6)) == (5, 6)
     for reply in (
         Reply(),
         Reply(raw=({"choices": [{"token_ids": None}]},)),
@@ -45,15 +45,15 @@ def test_numbers_of_drawn_tokens_by_engine() -> None:
         numbers(5, True),
         numbers(-1),
     ):
-        assert drawn.numbers_of(reply) == ()
+        assert sampled_tokens.numbers_of(reply) == ()
 
 
 def test_joined_tokens_count_in_right_answers_alone() -> None:
     one, two = Redrawn(20, 0, 3, "ab"), Redrawn(20, 2, 5, "cd")
-    assert drawn.summed([one, two], [True, True]) == OtherTokens(40, 10, "ab")
-    assert drawn.summed([one, two], [False, False]) == OtherTokens(40, 2, "cd")
-    assert drawn.summed([one], [False]) == OtherTokens(20, 0)
-    assert drawn.summed([one, two, two], [True, False, False]) == OtherTokens(60, 4, "cd")
+    assert sampled_tokens.summed([one, two], [True, True]) == OtherTokens(40, 10, "ab")
+    assert sampled_tokens.summed([one, two], [False, False]) == OtherTokens(40, 2, "cd")
+    assert sampled_tokens.summed([one], [False]) == OtherTokens(20, 0)
+    assert sampled_tokens.summed([one, two, two], [True, False, False]) == OtherTokens(60, 4, "cd")
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_merges_in_another_order_explain_a_fault_of_the_model() -> None:
 
 def test_an_engine_without_numbers_is_asked_nothing() -> None:
     offers = Expectations(offers=frozenset({"completions"}))
-    assert drawn.compared(replace(context(), promise=offers, tokens=lambda *_, **__: None)) is None
-    assert drawn.compared(context()) is None
+    assert sampled_tokens.compared(replace(context(), promise=offers, tokens=lambda *_, **__: None)) is None
+    assert sampled_tokens.compared(context()) is None
 
 
 def ask_of(folder: Path, change: Any = None) -> Ask:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from importer.app.beside_weights import rendering
-from importer.app.references import digests_of, files_of
+from importer.app.recorded_hashes import digests_of, files_of
 from importer.app.validate import fetched, record
 from importer.config_file.store import Store
 from importer.config_file.validation_status import HoldingReason, validation

@@ -15,10 +15,10 @@ import pytest
 from importer import demo
 from importer.app.beside_weights import rendering
 from importer.hub import local
-from importer.validation.background import ProbeOptions
 from importer.validation.client import MAX_BODY, Client, Exchange, bounded
 from importer.validation.context import Context, holds
 from importer.validation.errors import RequestRefused
+from importer.validation.evidence_sources import ProbeOptions
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, wilson
 from importer.validation.probes import Probe, health, long_prompt, reasoning_off, system_role, two_user_turns

@@ -20,7 +20,6 @@ from importer.validation.expectations import (
     no_tools,
     promise_of,
 )
-from importer.validation.markup import control_token, looks_like_call, thinking_markup
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, counts_as_passed
 from importer.validation.probes import (
     PROBES,
@@ -34,6 +33,7 @@ from importer.validation.probes import (
 from importer.validation.prompts import SUM, WEATHER, WEATHER_TOOL
 from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
+from importer.validation.tool_markup import control_token, looks_like_call, thinking_markup
 from tests.facts import as_reason
 from tests.judging import words
 

@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import known_forms, root_causes
+from importer.validation import alternate_turn_formats, root_causes
 from importer.validation import run as spoilt
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow
-from importer.validation.probes import own_limit, plain_chat, sampling_arrives, simple_answers, stop_words
+from importer.validation.probes import (
+    default_max_tokens,
+    plain_chat,
+    sampling_arrives,
+    simple_answers,
+    stop_words,
+)
 from importer.validation.prompts import SUM
 from importer.validation.remedy import ALLOW_TOKENS, Remedy
 from importer.validation.reply import Reply
@@ -34,7 +40,7 @@ from tests.judging import MODEL, asked, copied, remedy, rendering, said, verdict
     ],
 )
 def test_a_request_without_a_limit(reply: Reply, full: Reply, expected: str) -> None:
-    assert verdict(own_limit.judge(reply, full, 64)) == expected
+    assert verdict(default_max_tokens.judge(reply, full, 64)) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,7 +121,7 @@ def test_who_changes_options_is_at_fault_where_the_weights_answer_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Context, "counted", lambda *_: counts)
-    monkeypatch.setattr(known_forms, "right_by_itself", lambda *_: alone)
+    monkeypatch.setattr(alternate_turn_formats, "right_by_itself", lambda *_: alone)
     outcome = simple_answers.run(asked(lambda _: said(told), monkeypatch, **promised))
     assert verdict(outcome) == expected
     altered = Reason(Remedy.OPTIONS_UNALTERED)

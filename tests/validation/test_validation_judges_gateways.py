@@ -11,7 +11,7 @@ from importer.demo import MODEL
 from importer.engines.tokenizer import Tokenized
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import diagnosis, failures, markup, proof_check, root_causes
+from importer.validation import diagnosis, failures, proof_check, root_causes, tool_markup
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
@@ -201,7 +201,7 @@ def test_a_thought_that_the_model_does_not_end_is_not_the_parsers(
     written: str, ends: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Context, "raw", lambda *_, **__: written)
-    assert markup.endless(context(), GREETING) is not ends
+    assert tool_markup.endless(context(), GREETING) is not ends
 
 
 def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,12 +209,12 @@ def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.Monk
     thinker = context(promise=Expectations(reasoning_parser="qwen3"))
     thought = "<think>\nHm.\n</think>\n\nHello!"
     monkeypatch.setattr(Context, "raw", lambda _, asked, **__: thought if asked is SUM else '{"name": "Ada"}')
-    told = markup.unended(empty, GREETING, thinker)
+    told = tool_markup.unended(empty, GREETING, thinker)
     assert (told.outcome, told.attribution) == ("inconclusive", "model")
-    assert markup.unended(empty, GREETING, context()) == empty
+    assert tool_markup.unended(empty, GREETING, context()) == empty
     for written in (thought, "analysis: hm. final: Hello!"):
         monkeypatch.setattr(Context, "raw", lambda *_, written=written, **__: written)
-        assert markup.unended(empty, GREETING, thinker) == empty
+        assert tool_markup.unended(empty, GREETING, thinker) == empty
 
 
 @pytest.mark.parametrize(

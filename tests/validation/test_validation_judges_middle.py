@@ -13,22 +13,22 @@ from importer.engines import tokenizer
 from importer.engines.install import Installed
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import alterations, nonce_prompts, prompt_causes, root_causes
-from importer.validation.alterations import Alteration
+from importer.validation import nonce_prompts, prompt_causes, request_mutations, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.forced import Word, letters, repeats, request
+from importer.validation.logit_bias import Word, letters, repeats, request
 from importer.validation.nonce_prompts import NoncePrompt, Part
 from importer.validation.outcome import Fail, Pass, ProbeRow
-from importer.validation.probes import prompt_arrives, request_options, simple_answers
-from importer.validation.probes.prompt_arrives import PromptArrivesReason, Sent
+from importer.validation.probes import prompt_counts, request_options, simple_answers
+from importer.validation.probes.prompt_counts import PromptArrivesReason, Sent
 from importer.validation.probes.request_options import OptionReason
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.rungs.fact import Rung
+from importer.validation.request_mutations import Alteration
+from importer.validation.stages.fact import Rung
 from tests.facts import as_reason
 
 ONE, OTHER = Word(7, " weather"), Word(9, "Zo\u00eb")
@@ -147,7 +147,7 @@ def test_one_cause_explains_what_follows_from_it() -> None:
     for probe, remedy in (
         (request_options, Remedy.OWN_ANSWERS),
         (request_options, Remedy.NO_CAP),
-        (prompt_arrives, Remedy.REQUESTS_UNALTERED),
+        (prompt_counts, Remedy.REQUESTS_UNALTERED),
     ):
         cause = Fail(as_reason("it is another's"), "engine", root_causes.Reason(remedy))
         told = root_causes.traced([noise, ProbeRow(probe.NAME, "", cause)])[0].outcome
@@ -180,13 +180,13 @@ def sent(part: Part, size: int, **more: object) -> Sent:
 def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> None:
     refused = RequestRefused(413, "too large")
     plain = sent(Part.PLAIN, 40)
-    found = prompt_arrives.judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
+    found = prompt_counts.judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
     assert found is not None
     assert (found.reason.kind, found.reason.fields["taken"]) == (PromptArrivesReason.REFUSED, plain.size)
     assert found.remedy == root_causes.Reason(Remedy.RAISE_BODY_LIMIT, size=found.reason.fields["size"])
-    assert prompt_arrives.judge_refusals([plain]) is None
+    assert prompt_counts.judge_refusals([plain]) is None
     with pytest.raises(RequestRefused):
-        prompt_arrives.judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
+        prompt_counts.judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
 
 
 @pytest.mark.engine
@@ -204,9 +204,9 @@ def test_text_in_parts_is_another_form_that_an_older_server_refuses_and_a_broken
     assert Sent(one, size, counted=20).differs  # the second one is away
     assert Sent(one, size, counted=60).differs  # the list itself is written
     plain = Sent(one, (1, 2, 3), refused=RequestRefused(400, "text alone"))
-    assert prompt_arrives._of_an_older_server(plain)
-    assert not prompt_arrives._of_an_older_server(replace(plain, refused=RequestRefused(500, "broke")))
-    assert not prompt_arrives._rendered_alike(ctx, [Sent(one, (1, 2, 3), counted=9)])
+    assert prompt_counts._of_an_older_server(plain)
+    assert not prompt_counts._of_an_older_server(replace(plain, refused=RequestRefused(500, "broke")))
+    assert not prompt_counts._rendered_alike(ctx, [Sent(one, (1, 2, 3), counted=9)])
 
 
 def test_numbers_of_tokens_tell_what_a_count_does_not() -> None:
@@ -214,23 +214,23 @@ def test_numbers_of_tokens_tell_what_a_count_does_not() -> None:
     assert not one.differs
     assert not replace(one, numbers=(0, 1, 2)).differs
     assert replace(one, numbers=(0, 2, 1)).differs
-    assert prompt_arrives.numbers_of(Reply(raw=({"prompt_token_ids": [0, 1]},))) == (0, 1)
-    assert prompt_arrives.numbers_of(Reply(raw=({"prompt_token_ids": None},))) is None
+    assert prompt_counts.numbers_of(Reply(raw=({"prompt_token_ids": [0, 1]},))) == (0, 1)
+    assert prompt_counts.numbers_of(Reply(raw=({"prompt_token_ids": None},))) is None
 
 
 @pytest.mark.engine
 def test_each_alteration_changes_a_count_and_is_named_by_it(ctx: Context) -> None:
-    chosen = prompt_arrives._chosen(ctx)
+    chosen = prompt_counts._chosen(ctx)
     assert {one.nonce.part for one in chosen} == set(Part) - {Part.ORDINARY}
     explained: set[Alteration] = set()
-    for alteration, change in alterations.CHANGES:
+    for alteration, change in request_mutations.CHANGES:
         wrong = []
         for one in chosen:
             other = prompt_causes.text_now(ctx, change(one.nonce.prompt)) or ""
-            [ids] = prompt_arrives.tokens_of(ctx, (other,)) or ((),)
+            [ids] = prompt_counts.tokens_of(ctx, (other,)) or ((),)
             if len(ids) != len(one.tokens):
                 wrong.append(replace(one, counted=len(ids)))
         assert wrong, alteration
-        if prompt_arrives.explanation(ctx, wrong) is alteration:
+        if prompt_counts.explanation(ctx, wrong) is alteration:
             explained.add(alteration)
     assert explained == set(Alteration)

@@ -13,7 +13,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import NotApplicable as Skipped
-from importer.validation.probes import calls_kept, prompt_rendered, reasoning_off, tool_result_turn
+from importer.validation.probes import call_history, prompt_rendered, reasoning_off, tool_result_turn
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
@@ -37,7 +37,7 @@ from tests.judging import CALL, MODEL, asked, copied, remedy, rendering, said, v
     ],
 )
 def test_calls_of_earlier_turns(rendered: str, written: str, expected: str) -> None:
-    assert verdict(calls_kept.judge(rendered, written)) == expected
+    assert verdict(call_history.judge(rendered, written)) == expected
 
 
 def test_the_longer_call_is_longer_only_there() -> None:

@@ -16,10 +16,10 @@ from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass, ProbeRow
 from importer.validation.probes import (
+    concurrency,
     files_as_imported,
     reasoning_apart,
     simple_answers,
-    sixteen_at_once,
     stop_words,
     stream_equals_whole,
     tool_call,
@@ -110,7 +110,7 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
 def test_what_a_value_spoils_is_no_engines(name: str) -> None:
     swapped = Fail(as_reason("'count' got the answer to 'sum'"), "engine")
     cause = run.judge(Fail(as_reason("no call"), "model"), name, 3.0)
-    rows = [ProbeRow(tool_call.NAME, "", cause), ProbeRow(sixteen_at_once.NAME, "", swapped)]
+    rows = [ProbeRow(tool_call.NAME, "", cause), ProbeRow(concurrency.NAME, "", swapped)]
     told = root_causes.traced(rows)[1].outcome
     assert isinstance(told, Fail)
     assert (told.attribution, remedy(told)) == ("configuration", remedy(cause))

@@ -7,7 +7,7 @@ import pytest
 from importer.validation.errors import ExchangeError, RequestRefused, TimedOut
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
-from importer.validation.probes import client_leaves, context_length, long_prompt, sixteen_at_once
+from importer.validation.probes import client_disconnect, concurrency, context_length, long_prompt
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
 from tests.facts import as_reason
@@ -34,14 +34,14 @@ def verdict(outcome: Outcome) -> str:
 def test_many_at_once(
     answers: list[Reply | ExchangeError], last: Reply | ExchangeError, expected: str
 ) -> None:
-    assert verdict(sixteen_at_once.judge(PROMPTS, answers, lambda: last)) == expected
+    assert verdict(concurrency.judge(PROMPTS, answers, lambda: last)) == expected
 
 
 def test_the_answer_after_others_left() -> None:
-    assert verdict(client_leaves.judge(FOUR, 1.2, 1.0)) == "pass"
-    assert verdict(client_leaves.judge(Reply(reasoning="Hm."), 1.2, 1.0)) == "pass"
-    assert verdict(client_leaves.judge(FOUR, 30.0, 1.0)) == "fail engine"
-    assert verdict(client_leaves.judge(Reply(), 1.2, 1.0)) == "fail engine"
+    assert verdict(client_disconnect.judge(FOUR, 1.2, 1.0)) == "pass"
+    assert verdict(client_disconnect.judge(Reply(reasoning="Hm."), 1.2, 1.0)) == "pass"
+    assert verdict(client_disconnect.judge(FOUR, 30.0, 1.0)) == "fail engine"
+    assert verdict(client_disconnect.judge(Reply(), 1.2, 1.0)) == "fail engine"
 
 
 def test_a_prompt_too_long() -> None:

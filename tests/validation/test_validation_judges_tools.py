@@ -12,7 +12,13 @@ from importer.reasons import Reason
 from importer.validation.calls import judge_call
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.outcome import Outcome
-from importer.validation.probes import call_id_returns, cut_call, invented_tool, parallel_calls, tool_choice
+from importer.validation.probes import (
+    call_id_returns,
+    invented_tool,
+    parallel_calls,
+    tool_choice,
+    truncated_call,
+)
 from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
 from importer.validation.reply import Reply, ToolCall
 
@@ -140,7 +146,7 @@ def test_a_tool_that_nobody_offered() -> None:
     ],
 )
 def test_a_call_that_was_cut(reply: Reply, expected: str) -> None:
-    assert verdict(cut_call.judge(reply)) == expected
+    assert verdict(truncated_call.judge(reply)) == expected
 
 
 def test_a_result_goes_back_under_the_engines_own_id() -> None:

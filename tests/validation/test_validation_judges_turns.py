@@ -14,7 +14,7 @@ import pytest
 
 from importer import demo
 from importer.chat_template.render import CLOCK, date_at, now
-from importer.chat_template.way_in.findings import WayInField, WayInKind
+from importer.chat_template.request_coverage.findings import WayInField, WayInKind
 from importer.engines import get, install, tokenizer
 from importer.engines.deaths import Attribution
 from importer.hub import local
@@ -28,14 +28,14 @@ from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnre
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow
 from importer.validation.probes import (
-    calls_kept,
+    call_history,
     plain_chat,
     prompt_rendered,
     reasoning_off,
     settings_read_back,
     simple_answers,
     system_role,
-    template_whole,
+    template_coverage,
     tokenizer_whole,
     turns_rendered,
 )
@@ -43,7 +43,7 @@ from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.rungs.fact import Rung
+from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import OWN, TEXT
 from tests.facts import as_reason
 from tests.judging import remedy, words
@@ -86,7 +86,7 @@ def read(folder: Path) -> Outcome:
 @pytest.mark.parametrize("name", FORMATS)
 def test_templates_of_whole_models_write_every_turn(name: str) -> None:
     ctx = context(FORMATS[name].folder, tool_parser="any")
-    for probe in (template_whole, turns_rendered):
+    for probe in (template_coverage, turns_rendered):
         assert isinstance(probe.run(ctx), Pass)
 
 
@@ -149,7 +149,7 @@ def test_every_defect_of_a_template_is_a_fact(
     tmp_path: Path, old: str, new: str, kind: WayInKind, field: WayInField, change: Remedy | None
 ) -> None:
     ctx = context(edited(tmp_path, old, new), tool_parser="any")
-    found = template_whole.run(ctx)
+    found = template_coverage.run(ctx)
     assert isinstance(found, Fail)
     assert found.attribution == "configuration"
     problems = [r.fields["problem"] for r in (found.reason, *found.notes)]
@@ -160,13 +160,13 @@ def test_every_defect_of_a_template_is_a_fact(
 
 
 def test_a_cut_text_has_the_number_of_its_characters(tmp_path: Path) -> None:
-    found = template_whole.run(context(edited(tmp_path, "~ preface", "~ preface[:500]")))
+    found = template_coverage.run(context(edited(tmp_path, "~ preface", "~ preface[:500]")))
     assert (found.reason.fields["kept"], found.within) == (500, ("long-system",))
 
 
 def test_defects_of_tools_are_of_documents_with_tools(tmp_path: Path) -> None:
     folder = edited(tmp_path, "for tool in tools", "for tool in tools[:2]")
-    assert isinstance(template_whole.run(context(folder)), Pass)
+    assert isinstance(template_coverage.run(context(folder)), Pass)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:
 def test_without_a_template_nobody_reads() -> None:
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
     assert isinstance(turns_rendered.run(ctx), NotApplicable)
-    assert isinstance(template_whole.run(ctx), NotApplicable)
+    assert isinstance(template_coverage.run(ctx), NotApplicable)
 
 
 def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_half_a_call_to_say_hello_is_the_models() -> None:
 
 
 def test_null_is_no_text() -> None:
-    assert isinstance(calls_kept.judge_null(90, 90), Pass)
-    found = calls_kept.judge_null(91, 90)
+    assert isinstance(call_history.judge_null(90, 90), Pass)
+    found = call_history.judge_null(91, 90)
     assert isinstance(found, Fail)
     assert found.attribution == "configuration"
 
@@ -310,7 +310,7 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
         ("bare", Reason(Remedy.NO_CLOCK), "model"),
     ):
         gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name,))
-        lost = ProbeRow(template_whole.NAME, "", gone)
+        lost = ProbeRow(template_coverage.NAME, "", gone)
         told = root_causes.traced([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
 
@@ -395,7 +395,7 @@ def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> Non
     )
     gone = ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused"))
     rows = [
-        ProbeRow(template_whole.NAME, "", lost),
+        ProbeRow(template_coverage.NAME, "", lost),
         ProbeRow(simple_answers.NAME, "", RequestRefused(500, "it met an issue").outcome()),
         ProbeRow("system-role", "", gone.outcome()),
         ProbeRow("tool-call", "", gone.outcome()),

@@ -16,11 +16,11 @@ from importer.validation.outcome import Fail, NotApplicable, Pass
 from importer.validation.probes import (
     PROBES,
     Probe,
-    cut_call,
     plain_chat,
     reasoning_cut,
     token_limit,
     tool_call_streamed,
+    truncated_call,
 )
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
@@ -76,12 +76,12 @@ def test_a_streamed_answer_without_tools_is_no_limit_of_a_tool_parser() -> None:
 
 
 def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
-    found = limits.within(THOUGHT, cut_call, context(offers=frozenset()))
+    found = limits.within(THOUGHT, truncated_call, context(offers=frozenset()))
     assert isinstance(found, NotApplicable)
-    assert limits.within(THOUGHT, cut_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
-    assert limits.within(THOUGHT, cut_call, context(offers=None)) is THOUGHT
+    assert limits.within(THOUGHT, truncated_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
+    assert limits.within(THOUGHT, truncated_call, context(offers=None)) is THOUGHT
     passed = Pass(Reason(CommonReason.ANSWERED, content="a"))
-    assert limits.within(passed, cut_call, context(offers=frozenset())) is passed
+    assert limits.within(passed, truncated_call, context(offers=frozenset())) is passed
 
 
 def test_features_of_probes_are_those_of_engines() -> None:

@@ -19,11 +19,11 @@ from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.proof.result import ParserVerdict, Proof
-from importer.validation.background import Background, ProbeOptions
 from importer.validation.client import Client
 from importer.validation.context import Context, Shared
+from importer.validation.engine_log import Journal
+from importer.validation.evidence_sources import Background, ProbeOptions
 from importer.validation.expectations import Expectations, promise_of
-from importer.validation.journal import Journal
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.probes import health, plain_chat, prefix_cache, settings_read_back, tool_call
 from importer.validation.prompts import (

@@ -14,7 +14,7 @@ from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, Probe
 from importer.validation.probes.stream_equals_whole import StreamReason
 from importer.validation.probes.structured_output import StructuredReason
 from importer.validation.remedy import Remedy
-from importer.validation.rungs.fact import Fact, FactReason, Rung
+from importer.validation.stages.fact import Fact, FactReason, Rung
 from tests.facts import as_reason
 from tests.judging import verdict
 

@@ -13,8 +13,8 @@ from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.validation.client import Client
 from importer.validation.context import Context
+from importer.validation.engine_log import Journal
 from importer.validation.expectations import promise_of
-from importer.validation.journal import Journal
 from importer.validation.probes import Probe, health, prefix_cache, sampling_arrives
 from importer.validation.run import probe
 

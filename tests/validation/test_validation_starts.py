@@ -20,7 +20,7 @@ from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, ProbeRow
-from importer.validation.probes import plain_chat, prompt_arrives, request_options, simple_answers
+from importer.validation.probes import plain_chat, prompt_counts, request_options, simple_answers
 from importer.validation.prompt_causes import PromptCause
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.remedy import Remedy
@@ -116,10 +116,10 @@ def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: 
     shown = Fail(as_reason("prompt"), part, Reason(remedy, argument="--x"))
     crossed = Fail(as_reason("crossed"), "engine", Reason(Remedy.OWN_ANSWERS))
     noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
-    rows = [ProbeRow(prompt_arrives.NAME, "", shown), ProbeRow(request_options.NAME, "", crossed), noise]
+    rows = [ProbeRow(prompt_counts.NAME, "", shown), ProbeRow(request_options.NAME, "", crossed), noise]
     traced = root_causes.traced(rows)
     assert {row.outcome.attribution for row in traced} == {part}
-    assert [row.outcome.follows for row in traced[1:]] == [(prompt_arrives.NAME,)] * 2
+    assert [row.outcome.follows for row in traced[1:]] == [(prompt_counts.NAME,)] * 2
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -130,7 +130,7 @@ ENGINES: dict[Say, set[str]] = {
 def run(say: Say, parser: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The report of all probes; the calls of the demo model's template are read by hermes alone."""
     serve(monkeypatch, say)
-    monkeypatch.setattr("importer.validation.probes.sixteen_at_once.APART", 0.0)
+    monkeypatch.setattr("importer.validation.probes.concurrency.APART", 0.0)
     with rendering(MODEL) as render:
         reads = ParserVerdict("hermes", "H", ("one-call",), {}, ("one-call",))
         wrong = ParserVerdict("deepseek", "D", (), {"one-call": as_reason("read no call")}, ("one-call",))

@@ -17,8 +17,8 @@ from importer.chat_template.find import Template
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.reasoning import analyze_thinking
 from importer.chat_template.render import Renders
+from importer.chat_template.request_coverage.check import check
 from importer.chat_template.vocabulary import Vocabulary
-from importer.chat_template.way_in.check import check
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Make, list or revoke keys; raises ServiceError."""
-    from importer.cli import show
+    from importer.cli import output
     from importer.cli.importing import user
     from importer.storage import keys
     from importer.storage.audit import AuditContext
@@ -41,13 +41,13 @@ def run(arguments: argparse.Namespace) -> None:
     with database.writing() as connection:
         if arguments.action == "create":
             scopes = arguments.scope or ["read"]
-            show.line(keys.create(connection, arguments.name, scopes, AuditContext(who, "create key")))
+            output.line(keys.create(connection, arguments.name, scopes, AuditContext(who, "create key")))
         elif arguments.action == "revoke":
             keys.revoke(connection, arguments.key, AuditContext(who, "revoke key"))
-            show.note(f"Revoked {arguments.key}.")
+            output.note(f"Revoked {arguments.key}.")
         elif arguments.json:
-            show.json_lines(keys.listed(connection))
+            output.json_lines(keys.listed(connection))
         else:
-            rows = [tuple(show.value(v) for v in one.values()) for one in keys.listed(connection)]
+            rows = [tuple(output.value(v) for v in one.values()) for one in keys.listed(connection)]
             heads = ("id", "name", "scopes", "made", "by", "revoked")
-            show.console().print(show.table(heads, rows))
+            output.console().print(output.table(heads, rows))

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     from dataclasses import asdict
 
     from importer import config
-    from importer.cli import show
+    from importer.cli import output
     from importer.cli.service_options import settings_of
     from importer.errors import ServiceError
     from importer.storage import audit
@@ -33,4 +33,4 @@ def run(arguments: argparse.Namespace) -> None:
         raise ServiceError("bad-setting", place="--after", problem="it is no entry's id")
     database = open_database(settings_of(arguments).settings.url)
     with closing(database), database.reading() as connection:
-        show.json_lines(asdict(one) for one in audit.exported(connection, after))
+        output.json_lines(asdict(one) for one in audit.exported(connection, after))

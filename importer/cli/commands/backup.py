@@ -16,10 +16,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Copy an SQLite gallery; raises UsageError, ServiceError and DocumentError("cannot-write")."""
     from pathlib import Path
 
-    from importer.cli import show
+    from importer.cli import output
     from importer.cli.service_options import settings_of
     from importer.storage.backup import backup
 
     target = Path(arguments.file)
     size = backup(settings_of(arguments).settings.url, target)
-    show.note(f"Wrote {target}, {size:,} bytes.")
+    output.note(f"Wrote {target}, {size:,} bytes.")

@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the script; bash reads it from ``~/.local/share/bash-completion/completions/importer``."""
     import shtab
 
-    from importer.cli import show
+    from importer.cli import output
     from importer.cli.arguments import every
 
-    show.line(shtab.complete(every(), arguments.shell).rstrip())
+    output.line(shtab.complete(every(), arguments.shell).rstrip())

@@ -19,12 +19,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def print_all(*, as_json: bool) -> None:
     """Print the table, or a line of JSON for each device; several are ``8xNAME``."""
-    from importer.cli import show
+    from importer.cli import output
     from importer.memory import devices
 
     known = devices.known()
     if as_json:
-        show.json_lines([device.to_json() for device in known.values()])
+        output.json_lines([device.to_json() for device in known.values()])
         return
     rows = [
         (
@@ -37,4 +37,4 @@ def print_all(*, as_json: bool) -> None:
         )
         for name, d in known.items()
     ]
-    show.console().print(show.table(("device", "kind", "memory", "a machine", "formats", "source"), rows))
+    output.console().print(output.table(("device", "kind", "memory", "a machine", "formats", "source"), rows))

@@ -27,20 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what was checked; return 1 where something would stop a run."""
-    from importer.cli import show
+    from importer.cli import output
     from importer.engines.doctor import CheckSkipped
 
     checks = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
     if arguments.json:
         for one in checks:
-            show.json_line(show.json_text(one.to_json(messages.text)))
+            output.json_line(output.json_text(one.to_json(messages.text)))
     else:
         rows = [_row(one) for one in checks if not isinstance(one.result, CheckSkipped)]
-        show.console().print(show.table(("about", "check", "verdict", "message", "remedy"), rows))
+        output.console().print(output.table(("about", "check", "verdict", "message", "remedy"), rows))
     stopping = [one for one in checks if one.stops]
     if stopping:
         many = f"{len(stopping)} of {len(checks)} checks found what stops a run"
-        show.note(f"{many}: {', '.join(f'{one.subject}: {one.check}' for one in stopping)}.")
+        output.note(f"{many}: {', '.join(f'{one.subject}: {one.check}' for one in stopping)}.")
     return 1 if stopping else 0
 
 

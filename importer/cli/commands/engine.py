@@ -24,24 +24,24 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _install(arguments: argparse.Namespace) -> None:
-    from importer.cli import show
+    from importer.cli import output
     from importer.engines import get, install
 
-    with show.progress(f"installing {arguments.engine}") as progress:
+    with output.progress(f"installing {arguments.engine}") as progress:
         installed = install.install(get(arguments.engine), progress)
-    show.note(f"{installed.engine} {installed.version} is installed in {installed.root}.")
+    output.note(f"{installed.engine} {installed.version} is installed in {installed.root}.")
 
 
 def _remove(arguments: argparse.Namespace) -> None:
-    from importer.cli import show
+    from importer.cli import output
     from importer.engines import get, install
 
     removed = install.remove(get(arguments.engine))
-    show.note(f"Removed {arguments.engine}." if removed else f"{arguments.engine} was not installed.")
+    output.note(f"Removed {arguments.engine}." if removed else f"{arguments.engine} was not installed.")
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    from importer.cli import show
+    from importer.cli import output
     from importer.engines import ENGINES, get, install
 
     rows = []
@@ -50,7 +50,7 @@ def _list(arguments: argparse.Namespace) -> None:
         version, python = (None, None) if installed is None else (installed.version, str(installed.python))
         rows.append({"engine": name, "version": version, "python": python})
     if arguments.json:
-        show.json_lines(rows)
+        output.json_lines(rows)
     else:
-        cells = [tuple(show.value(v) for v in row.values()) for row in rows]
-        show.console().print(show.table(("engine", "version", "python"), cells))
+        cells = [tuple(output.value(v) for v in row.values()) for row in rows]
+        output.console().print(output.table(("engine", "version", "python"), cells))

@@ -15,10 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print each key with the type of its value, and what it is."""
     from importer.app.preferences import settable
-    from importer.cli import show
+    from importer.cli import output
 
     keys = settable()
     if arguments.json:
-        show.json_lines([{"key": key, "type": kind, "description": text} for key, kind, text in keys])
+        output.json_lines([{"key": key, "type": kind, "description": text} for key, kind, text in keys])
     else:
-        show.console().print(show.table(("key", "type", "description"), keys))
+        output.console().print(output.table(("key", "type", "description"), keys))

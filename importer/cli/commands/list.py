@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print a row for each document, those that cannot be read included."""
     from importer.app import overview
-    from importer.cli import listing, show
+    from importer.cli import listing, output
     from importer.config_file.review import together
     from importer.config_file.store import Store
 
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.sort:
         rows = overview.ordered(rows, arguments.sort)
     if arguments.json:
-        show.json_lines(rows)
+        output.json_lines(rows)
         return
-    console = show.console()
+    console = output.console()
     console.print(listing.table(rows, console.width))

@@ -15,19 +15,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print a row for each name, from the tables alone."""
-    from importer.cli import show
+    from importer.cli import output
     from importer.signals.family import match_names
 
     matches = match_names(arguments.names)
     if arguments.json:
-        show.json_lines(matches)
+        output.json_lines(matches)
         return
     rows = [
         (
             m["model_id"],
-            *(show.value(m[k]) for k in ("family", "tool_parser", "reasoning_parser")),
+            *(output.value(m[k]) for k in ("family", "tool_parser", "reasoning_parser")),
             ", ".join(f"{k} {v}" for k, v in (m["sampling"] or {}).items()),
         )
         for m in matches
     ]
-    show.console().print(show.table(("model", "family", "tool parser", "reasoning parser", "sampling"), rows))
+    output.console().print(
+        output.table(("model", "family", "tool parser", "reasoning parser", "sampling"), rows)
+    )

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print each parser with the names of the same class. Raises UsageError for an unknown version."""
-    from importer.cli import show
+    from importer.cli import output
     from importer.engines.registries import load, versions
     from importer.errors import UsageError
 
@@ -34,10 +34,10 @@ def run(arguments: argparse.Namespace) -> None:
         for name, entry in entries.items()
     ]
     if arguments.json:
-        show.json_lines(rows)
+        output.json_lines(rows)
         return
     cells = [
         (f"{r['engine']} {r['version']}", str(r["kind"]), str(r["parser"]), ", ".join(r["aliases"]))
         for r in rows
     ]
-    show.console().print(show.table(("engine", "kind", "parser", "the same"), cells))
+    output.console().print(output.table(("engine", "kind", "parser", "the same"), cells))

@@ -14,6 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the task and print its result for the launcher."""
-    from importer.cli import far_end
+    from importer.cli import remote_task
 
-    far_end.run(arguments.task)
+    remote_task.run(arguments.task)

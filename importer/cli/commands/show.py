@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises DocumentError.
     """
     from importer.app.overview import overview
-    from importer.cli import reporting, show
+    from importer.cli import output, reporting
     from importer.config_file.review import row
     from importer.config_file.store import Store
 
@@ -55,46 +55,46 @@ def run(arguments: argparse.Namespace) -> None:
         reporting.open_report(stored)
     if arguments.json:
         data = {**state, "document": stored.data, "values": values, "receipt": json.loads(receipt.to_text())}
-        show.json_line(show.json_text(data))
+        output.json_line(output.json_text(data))
         return
     _print(stored, shown, values, explain=arguments.explain)
 
 
 def _print(stored: StoredDocument, shown: Overview, values: list[dict[str, Any]], *, explain: bool) -> None:
     """Print everything in the order text, decisions, fit, probes, facts, states."""
-    from importer.cli import listing, show
+    from importer.cli import listing, output
 
     receipt = stored.need_receipt()
-    console = show.console()
-    show.line(show.plain("\n".join(stored.text.rstrip().splitlines())))
-    console.print(show.decisions(receipt.decisions, values))
+    console = output.console()
+    output.line(output.plain("\n".join(stored.text.rstrip().splitlines())))
+    console.print(output.decisions(receipt.decisions, values))
     if explain:
-        console.print(show.effective(values))
+        console.print(output.effective(values))
     if receipt.fit is not None:
-        console.print(show.fit(receipt.fit))
-        if (ways := show.plans(receipt.fit)) is not None:
+        console.print(output.fit(receipt.fit))
+        if (ways := output.plans(receipt.fit)) is not None:
             console.print(ways)
         for text in receipt.fit.get("advice", ()):
-            show.line(show.plain(f"worth knowing: {text}"))
+            output.line(output.plain(f"worth knowing: {text}"))
     _print_runs(stored, receipt)
     for text in listing.lines(shown):
-        show.line(show.plain(text))
-    show.line(f"review: {shown.state.review}; validation: {shown.state.validation}")
+        output.line(output.plain(text))
+    output.line(f"review: {shown.state.review}; validation: {shown.state.validation}")
     if receipt.partial is not None:
-        show.note(f"The last partial run is in 'importer report {stored.name}'.")
+        output.note(f"The last partial run is in 'importer report {stored.name}'.")
 
 
 def _print_runs(stored: StoredDocument, receipt: Receipt) -> None:
     """Print the probes of the last validation, and the last score."""
-    from importer.cli import show
+    from importer.cli import output
     from importer.reports import report_model, terminal
 
-    console = show.console()
+    console = output.console()
     if receipt.validation is not None:
         console.print(
             terminal.outcomes(report_model.run(receipt.validation, stored.digest).outcomes, console.width)
         )
     if receipt.score is not None:
-        console.print(show.score(receipt.score))
+        console.print(output.score(receipt.score))
         if receipt.score["digest"] != stored.digest:
-            show.note("The score is of other data than the document has now.")
+            output.note("The score is of other data than the document has now.")

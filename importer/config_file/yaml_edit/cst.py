@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.config_file.diff import KeyPath, canonical, keyed
 from importer.reasons import Reason
 from importer.yaml_reader import YamlError, YamlReason, compose, error_of
@@ -310,7 +310,7 @@ def labels(path: KeyPath, items: list[Any]) -> list[KeyPath]:
     """
     if not items or keyed(path, items) is None:
         return [(index,) for index in range(len(items))]
-    names = [field_paths.parse(i).key if isinstance(i, str) else i["name"] for i in items]
+    names = [document_keys.parse(i).key if isinstance(i, str) else i["name"] for i in items]
     counts, before, steps_of_items = Counter(names), Counter[str](), list[KeyPath]()
     for name in names:
         steps_of_items.append((name,) if counts[name] == 1 else (name, before[name]))

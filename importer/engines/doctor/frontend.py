@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from importer.chat_template.conventions import PYTHONIC
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.decisions.decision import RUST
 from importer.engines import registries
 from importer.engines.deaths import CONFIGURATION
@@ -40,8 +40,8 @@ def frontend(case: DoctorCase) -> Result:
 def _unfit(case: DoctorCase, here: str) -> Iterator[Reason]:
     """Yield what the frontend rejects, at its start or with each request."""
     document = case.document or {}
-    tool = field_paths.parser(document, "tool_parser")
-    reasoning = field_paths.parser(document, "reasoning_parser")
+    tool = document_keys.parser(document, "tool_parser")
+    reasoning = document_keys.parser(document, "reasoning_parser")
     if tool == PYTHONIC:
         yield Reason(DoctorReason.FRONTEND_PLUGIN, parser=tool)
     try:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from importer.chat_template import find
 from importer.chat_template.conventions import PYTHONIC
-from importer.config_file import field_paths
+from importer.config_file import document_keys
 from importer.decisions.decision import RUST
 from importer.engines import capabilities, registries
 from importer.engines.deaths import CONFIGURATION, ENGINE
@@ -191,7 +191,7 @@ def parsers(case: DoctorCase) -> Result:
     )  # fmt: skip
     known = []
     for key, kind in kinds:
-        name = field_paths.parser(case.document, key)
+        name = document_keys.parser(case.document, key)
         if name is None or name == PYTHONIC:
             continue
         if not registry.has(kind, name):

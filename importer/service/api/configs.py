@@ -22,12 +22,12 @@ from importer.exports import FORMATS, get
 from importer.exports.base import Device
 from importer.messages import render
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
-from importer.service.api.edit import Edit, edit
 from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.api.problems import problems
 from importer.service.api.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
 from importer.service.api.request_models import Spoken, json_object, merged
 from importer.service.api.response_models import Decisions, Document, Export, History
+from importer.service.api.save_edit import Edit, edit
 from importer.service.api.summary_models import DocumentPage, config_json
 from importer.service.gallery import DocumentVersion
 from importer.service.reviewed import losses_of, values_of

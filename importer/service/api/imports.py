@@ -22,12 +22,12 @@ from importer.errors import DocumentError, ServiceError
 from importer.hub import parse
 from importer.messages import render
 from importer.service.api.dependencies import AtDesk, Desk
-from importer.service.api.edit import look, turn
 from importer.service.api.import_lines import check_organisation, check_request, read_lines
 from importer.service.api.organisation_summary import ImportSummary
 from importer.service.api.problems import LOCATION, accepted, problems
 from importer.service.api.request_models import Import
 from importer.service.api.response_models import Job, Preview, job_json
+from importer.service.api.save_edit import look, turn
 from importer.service.idempotency import AskedOnce, Idempotency
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller

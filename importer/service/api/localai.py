@@ -12,7 +12,7 @@ from importer.engines import capabilities
 from importer.errors import ImporterError, ServiceError
 from importer.service import index, messages
 from importer.service.api.dependencies import AtDesk, json_answer
-from importer.service.api.edit import look, turn
+from importer.service.api.save_edit import look, turn
 from importer.service.localai import models
 from importer.service.localai.imports import estimates, import_request, status
 from importer.service.localai.keys import Importer, Reader

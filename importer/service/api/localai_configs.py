@@ -13,10 +13,10 @@ from importer.config_file.edit_comments import patched
 from importer.config_file.effective import Editor
 from importer.config_file.store import StoredDocument
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
-from importer.service.api.edit import edit
 from importer.service.api.etags import IfMatch, etag, numbers
 from importer.service.api.localai import FAILED
 from importer.service.api.request_models import json_object
+from importer.service.api.save_edit import edit
 from importer.service.localai import models
 from importer.service.localai.imports import merge
 from importer.service.localai.keys import Importer, Reader

@@ -10,8 +10,8 @@ from pydantic.config import JsonDict
 
 from importer.app.states import State
 from importer.service.api.query import AttentionKind, Size
-from importer.storage.cards import KINDS
 from importer.storage.documents import Summary
+from importer.storage.list_columns import KINDS
 
 PLAIN = (
     "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",

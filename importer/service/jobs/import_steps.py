@@ -13,7 +13,7 @@ from importer.config_file.carry_over import carried
 from importer.config_file.name_allocator import Names
 from importer.errors import ServiceError
 from importer.hub import digests, parse, resolve
-from importer.hub.pacing import Budget, under
+from importer.hub.rate_limit import Budget, under
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
 from importer.progress import Progress

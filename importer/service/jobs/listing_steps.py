@@ -12,7 +12,7 @@ from importer.config_file.name_allocator import Names
 from importer.errors import ImporterError
 from importer.hub import organisation, organisation_filters
 from importer.hub.organisation import Entry, Page
-from importer.hub.pacing import Budget, under
+from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress
 from importer.progress import Step as Part
 from importer.service.api.problems import problem

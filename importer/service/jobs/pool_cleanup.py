@@ -20,10 +20,10 @@ from importer.launchers.follow import end
 from importer.service.jobs.live_jobs import LiveJobs
 from importer.service.pools import pool
 from importer.service.settings import Settings
-from importer.storage import executors, remains
+from importer.storage import executors, leftovers
 from importer.storage.database import Database, driver_message
 from importer.storage.executors import Executor
-from importer.storage.remains import Remains
+from importer.storage.leftovers import Remains
 
 LOG = logging.getLogger(__name__)
 LOOK, LATER = 2.0, 60.0  # seconds between two looks, and until a cluster that failed is asked again
@@ -51,7 +51,7 @@ class PoolCleanup:
     def look(self) -> None:
         """Remove what can be removed now."""
         with self._database.reading() as connection:
-            found = remains.all_remains(connection)
+            found = leftovers.all_remains(connection)
             others = executors.all_executors(connection) if found else []
         alive = {one.id for one in others if one.id != self._me.id and not self._exited(one)}
         for one in found:
@@ -71,4 +71,4 @@ class PoolCleanup:
                 return
         self._later.pop(one, None)
         with self._database.writing() as connection:
-            remains.forget(connection, one)
+            leftovers.forget(connection, one)

@@ -14,7 +14,7 @@ from importer.app.session import ImportSession
 from importer.app.upgrade import absent_here
 from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, HubError, ImporterError, InternalError
-from importer.hub.pacing import Budget, under
+from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress
 from importer.progress import Step as Part
 from importer.service import upkeep

@@ -16,7 +16,7 @@ from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import has_gpu, this_machine
 from importer.errors import EngineError, ServiceError
 from importer.hub import quota
-from importer.hub.pacing import Budget
+from importer.hub.rate_limit import Budget
 from importer.memory import devices
 from importer.memory.devices import Device
 from importer.sandbox import Sandbox
@@ -37,8 +37,8 @@ from importer.storage import executors, queue, retention
 from importer.storage.database import driver_message
 from importer.storage.executors import Executor, LeaseMonitor
 from importer.storage.jobs import Job
+from importer.storage.leftovers import on_pool
 from importer.storage.queue import POOL, Line
-from importer.storage.remains import on_pool
 from importer.storage.wakeups import Wakeups
 
 LOG = logging.getLogger(__name__)

@@ -11,12 +11,12 @@ from enum import StrEnum
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
-from importer.validation.markup import call_markup, control_token, drafted, thinking_markup, undecoded
 from importer.validation.outcome import Fail, Outcome, Pass, asks_for
 from importer.validation.prompts import GREETING, WEATHER, WEATHER_ANSWERED
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply
 from importer.validation.streams import streaming_fault
+from importer.validation.tool_markup import call_markup, control_token, drafted, thinking_markup, undecoded
 
 
 class SpecialTokensReason(StrEnum):

@@ -8,12 +8,12 @@ from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import no_tools
-from importer.validation.markup import control_token
 from importer.validation.outcome import Inconclusive, Outcome
 from importer.validation.probes import plain_chat
 from importer.validation.prompts import GREETING_WITH_TOOL
 from importer.validation.remedy import TRAINED_WEIGHTS
 from importer.validation.reply import Reply
+from importer.validation.tool_markup import control_token
 
 
 class NoToolNeededReason(StrEnum):

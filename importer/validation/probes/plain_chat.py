@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.answer_changes import ends_otherwise
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, swallowed
 from importer.validation.expectations import CommonReason, no_chat
-from importer.validation.markup import call_markup
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import NO_REASONING_PARSER, TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
+from importer.validation.response_mutations import ends_otherwise
+from importer.validation.tool_markup import call_markup
 
 
 class PlainChatReason(StrEnum):

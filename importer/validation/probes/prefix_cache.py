@@ -13,7 +13,7 @@ from secrets import token_hex
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.cold_and_warm import Change, ColdAndWarm, Tops
+from importer.validation.cache_consistency import Change, ColdAndWarm, Tops
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
@@ -21,7 +21,7 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.rungs.fact import Rung
+from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 

@@ -10,13 +10,13 @@ from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.diagnosis import unread
 from importer.validation.expectations import CommonReason, no_chat, no_reasoning
-from importer.validation.markup import thinking_markup, thinks
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes.reasoning_off import silent, turned_round
 from importer.validation.prompts import SUM, SUM_THINKING
 from importer.validation.remedy import ALLOW_TOKENS, OTHER_REASONING_PARSER, TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
 from importer.validation.streams import only_streamed, streaming_fault
+from importer.validation.tool_markup import thinking_markup, thinks
 
 
 class ReasoningApartReason(StrEnum):

@@ -8,11 +8,11 @@ from functools import partial
 from importer.reasons import Reason
 from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, no_reasoning
-from importer.validation.markup import thinking_markup
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM_THINKING
 from importer.validation.remedy import CUT_THOUGHT, Remedy
 from importer.validation.reply import Reply
+from importer.validation.tool_markup import thinking_markup
 
 
 class ReasoningCutReason(StrEnum):

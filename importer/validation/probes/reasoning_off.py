@@ -11,11 +11,11 @@ from importer.validation.context import WAYS, Context, together
 from importer.validation.diagnosis import endless
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.expectations import CommonReason, Expectations, no_reasoning
-from importer.validation.markup import closing_marker, thinking_markup
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.remedy import OTHER_REASONING_PARSER, Remedy
 from importer.validation.reply import Reply
+from importer.validation.tool_markup import closing_marker, thinking_markup
 
 
 class ReasoningOffReason(StrEnum):

@@ -13,17 +13,17 @@ from functools import partial
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation import forced
-from importer.validation.answer_changes import QUOTED, AnswerChange, ends_otherwise, of_text
+from importer.validation import logit_bias
 from importer.validation.context import EXTRA, Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
-from importer.validation.forced import Word
-from importer.validation.heartbeat import listened
+from importer.validation.logit_bias import Word
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply
-from importer.validation.rungs.fact import Rung
+from importer.validation.response_mutations import QUOTED, AnswerChange, ends_otherwise, of_text
+from importer.validation.stages.fact import Rung
+from importer.validation.stall_detector import listened
 from importer.validation.tokenized import tokens_of
 
 
@@ -80,11 +80,11 @@ def needs(promise: Expectations) -> Reason | None:
 
 def run(ctx: Context) -> Outcome:
     """Force answers of known words, and compare each with its request."""
-    words = forced.vocabulary(ctx)
+    words = logit_bias.vocabulary(ctx)
     if len(words) < DICE:
         return NotApplicable(ctx.no_tokenizer)
-    reply = forced.ask(ctx, GREETING, words[:1], SHORT)
-    if not forced.repeats(reply, words[0]):
+    reply = logit_bias.ask(ctx, GREETING, words[:1], SHORT)
+    if not logit_bias.repeats(reply, words[0]):
         return judge_unforced(ctx, words[0], reply)
     outcomes = {
         "max_tokens": _limits(ctx, words[0], reply),
@@ -114,7 +114,7 @@ def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
         return NotApplicable(Reason(OptionReason.NOT_FORCED))
     earlier = ctx.first(GREETING)
     longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
-    if longer and forced.letters(reply) == forced.letters(earlier):  # it heeds no limit either
+    if longer and logit_bias.letters(reply) == logit_bias.letters(earlier):  # it heeds no limit either
         reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
         return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
     failure = ignored("logit_bias", word.letters)
@@ -125,7 +125,7 @@ def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
     """Judge two answers with different limits; the shorter one with log-probabilities, where offered."""
     shows = ctx.promise.offers is not None and not ctx.promise.lacks("logprobs")
     tops = {"logprobs": True, "top_logprobs": TOPS} if shows else {}
-    shorter = forced.ask(ctx, GREETING, [word], SHORTER, **tops)
+    shorter = logit_bias.ask(ctx, GREETING, [word], SHORTER, **tops)
     counts = ctx.promise.lacks("usage") is None
     for reply, limit in ((longer, SHORT), (shorter, SHORTER)):
         outcome = judge_limit(reply, word, limit, counts=counts)
@@ -134,14 +134,14 @@ def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
     if shows and len(shorter.logprobs) < SHORTER:
         return ignored("logprobs", TOPS)
     if ctx.promise.offers is not None and not ctx.promise.lacks("renamed-limit"):
-        renamed = {**forced.request(ctx, [word], SHORTER), "max_tokens": None, RENAMED: SHORTER}
+        renamed = {**logit_bias.request(ctx, [word], SHORTER), "max_tokens": None, RENAMED: SHORTER}
         return judge_limit(ctx.ask(GREETING, **renamed), word, SHORTER, counts=counts, option=RENAMED)
     return Pass(Reason(OptionReason.HEEDED, option="max_tokens"))
 
 
 def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: str = "max_tokens") -> Outcome:
     """Judge a forced answer beside its limit; ``counts`` if the engine's counts are right."""
-    came = forced.repeats(reply, word)
+    came = logit_bias.repeats(reply, word)
     if came == 0:
         return Fail(
             Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply)), "engine",
@@ -167,12 +167,12 @@ def _streamed(ctx: Context, word: Word) -> Outcome:
     room, least = ctx.promise.context, ctx.promise.paced(LONG)
     for trial, longer in enumerate(LONGER, 1):
         long = least * longer if room is None else min(least * longer, room // 4)
-        send = partial(forced.ask, ctx, GREETING, [word], long, **EXTRA["streamed"])
+        send = partial(logit_bias.ask, ctx, GREETING, [word], long, **EXTRA["streamed"])
         reply, silent = (send(), math.inf) if trial == 1 else listened(ctx.client, send)
         outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
         if isinstance(outcome, Fail):
             capped = outcome.gives(OptionReason.CAPPED)
-            whole = forced.repeats(forced.ask(ctx, GREETING, [word], long), word) if capped else 0
+            whole = logit_bias.repeats(logit_bias.ask(ctx, GREETING, [word], long), word) if capped else 0
             return replace(outcome, remedy=WHOLE_ANSWERS) if whole == long else outcome
         exchange = ctx.log[-1]
         seconds, first = exchange.seconds, exchange.seconds if exchange.first is None else exchange.first
@@ -191,7 +191,7 @@ def _letters(ctx: Context, word: Word) -> Outcome:
     if word.letters.isascii():
         return Pass(Reason(OptionReason.HEEDED, option="stream"))
     some = ctx.promise.paced(SOME)
-    return judge_streamed(forced.ask(ctx, GREETING, [word], some, stream=True), word, some, usage=False)
+    return judge_streamed(logit_bias.ask(ctx, GREETING, [word], some, stream=True), word, some, usage=False)
 
 
 def at_once(seconds: float, first: float) -> bool:
@@ -209,7 +209,7 @@ def kept(seconds: float, silent: float) -> bool:
 
 def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outcome:
     """Judge a long streamed answer; ``usage`` if the engine counts the tokens of streams."""
-    came = forced.repeats(reply, word)
+    came = logit_bias.repeats(reply, word)
     if came == 0:
         reason = Reason(OptionReason.LETTERS_BROKEN, rung=Rung.STREAM, asked=word.letters, came=_shown(reply))
         return Fail(reason, "engine", _of_letters(reply, word.letters * limit))
@@ -223,7 +223,7 @@ def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outc
 
 def _of_letters(reply: Reply, own: str) -> Reason:
     """Return the remedy for a streamed answer that is not ``own``, which it was forced to be."""
-    came = forced.letters(reply)
+    came = logit_bias.letters(reply)
     change = of_text(own, came)
     if change in BY_STREAM:
         return WHOLE_ANSWERS
@@ -246,7 +246,7 @@ def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
     ways = [EXTRA["streamed" if n % 2 else "whole"] for n in range(CLIENTS)]
     with ThreadPoolExecutor(CLIENTS) as pool:
         replies = list(
-            pool.map(lambda one, way: forced.ask(ctx, one[0], [one[1]], one[2], **way), asked, ways)
+            pool.map(lambda one, way: logit_bias.ask(ctx, one[0], [one[1]], one[2], **way), asked, ways)
         )
     return judge_clients(replies, [word for _, word, _ in asked], _counts(ctx, [one for one, _, _ in asked]))
 
@@ -263,9 +263,9 @@ def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Seque
     """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
     for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
         others = {*counts} - {*counts[place : place + 1]}
-        foreign = forced.letters(reply).replace(word.letters, "")
+        foreign = logit_bias.letters(reply).replace(word.letters, "")
         theirs = any(other.letters in foreign for other in words if other is not word)
-        if not (theirs or forced.repeats(reply, word)):
+        if not (theirs or logit_bias.repeats(reply, word)):
             return ignored("logit_bias", word.letters)
         if theirs or reply.usage.prompt in others:
             reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
@@ -317,7 +317,7 @@ def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
 def _drawn(ctx: Context, words: Sequence[Word], seeds: Sequence[int], *, temperature: float) -> list[str]:
     count = FEWER if ctx.promise.slow else DRAWN
     return [
-        forced.letters(forced.ask(ctx, GREETING, words, count, temperature=temperature, seed=seed))
+        logit_bias.letters(logit_bias.ask(ctx, GREETING, words, count, temperature=temperature, seed=seed))
         for seed in seeds
     ]
 

@@ -10,11 +10,11 @@ from jsonschema import Draft202012Validator
 from importer.reasons import Reason
 from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, Expectations, no_chat
-from importer.validation.markup import unended
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import PERSON, PERSON_SCHEMA
 from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
+from importer.validation.tool_markup import unended
 
 
 class StructuredReason(StrEnum):

@@ -7,15 +7,15 @@ from unicodedata import normalize
 
 from importer.engines.tokenizer import Tokenized
 from importer.reasons import Reason
-from importer.validation import drawn
+from importer.validation import sampled_tokens
 from importer.validation.context import Context, together
-from importer.validation.drawn import OtherTokens
 from importer.validation.expectations import Expectations, no_chat
-from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM
-from importer.validation.rungs.fact import Rung
+from importer.validation.sampled_tokens import OtherTokens
+from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import KINDS, OWN, TEXT, letters, round_trip
+from importer.validation.tool_markup import call_markup, thinking_markup
 
 
 class TokenizerReason(StrEnum):
@@ -59,7 +59,7 @@ def run(ctx: Context) -> Outcome:
         outcomes["end"] = judge_end(result)
         seen = ctx.look(SUM)
         outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
-        other = drawn.compared(ctx)
+        other = sampled_tokens.compared(ctx)
         outcomes |= {} if other is None else {"drawn": judge_drawn(other)}
     return together(outcomes)
 

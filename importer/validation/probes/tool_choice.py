@@ -9,11 +9,11 @@ from importer.reasons import Reason
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_tools
-from importer.validation.markup import unended
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import FORBIDDEN, NAMED, REQUIRED, Prompt
 from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
+from importer.validation.tool_markup import unended
 
 
 class ToolChoiceReason(StrEnum):

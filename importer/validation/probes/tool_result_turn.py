@@ -11,11 +11,11 @@ from importer.validation.context import Context
 from importer.validation.diagnosis import results_unseen, swallowed
 from importer.validation.errors import ExchangeError
 from importer.validation.expectations import CommonReason, no_tools
-from importer.validation.markup import outside
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import BOTH_ANSWERED, TWO_CITIES, WEATHER_ANSWERED
 from importer.validation.remedy import TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
+from importer.validation.tool_markup import outside
 
 
 class ToolResultReason(StrEnum):

@@ -10,15 +10,15 @@ from typing import Any
 
 from importer.chat_template.render import date_at, now
 from importer.reasons import Reason
-from importer.validation.background import Render
 from importer.validation.context import Context, together
 from importer.validation.errors import TemplateRefusedError
+from importer.validation.evidence_sources import Render
 from importer.validation.expectations import CommonReason, no_chat, no_tools
-from importer.validation.markup import without_thinking
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.probes import stop_words
 from importer.validation.prompts import CALLED, CALLED_EMPTY, SYSTEM, TAGGED, TALK, Prompt
 from importer.validation.remedy import Remedy
+from importer.validation.tool_markup import without_thinking
 
 
 class TurnsReason(StrEnum):

@@ -1,0 +1,210 @@
+"""Compare a prompt with the marks of its conversation: lost, cut, altered, doubled or out of order."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from importer.chat_template.request_coverage.conversations import Conversation, Mark
+from importer.chat_template.request_coverage.findings import WayInField, WayInFinding, WayInKind
+
+ROOM = 8  # an escape makes a character six to twelve long at most; more is another text
+# Fields whose text may stand between the quotes of a JSON text that the template writes by hand.
+QUOTED = frozenset(
+    {
+        WayInField.ARGUMENT, WayInField.NESTED_ARGUMENT, WayInField.TOOL_DESCRIPTION,
+        WayInField.PARAMETER_DESCRIPTION, WayInField.NESTED_DESCRIPTION,
+    }
+)  # fmt: skip
+ARGUMENTS = frozenset({WayInField.ARGUMENT, WayInField.NESTED_ARGUMENT})
+DESCRIPTIONS = frozenset(
+    {
+        WayInField.TOOL_DESCRIPTION, WayInField.PARAMETER_DESCRIPTION, WayInField.NESTED_DESCRIPTION,
+    }
+)  # fmt: skip
+# Tools written as declarations of a programming language have comments, each line with a sign of its own.
+COMMENT = re.compile(r"\n[ \t]*(?://|#|--|\*)[ \t]*")
+LITERAL = 2_000  # characters that are read as a Python literal
+# Names that a JSON text and a Python dictionary write in different quotes.
+KEYS = frozenset({WayInField.PARAMETER, WayInField.NESTED_PARAMETER, WayInField.ARGUMENT_NAME})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a mark stands in a prompt: ``start`` of its first word, ``stop`` behind its last one."""
+
+    start: int
+    stop: int
+
+
+def compare(conversation: Conversation, prompt: str) -> Iterator[WayInFinding]:
+    """Yield what the prompt does to each mark, and marks that stand before an earlier one."""
+    # Apart, because a template may write the name of a function beside its result.
+    furthest = {True: -1, False: -1}
+    python_calls = _python_calls(conversation, prompt)
+    kinds: dict[str, WayInKind] = {}
+    for mark in conversation.marks:
+        kind = judge(mark, prompt, python=python_calls)
+        above = kinds.get(mark.parent)
+        if kind is not None:
+            kinds[mark.text] = kind
+        if kind is not None and kind is not above and above is not WayInKind.LOST:
+            kept = _kept(mark, prompt) if kind is WayInKind.CUT else 0
+            yield replace(_finding(kind, mark, conversation), kept=kept)
+        at = prompt.find(mark.ends[0])
+        if at >= 0 and mark.before and -1 < prompt.find(mark.before) < at:
+            yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
+        if at >= 0 and mark.once and prompt.count(mark.ends[0]) > 1:
+            yield _finding(WayInKind.DOUBLED, mark, conversation)
+        if at < 0 or not mark.ordered:
+            continue
+        called = mark.field is WayInField.CALL
+        if at < furthest[called]:
+            yield _finding(WayInKind.OUT_OF_ORDER, mark, conversation)
+        furthest[called] = max(furthest[called], at)
+
+
+def _finding(kind: WayInKind, mark: Mark, conversation: Conversation) -> WayInFinding:
+    return WayInFinding(kind, mark.field, (mark.number,), conversation.name)
+
+
+def _kept(mark: Mark, prompt: str) -> int:
+    """Return how many characters of a text stand in the prompt, from its first word on."""
+    at = prompt.find(mark.ends[0])
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(mark.text, prompt[at:], strict=False))
+    return sum(1 for _ in alike) if at >= 0 else 0
+
+
+def judge(mark: Mark, prompt: str, *, python: bool = False) -> WayInKind | None:
+    """Return what the prompt does to one mark; ``None`` if it holds the mark as it was sent.
+
+    ``python`` is whether the template writes calls as Python does, so that Python's quotes are no fault.
+    """
+    if mark.whole:
+        return _judge_word(mark, prompt, python=python)
+    places = list(_places(mark, prompt))
+    if not places:
+        heads = [word in prompt for word in mark.ends]
+        if any(heads):
+            return WayInKind.CUT
+        lowered = prompt.lower()
+        return WayInKind.CASED if any(word.lower() in lowered for word in mark.ends) else WayInKind.LOST
+    kinds = [_judge_place(mark, prompt, place, python=python) for place in places]
+    return None if None in kinds else kinds[0]
+
+
+def _judge_word(mark: Mark, prompt: str, *, python: bool) -> WayInKind | None:
+    if mark.text not in prompt:
+        return WayInKind.CASED if mark.text.lower() in prompt.lower() else WayInKind.LOST
+    if python or mark.field not in KEYS:
+        return None
+    dictionary, written = f"'{mark.text}':", prompt.count(mark.text)
+    return WayInKind.REPR if dictionary in prompt and prompt.count(f"'{mark.text}'") == written else None
+
+
+def _places(mark: Mark, prompt: str) -> Iterator[Place]:
+    head, tail = mark.ends
+    room = ROOM * len(mark.text)
+    start = prompt.find(head)
+    while start >= 0:
+        begun = start + len(head)
+        following = prompt.find(head, begun)  # places never overlap, so all of them are as long as the prompt
+        stop = prompt.find(tail, begun, min(start + room, following) if following >= 0 else start + room)
+        if stop >= 0:
+            yield Place(start, stop + len(tail))
+        start = following
+
+
+def _judge_place(mark: Mark, prompt: str, place: Place, *, python: bool) -> WayInKind | None:
+    written = prompt[place.start : place.stop]
+    if written != mark.text:
+        return _altered(mark, written, python=python)
+    before = prompt[max(place.start - 1, 0) : place.start]
+    if mark.field in QUOTED and before == '"' and prompt[place.stop : place.stop + 1] == '"':
+        return WayInKind.UNESCAPED
+    return None if _has_edges(mark, prompt, place) else WayInKind.TRIMMED
+
+
+def _altered(mark: Mark, written: str, *, python: bool) -> WayInKind | None:
+    meant = _as_json(written)
+    # The arguments of a call may be a JSON text inside a JSON text, as in an API's messages.
+    if meant == mark.text or (mark.field in ARGUMENTS and _as_json(meant or "") == mark.text):
+        return WayInKind.ASCII if written.isascii() and not mark.text.isascii() else None
+    if mark.field in DESCRIPTIONS and _lines(COMMENT.sub("\n", written)) == _lines(mark.text):
+        return None if COMMENT.search(written) else WayInKind.ALTERED
+    if mark.text in (
+        without_entities(written),
+        without_entities(meant or ""),
+        _as_json(without_entities(written)),
+    ):
+        return WayInKind.ESCAPED
+    if len(written) <= LITERAL and _as_python(written) == mark.text:
+        return None if python else WayInKind.REPR
+    return WayInKind.CASED if written.lower() == mark.text.lower() else WayInKind.ALTERED
+
+
+def _lines(text: str) -> str:
+    """Return a text without blank lines."""
+    return "\n".join(line for line in text.split("\n") if line.strip())
+
+
+def _has_edges(mark: Mark, prompt: str, place: Place) -> bool:
+    """Return whether the white space around the text stands there, raw or as JSON writes it."""
+    before, after = mark.edges
+    raw = prompt.endswith(before, 0, place.start) and prompt.startswith(after, place.stop)
+    quoted = (json.dumps(before)[1:-1], json.dumps(after)[1:-1])
+    return raw or (prompt.endswith(quoted[0], 0, place.start) and prompt.startswith(quoted[1], place.stop))
+
+
+def without_entities(text: str) -> str:
+    """Return the text without HTML's entities; unchanged where a number is too long for Python."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
+
+
+def _as_json(written: str) -> str | None:
+    """Return the text that a JSON text between quotes means; ``None`` if it is none."""
+    try:
+        value = json.loads(f'"{written}"')
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _as_python(written: str) -> str | None:
+    """Return the text that a Python literal between quotes means; ``None`` if it is none."""
+    for quote in ("'", '"'):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of escapes that Python does not know
+                value = ast.literal_eval(quote + written + quote)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _python_calls(conversation: Conversation, prompt: str) -> bool:
+    """Return whether a call of the conversation is written as Python writes calls: ``name(``."""
+    names = [mark.text for mark in conversation.marks if mark.field is WayInField.CALL]
+    return any(called_as_python(name, prompt) for name in names)
+
+
+def called_as_python(name: str, prompt: str) -> bool:
+    """Return whether a prompt calls a function as Python does."""
+    return f"{name}(" in prompt
+
+
+def shows(prompt: str, names: Sequence[str]) -> bool:
+    """Return whether the prompt holds the name of any offered tool, in any case of its letters."""
+    lowered = prompt.lower()
+    return any(name.lower() in lowered for name in names)

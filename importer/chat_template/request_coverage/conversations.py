@@ -1,0 +1,357 @@
+"""Generated conversations: a nonce in every field of a request, and the marks to look for in its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from importer.chat_template.cases import CaseStyle, Turn
+from importer.chat_template.request_coverage import nonces
+from importer.chat_template.request_coverage.findings import WayInField
+from importer.chat_template.samples import SampleCall
+
+PAIRS = 10  # of a question and an answer: twenty turns
+LONG_CALL = 4  # the number of the call with a long argument
+MANY_TOOLS = 24
+Tool = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A nonce to look for.
+
+    ``text``     as it was sent; ``ends`` its first and last word, the same word for a name.
+    ``number``   of the turn with that role, or of the tool, from 1.
+    ``ordered``  whether it must stand behind the ordered marks before it; ``once`` whether only once.
+    ``edges``    the white space around the text that was sent with it.
+    ``before``   a word that must not stand before it: of a later field of the same turn.
+    ``parent``   the text of the mark that holds it: a lost tool is one finding, not one for each parameter.
+    """
+
+    field: WayInField
+    number: int
+    text: str
+    ends: tuple[str, str]
+    ordered: bool = False
+    once: bool = False
+    edges: tuple[str, str] = ("", "")
+    before: str = ""
+    parent: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Return whether the text is one word."""
+        return self.ends[0] == self.ends[1] == self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns with tools on offer, and the marks of both; ``offered`` are names of tools."""
+
+    name: str
+    turns: tuple[Turn, ...]
+    marks: tuple[Mark, ...]
+    tools: tuple[Tool, ...] | None = None
+    offered: tuple[str, ...] = ()
+
+    def messages(self, style: CaseStyle) -> list[dict[str, Any]]:
+        """Return OpenAI messages in the form that the template requires."""
+        if style.system and self.turns[0].role == "system":
+            style = replace(style, system=False)
+        return linked(style.messages(self.turns))
+
+
+def linked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with each result under the id and the name of its own call, in their order."""
+    calls: list[Mapping[str, Any]] = []
+    for message in messages:
+        if message["role"] == "assistant":
+            calls = list(message.get("tool_calls", ()))
+        elif message["role"] == "tool" and calls:
+            call = calls.pop(0)
+            message |= {"tool_call_id": call["id"], "name": call.get("function", call)["name"]}
+    return messages
+
+
+def _text(field: WayInField, number: int, odd: str = nonces.ODD) -> Mark:
+    place = f"{field} {number}"
+    return Mark(field, number, nonces.text(place, odd), nonces.ends(place), ordered=True, once=True)
+
+
+def _name(field: WayInField, number: int) -> Mark:
+    word = nonces.name(f"{field} {number}")
+    return Mark(field, number, word, (word, word))
+
+
+def _spaced(mark: Mark) -> Mark:
+    return replace(mark, edges=nonces.EDGES)
+
+
+def _sent(mark: Mark) -> str:
+    return mark.edges[0] + mark.text + mark.edges[1]
+
+
+USERS = tuple(_text(WayInField.USER, n) for n in range(1, PAIRS + 2))
+ANSWERS = tuple(_text(WayInField.ANSWER, n) for n in range(1, PAIRS + 1))
+# The place of the first system turn is the template's own choice: Mistral's stands in the last question.
+SYSTEM = replace(_text(WayInField.SYSTEM, 1), ordered=False)
+LATER_SYSTEM = _text(WayInField.LATER_SYSTEM, 2)
+SECOND_USER = replace(_text(WayInField.SECOND_USER, 2), once=False)
+NARRATION = replace(_text(WayInField.WORDS_BESIDE_CALL, 1), ordered=False)
+REASONING = replace(_text(WayInField.REASONING, 1), ordered=False, once=False)
+RESULTS = tuple(_text(WayInField.RESULT, n) for n in range(1, 4))
+
+
+def _long(mark: Mark) -> Mark:
+    """Return a mark of the same field with a long text and nonces of its own."""
+    place = f"{mark.field} {mark.number} long"
+    return replace(mark, text=nonces.long_text(place), ends=nonces.ends(place))
+
+
+LONG_RESULT = replace(_long(RESULTS[0]), number=4)
+
+
+def _inside(parent: Mark, field: WayInField, place: int) -> Mark:
+    """Return a name inside of ``parent``, of the same tool or call."""
+    return replace(_name(field, place), number=parent.number, parent=parent.text)
+
+
+def _about(parent: Mark, field: WayInField, place: int, odd: str = nonces.ODD) -> Mark:
+    """Return the description of ``parent``."""
+    mark = _text(field, place, odd)
+    return replace(mark, number=parent.number, parent=parent.text, ordered=False, once=False)
+
+
+_TOOLS = tuple(_name(WayInField.TOOL_NAME, n) for n in range(1, 5))
+_ABOUT = tuple(_about(tool, WayInField.TOOL_DESCRIPTION, n) for n, tool in enumerate(_TOOLS))
+# The tools of the parameters, by their places in ``_TOOLS``: three of the first, two of the second …
+_PARAMETERS = tuple(
+    _inside(_TOOLS[tool], WayInField.PARAMETER, n) for n, tool in enumerate((0, 0, 0, 1, 1, 3, 3))
+)
+_MEANT = tuple(_about(p, WayInField.PARAMETER_DESCRIPTION, n) for n, p in enumerate(_PARAMETERS))
+_CHOICES = (
+    *(_inside(_PARAMETERS[1], WayInField.ENUM, n) for n in range(2)),
+    _about(_PARAMETERS[1], WayInField.ENUM, 2, nonces.SHORT_ODD),
+)
+_NESTED = tuple(_inside(_PARAMETERS[5 + (n > 1)], WayInField.NESTED_PARAMETER, n) for n in range(3))
+_NESTED_MEANT = tuple(_about(n, WayInField.NESTED_DESCRIPTION, i) for i, n in enumerate(_NESTED))
+
+
+def _tool(number: int, properties: Mapping[str, Any], required: Sequence[str]) -> Tool:
+    parameters = {"type": "object", "properties": dict(properties), "required": list(required)}
+    about = {"name": _TOOLS[number].text, "description": _ABOUT[number].text}
+    return {"type": "function", "function": {**about, "parameters": parameters}}
+
+
+def _schema(kind: str, meant: Mark, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "description": meant.text, **more}
+
+
+def tools(*, counted: str = "integer", optional: bool = True) -> tuple[Tool, ...]:
+    """Return three tools; ``counted`` is the type of one parameter, ``optional`` whether another is."""
+    p = [mark.text for mark in _PARAMETERS]
+    first = {
+        p[0]: _schema("string", _MEANT[0]),
+        p[1]: _schema("string", _MEANT[1], enum=[mark.text for mark in _CHOICES]),
+        p[2]: _schema(counted, _MEANT[2]),
+    }
+    return (
+        _tool(0, first, [p[0]] if optional else [p[0], p[2]]),
+        _tool(1, {p[3]: _schema("string", _MEANT[3]), p[4]: _schema("boolean", _MEANT[4])}, [p[3]]),
+        _tool(2, {}, []),
+    )
+
+
+def nested_tool() -> Tool:
+    """Return a tool with an object of properties, one inside the other, and a list of objects."""
+    p, n = [mark.text for mark in _PARAMETERS[5:]], [mark.text for mark in _NESTED]
+    inner = _schema("object", _NESTED_MEANT[0], properties={n[1]: _schema("string", _NESTED_MEANT[1])})
+    item = {"type": "object", "properties": {n[2]: _schema("string", _NESTED_MEANT[2])}}
+    properties = {
+        p[0]: _schema("object", _MEANT[5], properties={n[0]: inner}),
+        p[1]: _schema("array", _MEANT[6], items=item),
+    }
+    return _tool(3, properties, [p[0]])
+
+
+def long_descriptions() -> tuple[Tool, tuple[Mark, ...]]:
+    """Return a tool with long descriptions, and its marks."""
+    name, parameter = _TOOLS[3], _PARAMETERS[5]
+    about, meant = _long(_ABOUT[3]), _long(_MEANT[5])
+    schema = {"type": "object", "properties": {parameter.text: _schema("string", meant)}, "required": []}
+    function = {"name": name.text, "description": about.text, "parameters": schema}
+    return {"type": "function", "function": function}, (name, about, parameter, meant)
+
+
+def many_tools() -> tuple[tuple[Tool, ...], tuple[Mark, ...]]:
+    """Return as many tools as an agent offers, and their marks."""
+    number = len(_TOOLS) + 1  # of each of them: a finding lists no twenty numbers
+    places = range(number, number + MANY_TOOLS)
+    names = tuple(replace(_name(WayInField.TOOL_NAME, n), number=number) for n in places)
+    abouts = tuple(
+        _about(name, WayInField.TOOL_DESCRIPTION, n) for n, name in zip(places, names, strict=True)
+    )
+    offered = tuple(
+        {"type": "function", "function": {
+            "name": name.text, "description": about.text, "parameters": {"type": "object", "properties": {}},
+        }}
+        for name, about in zip(names, abouts, strict=True)
+    )  # fmt: skip
+    return offered, (*names, *abouts)
+
+
+FLAT = (*_TOOLS[:3], *_ABOUT[:3], *_PARAMETERS[:5], *_MEANT[:5], *_CHOICES)
+DEEP = (_TOOLS[3], _ABOUT[3], *_PARAMETERS[5:], *_MEANT[5:], *_NESTED, *_NESTED_MEANT)
+NAMES = tuple(mark.text for mark in _TOOLS)
+
+
+# On offer beside calls of other names, so that the names of a call stand in no description.
+_OFFERED = nonces.name("offered")
+OFFERED: tuple[Tool, ...] = (
+    {
+        "type": "function",
+        "function": {
+            "name": _OFFERED,
+            "description": "Report something.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string", "description": "The city."}},
+                "required": ["city"],
+            },
+        },
+    },
+)
+
+
+def _call(number: int) -> tuple[SampleCall, tuple[Mark, ...]]:
+    """Return a call with marks for its name, the names of its arguments, and their values."""
+    called = replace(_name(WayInField.CALL, number), ordered=True)
+    names = [_inside(called, WayInField.ARGUMENT_NAME, 4 * number + i) for i in range(4)]
+    argument = _about(called, WayInField.ARGUMENT, number)
+    nested = _about(called, WayInField.NESTED_ARGUMENT, number)
+    if number == LONG_CALL:
+        argument = _long(argument)
+    names[0], names[2] = replace(names[0], before=argument.ends[0]), replace(names[2], before=nested.ends[0])
+    counts = [nonces.number(f"count {number}"), nonces.number(f"ratio {number}") + 0.25]
+    arguments = {
+        names[0].text: argument.text,
+        names[1].text: {names[2].text: nested.text, "count": counts[0]},
+        names[3].text: [counts[1], "x"],
+    }
+    numbers = [Mark(WayInField.NUMBER, number, str(c), (str(c), str(c)), parent=called.text) for c in counts]
+    return SampleCall(called.text, arguments), (called, *names, argument, nested, *numbers)
+
+
+CALLS = tuple(_call(n) for n in range(1, LONG_CALL + 1))
+BARE_CALL = replace(_name(WayInField.CALL, LONG_CALL + 1), number=1)  # without arguments
+
+
+def said(role: Any, mark: Mark) -> Turn:
+    """Return a turn with the text of a mark."""
+    return Turn(role, _sent(mark))
+
+
+def _calling(*numbers: int, narration: Mark | None = None, reasoning: str = "") -> Turn:
+    calls = tuple(CALLS[n - 1][0] for n in numbers)
+    return Turn("assistant", "" if narration is None else narration.text, calls, reasoning)
+
+
+def _marks_of(*numbers: int) -> tuple[Mark, ...]:
+    return tuple(mark for n in numbers for mark in CALLS[n - 1][1])
+
+
+def plain() -> tuple[Conversation, ...]:
+    """Return the conversations without tools."""
+    first, second = USERS[0], USERS[1]
+    turns = [t for u, a in zip(USERS, ANSWERS, strict=False) for t in (("user", u), ("assistant", a))]
+    spaced = _spaced(first)
+    long_system, long = _long(SYSTEM), (_long(first), _long(ANSWERS[0]), second)
+    later, twice = (first, ANSWERS[0], LATER_SYSTEM, second), (first, SECOND_USER)
+    return (
+        Conversation("bare", (said("user", first),), (first,)),
+        Conversation("system", (said("system", SYSTEM), said("user", first)), (SYSTEM, first)),
+        Conversation(
+            "twenty-turns",
+            (*(said(role, mark) for role, mark in turns), said("user", USERS[PAIRS])),
+            (*(mark for _, mark in turns), USERS[PAIRS]),
+        ),
+        Conversation("white-space", (said("user", spaced),), (spaced,)),
+        Conversation(
+            "later-system",
+            tuple(map(said, ("user", "assistant", "system", "user"), later)),
+            later,
+        ),
+        Conversation("two-questions", tuple(said("user", m) for m in twice), twice),
+        Conversation("long-system", (said("system", long_system), said("user", first)), (long_system,)),
+        Conversation("long-turns", tuple(map(said, ("user", "assistant", "user"), long)), long),
+    )  # fmt: skip
+
+
+def offering() -> tuple[Conversation, ...]:
+    """Return the conversations with tools on offer and no call."""
+    ask, flat, (long_tool, long) = said("user", USERS[0]), tools(), long_descriptions()
+    many, named = many_tools()
+    return (
+        Conversation("tools", (ask,), (USERS[0], *FLAT), flat, NAMES[:3]),
+        Conversation(
+            "tools-and-system", (said("system", SYSTEM), ask), (SYSTEM, USERS[0], *FLAT), flat, NAMES[:3]
+        ),
+        Conversation("nested-tool", (ask,), DEEP, (nested_tool(),), NAMES[3:]),
+        Conversation("long-tool", (ask,), long, (long_tool,), NAMES[3:]),
+        Conversation(
+            "many-tools", (ask,), (USERS[0], *named), many, tuple(m.text for m in named[:MANY_TOOLS])
+        ),
+    )
+
+
+def calling(thinks: bool) -> tuple[Conversation, ...]:
+    """Return the conversations with calls and results; ``thinks`` adds one with reasoning."""
+    ask, again = USERS[0], USERS[1]
+    result = [said("tool", mark) for mark in RESULTS]
+    spaced, called = _spaced(RESULTS[0]), CALLS[0][0].name
+    narration = replace(NARRATION, before=called)
+    long_narration = replace(_long(NARRATION), before=called)
+    reasoning = replace(REASONING, before=called)
+
+    def made(name: str, turns: Sequence[Turn], *marks: Mark) -> Conversation:
+        return Conversation(name, (said("user", ask), *turns), (ask, *marks), OFFERED, (_OFFERED,))
+
+    plan = replace(REASONING, before=NARRATION.ends[0])
+    reasoned = _calling(1, reasoning=REASONING.text)
+    long_reasoning = replace(_long(REASONING), before=called)
+    long_reasoned = _calling(1, reasoning=long_reasoning.text)
+    both = _calling(1, narration=NARRATION, reasoning=REASONING.text)
+    empty = Turn("assistant", "", (SampleCall(BARE_CALL.text, {}),))
+    return (
+        made("call", [_calling(1), result[0]], *_marks_of(1), RESULTS[0]),
+        made("words-beside-call", [_calling(1, narration=NARRATION), result[0]], narration),
+        made("long-words", [_calling(1, narration=long_narration), result[0]], long_narration),
+        made("no-arguments", [empty, result[0]], BARE_CALL, RESULTS[0]),
+        made("two-calls", [_calling(1, 2), *result[:2]], *_marks_of(1, 2), *RESULTS[:2]),
+        made(
+            "several-rounds",
+            [
+                _calling(1), result[0], _calling(2), result[1], said("assistant", ANSWERS[0]),
+                said("user", again), _calling(3), result[2], said("assistant", ANSWERS[1]),
+                said("user", USERS[2]),
+            ],
+            *_marks_of(1), RESULTS[0], *_marks_of(2), RESULTS[1], ANSWERS[0], again, *_marks_of(3),
+            RESULTS[2], ANSWERS[1], USERS[2],
+        ),
+        made(
+            "long-result", [_calling(LONG_CALL), said("tool", LONG_RESULT)], *_marks_of(LONG_CALL),
+            LONG_RESULT,
+        ),
+        made("white-space-result", [_calling(1), said("tool", spaced)], spaced),
+        *([made("reasoning", [reasoned, result[0]], reasoning)] if thinks else []),
+        *([made("long-reasoning", [long_reasoned, result[0]], long_reasoning)] if thinks else []),
+        *([made("reasoning-and-words", [both, result[0]], plan, narration)] if thinks else []),
+    )  # fmt: skip
+
+
+def images(count: int, style: CaseStyle) -> list[dict[str, Any]]:
+    """Return one question with a text and ``count`` images."""
+    parts = [{"type": "text", "text": USERS[0].text}, *({"type": "image"} for _ in range(count))]
+    lead = [{"role": "system", "content": "You are a helpful assistant."}] if style.system else []
+    return [*lead, {"role": "user", "content": parts}]

@@ -1,0 +1,51 @@
+"""Templates with which hidden tools reach the prompt: others of the repository's set, then one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from importer.chat_template import tool_calls
+from importer.chat_template.conventions import own_calls
+from importer.chat_template.find import REPOSITORY, Template
+from importer.chat_template.probe import TemplateProbe
+from importer.chat_template.render import Renders
+from importer.chat_template.request_coverage.check import check
+from importer.chat_template.samples import TemplateAnalysis, Thinking
+from importer.chat_template.vocabulary import Vocabulary
+from importer.errors import UsageError
+
+
+def with_offers(
+    analysis: TemplateAnalysis,
+    template: Template,
+    named: Mapping[str, str],
+    vocabulary: Vocabulary,
+    renderer: Renders,
+) -> TemplateAnalysis:
+    """Return the analysis with the values of the option that would show its tools, the best first.
+
+    ``named`` holds the texts of the repository's set by name.
+    """
+    way_in = analysis.way_in
+    if way_in is None or way_in.tools == "shown" or not analysis.samples:
+        return analysis
+    others = {name: text for name, text in named.items() if text not in (template.text, template.plain)}
+    found = [*_repository(others, vocabulary, renderer), *_ours(template, vocabulary, renderer)]
+    return replace(analysis, way_in=replace(way_in, offers=tuple(found)))
+
+
+def _repository(named: Mapping[str, str], vocabulary: Vocabulary, renderer: Renders) -> Iterator[str]:
+    for name, text in named.items():
+        probe = TemplateProbe(Template(text, name, name), vocabulary, renderer)
+        tool_calls.find_form(probe)
+        if check(probe, Thinking()).tools == "shown":
+            yield REPOSITORY + name
+
+
+def _ours(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Iterator[str]:
+    try:
+        own_calls.offer(template, vocabulary, renderer)
+    except UsageError:
+        return
+    yield own_calls.NAME

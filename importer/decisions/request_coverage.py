@@ -1,0 +1,153 @@
+"""The effect of the way in: a tool parser without tools in the prompt is not proved, or off.
+
+A name that tables, files or the repository give stays in the document, with their status: with another
+template it is the right one. A name that only the rendering gives goes: nothing shows that the model was
+trained to call tools that its template never shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
+from importer.chat_template.request_coverage.findings import (
+    KEY,
+    WayInField,
+    WayInFinding,
+    WayInKind,
+    WayInSeverity,
+)
+from importer.chat_template.request_coverage.traits import NEEDS_TOOLS, Shape, Trait
+from importer.decisions.decision import Chosen, Decision, RejectedCandidate, Target, Undecided
+from importer.decisions.parsers import ForeignReason
+from importer.decisions.precedence import ranked, status_of
+from importer.reasons import Reason
+from importer.signals.evidence import Evidence, Rule, Source, warning
+
+TOOLS = "tool_parser"
+REASONING = "reasoning_parser"
+BY_RENDERING = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
+# Findings on all tools at once: their effect is on the tool parser, and its warning has them.
+ON_TOOLS = frozenset(
+    {
+        WayInKind.TOOLS_LOST, WayInKind.TOOLS_REFUSED, WayInKind.NO_TOOLS, WayInKind.TOOLS_WITH_SYSTEM,
+        WayInKind.TOOLS_WITHOUT_SYSTEM,
+    }
+)  # fmt: skip
+# Fields that only requests with tools have.
+OF_TOOLS = frozenset(WayInField) - frozenset(
+    {
+        WayInField.SYSTEM, WayInField.LATER_SYSTEM, WayInField.USER, WayInField.SECOND_USER,
+        WayInField.ANSWER, WayInField.IMAGE, WayInField.SYSTEM_PART, WayInField.USER_PART,
+        WayInField.ANSWER_PART, WayInField.DEVELOPER, WayInField.ROLE,
+    }
+)  # fmt: skip
+KINDS_OF_TOOLS = frozenset({WayInKind.TOOLS_AFTER_RESULT, WayInKind.TOOLS_LATER})
+
+
+class WayInEffect(StrEnum):
+    """Reasons for a tool parser whose tools do not reach the prompt."""
+
+    HIDDEN = "tools-hidden"
+    SOMETIMES = "tools-sometimes"
+    OFF = "tools-off"
+    OFFER = "template-offered"
+    LOSES = "loses"
+
+
+def needs_tools(finding: WayInFinding) -> bool:
+    """Return whether only requests with tools meet a finding."""
+    in_shape = any(trait in NEEDS_TOOLS for trait in finding.shape)
+    return in_shape or finding.field in OF_TOOLS or finding.kind in KINDS_OF_TOOLS
+
+
+def apply(
+    decisions: Mapping[str, Decision], facts: Sequence[Evidence], target: Target
+) -> dict[str, Decision]:
+    """Return the decisions, the tool parser and the way in with what the template hides and loses."""
+    fact = next((e for e in facts if e.key == KEY), None)
+    if fact is None or KEY not in decisions:
+        return dict(decisions)
+    changed = {**decisions, TOOLS: _tool_parser(decisions[TOOLS], fact.value, facts, target)}
+    thinks = changed.get(REASONING)
+    if fact.value["tools"] == "broken" and isinstance(thinks, Chosen) and thinks.status == "proved":
+        changed[REASONING] = replace(thinks, status="declared")  # the warning on the way in has the cause
+    kind = decisions["kind"].value if "kind" in decisions else "chat"
+    if kind != "base":
+        losses = tuple(map(warning, _losses(fact.value, changed[TOOLS])))
+        changed[KEY] = replace(decisions[KEY], why=(*decisions[KEY].why, *losses))
+    return changed
+
+
+def _tool_parser(
+    decision: Decision, way_in: Mapping[str, Any], facts: Sequence[Evidence], target: Target
+) -> Decision:
+    """Return the decision on the tool parser by whether the tools reach the prompt."""
+    if way_in["tools"] == "shown" or not isinstance(decision, Chosen):
+        offers = _offers(way_in, target) if isinstance(decision, Undecided) else ()
+        named = tuple(offer for offer in offers if offer.kind is WayInEffect.OFFER)
+        return replace(decision, why=(*decision.why, *named)) if named else decision
+    findings = [WayInFinding.from_json(data) for data in way_in["findings"]]
+    shown = next((f for f in findings if f.kind in ON_TOOLS), None)
+    offers = _offers(way_in, target)
+    if way_in["tools"] == "sometimes":
+        system = shown is not None and shown.kind is WayInKind.TOOLS_WITH_SYSTEM
+        note = warning(Reason(WayInEffect.SOMETIMES, with_system=system))
+    else:
+        note = warning(Reason(WayInEffect.HIDDEN, parser=decision.value, tools=way_in["tools"]))
+    if decision.status == "user":
+        return replace(decision, why=(*decision.why, note, *offers))
+    claim = _claim(str(decision.value), facts, target)
+    if claim is not None:
+        rest = tuple(reason for reason in decision.why if reason != claim.reason)
+        return replace(decision, status=status_of(claim.rule), why=(claim.reason, *rest, note, *offers))
+    if way_in["tools"] == "sometimes":
+        return replace(decision, status="table", why=(*decision.why, note, *offers))
+    if way_in["tools"] == "broken":
+        return replace(decision, status="declared", why=(*decision.why, note))
+    off = Reason(WayInEffect.OFF, parser=decision.value)
+    lost = RejectedCandidate(decision.value, Source.PROOF, off)
+    return Undecided((off, *offers), (*decision.overruled, lost))
+
+
+def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence | None:
+    """Return the first evidence for the parser that is not of the rendering itself."""
+    claims = ranked(
+        e
+        for e in facts
+        if e.key == TOOLS and e.rule.names_parsers and e.value is not None and e.rule not in BY_RENDERING
+    )
+    return next((e for e in claims if target.same_class(TOOLS, str(e.value), parser)), None)
+
+
+def _offers(way_in: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:
+    """Return the templates with which the tools reach the prompt: the repository's, the engine's, ours."""
+    if way_in["tools"] == "broken":
+        return ()  # a template that wraps a broken one is broken too
+    ours = tuple(way_in.get("offers", ()))
+    shipped = tuple(way_in.get("shipped", ()))
+    if not ours and not shipped:
+        # Without calls in the template, calls of ours are left.
+        return (Reason(ForeignReason.WOULD_OFFER, templates=target.templates),) if target.templates else ()
+    source = way_in.get("shipped_in", "")
+    return (Reason(WayInEffect.OFFER, templates=ours, files=shipped, source=source),)
+
+
+def _losses(way_in: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:
+    """Yield one reason for each kind of loss, with its fields; losses of tools where there is a parser."""
+    by_kind: dict[tuple[WayInKind, Shape], list[WayInFinding]] = {}
+    for data in way_in["findings"]:
+        finding = WayInFinding.from_json(data)
+        of_tools = needs_tools(finding) and Trait.TOOL_TEMPLATE not in finding.shape
+        grave = finding.severity is not WayInSeverity.NOTICE and finding.kind not in ON_TOOLS
+        if grave and (tools.value is not None or not of_tools):
+            # Different losses have different causes; that requests fail is one sentence.
+            apart = () if finding.kind is WayInKind.FAILS else finding.shape
+            by_kind.setdefault((finding.kind, apart), []).append(finding)
+    for (kind, _), found in by_kind.items():
+        shape = tuple(dict.fromkeys(trait for f in found for trait in f.shape))
+        fields = tuple(f.field for f in found if f.field is not None)
+        words = next((f.words for f in found if f.words), "")
+        yield Reason(WayInEffect.LOSES, problem=Reason(kind, field=fields, words=words, shape=shape))

@@ -1,0 +1,135 @@
+"""What is known of a served model beside its API, and how a run probes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from importer.chat_template.samples import TemplateAnalysis
+from importer.engines.token_merges import MergedWords
+from importer.engines.token_numbers import TokenTable
+from importer.engines.tokenizer import Ask
+from importer.progress import Progress, silent
+from importer.proof.result import Proof
+from importer.reasons import Reason
+from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT
+from importer.validation.engine_log import Journal
+from importer.validation.expectations import CommonReason
+from importer.validation.likelihood import Likelihood
+from importer.validation.prompts import Prompt
+from importer.validation.stages.offline import OfflineParsers
+
+if TYPE_CHECKING:
+    from importer.validation.probes import Probe
+    from importer.validation.setting_bisection import Controls
+
+NO_TOKENIZER = Reason(CommonReason.NO_TOKENIZER)
+
+
+class Render(Protocol):
+    """A renderer of prompts with the chat template of the served model."""
+
+    @property
+    def bos(self) -> str:
+        """Return the token that begins a text; an engine may add it by itself. May be empty."""
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Return the tokens that end an answer, as the repository names them."""
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the template, as a proof names it."""
+
+    @property
+    def place(self) -> str:
+        """Return the template's file where several stand beside one another; else empty."""
+
+    @property
+    def analysis(self) -> TemplateAnalysis | None:
+        """Return the analysis of the template, as a proof has it; ``None`` without a template."""
+
+    @property
+    def claimed(self) -> str | None:
+        """Return the tool parser that the repository names for engines that infer theirs."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Return hashes of the files that the engine reads beside the weights, by name."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Return files that hold another template than the rendered one."""
+
+    def knows(self, variable: str, /) -> bool:
+        """Return whether the template names a variable."""
+
+    def at(self, prompt: Prompt, later: float, /, *, template: str | None = None) -> str | None:
+        """Return the text of the prompt, rendered ``later`` seconds after the fixed time.
+
+        ``template``  in place of the model's own.
+        """
+
+    def __call__(self, prompt: Prompt, /) -> str | None:
+        """Return the text of the prompt, ``None`` where it is unknown; raises TemplateRefusedError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Background:
+    """What is known of a served model beside its API; each part may be unknown.
+
+    ``render``    renders a prompt with the template of the model.
+    ``proof``     the parsers that read the model's template, where a proof was made.
+    ``journal``   the log of the engine, where it is readable.
+    ``memory``    returns the bytes that the engine's processes hold, where it runs on this machine.
+    ``fit``       returns predicted and reported memory, as ``fit.compare`` does.
+    ``argv``      the command line of the engine, where importer started it.
+    ``tokens``    runs the tokenizer beside the weights, where they lie on this machine.
+    ``no_tokenizer``  why there is none, where there is none.
+    ``files``     the hashes of files and weights at the import; empty where the receipt has none.
+    ``served``    the hashes of the weights that are served, and of large files beside them.
+    ``broken``    files of JSON beside the weights that are none.
+    ``table``     the rows of the embedding and the tokens beyond, where the weights lie on this machine.
+    ``merges``    the words that the tokenizer's merges yield, where it lies on this machine.
+    ``offline``   the engine's own parsers, run without it, where its environment is on this machine.
+    ``controls``  starts of the engine without some settings, where importer started it.
+    ``likelihood``  figures of the first validated run, and of this one as they are measured.
+    """
+
+    render: Render | None = None
+    proof: Proof | None = None
+    journal: Journal | None = None
+    memory: Callable[[], int | None] | None = None
+    fit: Callable[[], Mapping[str, Any]] | None = None
+    argv: tuple[str, ...] = ()
+    tokens: Ask | None = None
+    no_tokenizer: Reason = NO_TOKENIZER
+    files: Mapping[str, str] = field(default_factory=dict)
+    served: Mapping[str, str] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()
+    table: TokenTable | None = None
+    merges: MergedWords | None = None
+    offline: OfflineParsers | None = None
+    controls: Controls | None = None
+    likelihood: Likelihood = field(default_factory=Likelihood)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOptions:
+    """The probes of a run and its limits.
+
+    ``probes``       only these, and the report is partial; all where it is ``None``.
+    ``progress``     is called with each step, from several threads.
+    ``time_limit``   seconds for one exchange, ``total_limit`` for all of them.
+    ``score``        answers to each question of the score; 0 for none.
+    """
+
+    probes: Sequence[Probe] | None = None
+    progress: Progress = silent
+    time_limit: float = TIME_LIMIT
+    total_limit: float = TOTAL_LIMIT
+    score: int = 0
+
+
+ALL_PROBES = ProbeOptions()

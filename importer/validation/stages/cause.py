@@ -1,0 +1,117 @@
+"""The part at fault: that of the first broken rung of the exchange that was judged wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from importer.reasons import Reason
+from importer.validation import diagnosis, proof_check
+from importer.validation.context import Context, Judgement
+from importer.validation.errors import ExchangeError
+from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, Pass, asks_for, failing
+from importer.validation.remedy import PARSER_OF, Remedy
+from importer.validation.response_mutations import BY_PARSERS
+from importer.validation.stages.fact import Rung, broken_in_answer, by_rung
+from importer.validation.stages.trace import Better, Trace, trace
+
+REPEATS = 4  # of a request, until servers behind one address are taken for alike
+
+
+def placed(outcome: Outcome, ctx: Context) -> Outcome:
+    """Return the outcome with the facts that it rests on, and the part and the change that they show.
+
+    Where they show none, the judge's own attribution stays, made specific by the proof and the log.
+    """
+    wrong = _judged(outcome, ctx)
+    traced = None if wrong is None else trace(ctx, wrong)
+    if wrong is None or traced is None or not isinstance(outcome, Fail | Inconclusive):
+        return diagnosis.with_remedy(outcome, ctx)
+    shown = replace(outcome, facts=traced.facts)
+    placed_at = _placed(shown, wrong, traced, ctx)
+    if placed_at is None:
+        return diagnosis.with_remedy(shown, ctx)
+    return diagnosis.altered(placed_at, ctx.promise)
+
+
+def _judged(outcome: Outcome, ctx: Context) -> Judgement | None:
+    """Return the judgement that the outcome comes from."""
+    return next((one for one in reversed(ctx.judged_wrong) if one.outcome.gives(outcome.reason.kind)), None)
+
+
+def _placed(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: Context) -> Outcome | None:
+    """Return the outcome with the part of the first rung that is broken between the prompt and the answer."""
+    broken = broken_in_answer(traced.facts)
+    if broken is None:
+        return failing(outcome, UNEXPLAINED) if _contradicted(outcome, traced) else None
+    if broken.rung is Rung.DRAWN:
+        return diagnosis.of_the_model(outcome, ctx) if _blames_reading(outcome) else None
+    if broken.rung is Rung.PARSED:
+        if traced.better is None:
+            return None
+        decodes = traced.better.key == "tool_parser" and proof_check.encodes_twice(ctx)
+        if decodes:  # what the model encodes once more than its template
+            return failing(outcome, "model", Reason(Remedy.DECODE_ONCE_MORE))
+        return failing(outcome, "configuration", _change(traced.better, ctx))
+    if broken.rung is Rung.WHOLE and not wrong.stream:
+        own = outcome.remedy if asks_for(outcome, Remedy.CALLS_FIELD) else _reads(outcome, wrong, traced, ctx)
+        return failing(outcome, "engine", own or outcome.remedy)
+    return None
+
+
+def _by_turns(outcome: Fail | Inconclusive, wrong: Judgement, ctx: Context) -> bool:
+    """Return whether the same request is answered right at times, and as wrong as before at others."""
+    try:
+        seen = [wrong.judge(ctx.ask(wrong.prompt)) for _ in range(REPEATS)]
+    except ExchangeError:
+        return False
+    as_before = (one for one in seen if one.gives(outcome.reason.kind) or one.attribution == "configuration")
+    return any(isinstance(one, Pass) for one in seen) and any(as_before)
+
+
+def _contradicted(outcome: Fail | Inconclusive, traced: Trace) -> bool:
+    """Return whether a parser is blamed, and an answer was read and served right when looked at."""
+    known = by_rung(traced.facts)
+    right = all(known[rung].state == "holds" for rung in (Rung.PARSED, Rung.WHOLE))
+    return right and Rung.STREAM not in known and asks_for(outcome, *PARSER_OF)
+
+
+def _blames_reading(outcome: Fail | Inconclusive) -> bool:
+    """Return whether a judge blames a parser, or the engine that runs it."""
+    return isinstance(outcome, Fail) and (outcome.attribution == "engine" or asks_for(outcome, *PARSER_OF))
+
+
+def _change(better: Better, ctx: Context) -> Reason:
+    """Return the change of a document, or of the model's files, to a parser that reads its text."""
+    proof = ctx.proof
+    if better.parser is None:
+        return Reason(Remedy.LEAVE_OUT_PARSER, key=better.key)
+    if proof is not None and proof.engine in proof_check.INFERRING:
+        return Reason(
+            Remedy.SET_PARSER_TYPE,
+            key=better.key,
+            parser=better.parser,
+            claimed=proof_check.claimed(better.key, ctx),
+            named=better.named,
+            engine=proof.engine,
+            version=proof.version,
+        )
+    verdicts = () if proof is None else proof.verdicts[better.key]
+    why = next((v.reason for v in verdicts if v.parser == better.named), None)
+    return Reason(
+        Remedy.SET_PARSER,
+        key=better.key,
+        parser=better.parser,
+        named=better.named if why is not None else None,
+        why=why,
+    )
+
+
+def _reads(outcome: Fail | Inconclusive, wrong: Judgement, traced: Trace, ctx: Context) -> Reason | None:
+    """Return the remedy for an engine whose answer is not what its own parsers read."""
+    if _by_turns(outcome, wrong, ctx):
+        return Reason(Remedy.SERVERS_ALIKE)
+    fields = by_rung(traced.facts)[Rung.PARSED].reason.fields
+    parser = fields.get("tool_parser") or fields.get("reasoning_parser")
+    if parser is not None and (traced.change is None or traced.change.kind in BY_PARSERS):
+        return Reason(Remedy.OTHER_VERSION_READS, parser=parser, change=traced.change)
+    return None if traced.change is None else Reason(Remedy.ANSWERS_UNALTERED, change=traced.change)

@@ -1,0 +1,276 @@
+"""One exchange traced through the rungs, from its messages to the answer that came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from importer.engines.parsers import ParserQuestion, Reading, Replay
+from importer.proof.result import Proof
+from importer.reasons import Reason
+from importer.validation import proof_check, response_mutations
+from importer.validation.context import Context, Judgement
+from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.outcome import Pass
+from importer.validation.prompts import Prompt
+from importer.validation.reply import Reply, holds_object
+from importer.validation.stages.fact import Fact, FactReason, Facts, Rung, State, by_rung
+from importer.validation.stages.offline import Drawn, as_reply
+from importer.validation.tool_markup import call_markup, thinking_markup
+
+OTHERS = 6  # other parsers that are tried on one text
+QUOTED = 200  # characters of the model's text in a fact
+
+
+@dataclass(frozen=True, slots=True)
+class Better:
+    """A parser that reads what the one in use does not; ``parser`` is ``None`` for no parser at all."""
+
+    key: str
+    parser: str | None
+    named: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The facts of one exchange.
+
+    ``better``  the parser that would have read the model's text right, where the one in use did not.
+    ``change``  what the server makes of the reading of its own parsers.
+    """
+
+    facts: Facts
+    better: Better | None = None
+    change: Reason | None = None
+
+
+def trace(ctx: Context, wrong: Judgement) -> Trace | None:
+    """Return the rungs of a prompt whose answer was judged wrong; ``None`` where its text is not known."""
+    if ctx.offline is None or wrong.prompt.extra:
+        return None
+    prompt, seen = wrong.prompt, _drawn(ctx, wrong.prompt)
+    if seen is None:
+        return None
+    reply, drawn = seen
+    pair = ctx.offline.in_use(_named(ctx))
+    reading = ctx.offline.read(drawn, pair)
+    if reading is None:
+        return None
+    right = _right(wrong, reading, reply)
+    change = _changed(reading, reply, right=right)
+    right = right or (change is not None and _sound(reading, drawn))
+    better = None if right else _better(ctx, wrong, drawn, reply, pair)
+    facts = [_template(ctx, prompt), _tokens(ctx, prompt)]
+    change = change or (_unread(ctx, wrong, drawn, pair) if right else None)
+    facts += [_parsed(prompt, pair, right=right, better=better), _whole(prompt, reading, reply, change)]
+    if wrong.stream and right:
+        facts.append(_stream(ctx.offline.replay(drawn, pair), prompt))
+    facts.append(_written(ctx, drawn, facts, better))
+    return Trace(tuple(by_rung(facts).values()), better, change)
+
+
+def read(ctx: Context, rendered: str, written: str, prompt: Prompt) -> Reading | None:
+    """Return what the parsers in use read of a text that the weights wrote; ``None`` where nobody can ask."""
+    if ctx.offline is None:
+        return None
+    text = _without_end(written, ctx.render.stops if ctx.render else ())
+    return ctx.offline.read(Drawn(rendered, text, prompt), ctx.offline.in_use(_named(ctx)))
+
+
+def _template(ctx: Context, prompt: Prompt) -> Fact:
+    try:
+        text = ctx.render(prompt) if ctx.render is not None else None
+    except TemplateRefusedError as refused:
+        return _fact(Rung.TEMPLATE, "broken", prompt, FactReason.REFUSES, says=refused.reason)
+    if text is None:
+        return _fact(Rung.TEMPLATE, "unseen", prompt, FactReason.NO_TEMPLATE_HERE)
+    return _fact(Rung.TEMPLATE, "holds", prompt, FactReason.RENDERED)
+
+
+def _tokens(ctx: Context, prompt: Prompt) -> Fact:
+    """Compare the engine's count with that of the tokenizer beside the weights; a beginning may be added."""
+    text = ctx.rendered(prompt)
+    known = ctx.tokens((text,)) if ctx.tokens is not None and text is not None else None
+    try:
+        engine = ctx.first(prompt).usage.prompt
+    except ExchangeError:
+        engine = None
+    if known is None or engine is None or not known.ids:
+        return _fact(Rung.TOKENS, "unseen", prompt, FactReason.NOT_COUNTED)
+    counted = len(known.ids[0])
+    if engine in (counted, counted + 1 if ctx.render is not None and ctx.render.bos else counted):
+        return _fact(Rung.TOKENS, "holds", prompt, FactReason.COUNTED_ALIKE, tokens=engine)
+    return _fact(Rung.TOKENS, "broken", prompt, FactReason.COUNTED_OTHERWISE, template=counted, engine=engine)
+
+
+def _drawn(ctx: Context, prompt: Prompt) -> tuple[Reply, Drawn] | None:
+    """Return an answer with its own tokens, and the text of these."""
+    reply, text = ctx.look(prompt), ctx.rendered(prompt)
+    if reply is None or text is None:
+        return None
+    return reply, Drawn(text, _without_end(reply.written, ctx.render.stops if ctx.render else ()), prompt)
+
+
+def _without_end(text: str, stops: tuple[str, ...]) -> str:
+    while (end := next((stop for stop in stops if stop and text.endswith(stop)), None)) is not None:
+        text = text.removesuffix(end)
+    return text
+
+
+def _named(ctx: Context) -> ParserQuestion:
+    """Return the parsers that the engine reports; those of the document where it reports none."""
+    runs = ctx.running()
+    return ParserQuestion(
+        runs.tool_parser or ctx.promise.tool_parser, runs.reasoning_parser or ctx.promise.reasoning_parser
+    )
+
+
+def _right(wrong: Judgement, reading: Reading, like: Reply) -> bool:
+    return reading.error is None and isinstance(wrong.judge(as_reply(reading, like)), Pass)
+
+
+def _sound(reading: Reading, drawn: Drawn) -> bool:
+    """Return whether a reading leaves no markup and loses no call; a judge may compare answers alone."""
+    shown = reading.content or ""
+    if reading.error is not None or call_markup(shown) or thinking_markup(shown):
+        return False
+    if call_markup(drawn.text) and not reading.calls:
+        return False
+    return all(holds_object(call.arguments) for call in reading.calls)
+
+
+def _better(
+    ctx: Context, wrong: Judgement, drawn: Drawn, reply: Reply, pair: ParserQuestion
+) -> Better | None:
+    """Return the first proved parser by which the same text is read right."""
+    if ctx.offline is None or ctx.proof is None or not proof_check.same_template(ctx, ctx.proof):
+        return None
+    for better, other in _others(ctx, wrong.prompt, pair):
+        reading = ctx.offline.read(drawn, other)
+        if reading is not None and _right(wrong, reading, reply):
+            return better
+    return None
+
+
+def _others(ctx: Context, prompt: Prompt, pair: ParserQuestion) -> Iterator[tuple[Better, ParserQuestion]]:
+    proof = ctx.proof
+    if proof is None:
+        return
+    for name in proof.reads("tool_parser")[:OTHERS] if prompt.tools else ():
+        if name != pair.tool:
+            yield Better("tool_parser", name, pair.tool), ParserQuestion(name, pair.reasoning)
+    if proof.engine in proof_check.INFERRING:
+        return
+    nothing = (None,) if pair.reasoning is not None else ()
+    for parser in (*proof.reads("reasoning_parser")[:OTHERS], *nothing):
+        if parser != pair.reasoning:
+            yield Better("reasoning_parser", parser, pair.reasoning), ParserQuestion(pair.tool, parser)
+
+
+def _parsed(prompt: Prompt, pair: ParserQuestion, *, right: bool, better: Better | None) -> Fact:
+    names = {"tool_parser": pair.tool, "reasoning_parser": pair.reasoning}
+    if right:
+        return _fact(Rung.PARSED, "holds", prompt, FactReason.READ_RIGHT, **names)
+    if better is not None:
+        return _fact(
+            Rung.PARSED,
+            "broken",
+            prompt,
+            FactReason.READ_RIGHT_BY,
+            key=better.key,
+            parser=better.parser,
+            **names,
+        )
+    return _fact(Rung.PARSED, "broken", prompt, FactReason.READ_WRONG, **names)
+
+
+def _whole(prompt: Prompt, reading: Reading, reply: Reply, change: Reason | None) -> Fact:
+    """Compare the answer with the reading of its own tokens; ``change`` is what is seen to differ."""
+    if change is None and not reply.logprobs:
+        return _fact(Rung.WHOLE, "unseen", prompt, FactReason.OTHER_DRAW)
+    if change is not None or reading.error is not None:
+        return _fact(Rung.WHOLE, "broken", prompt, FactReason.SERVED_OTHERWISE, change=change)
+    return _fact(Rung.WHOLE, "holds", prompt, FactReason.SERVED_AS_READ)
+
+
+def _changed(reading: Reading, reply: Reply, *, right: bool) -> Reason | None:
+    """Return what the server makes of the reading of an answer's own tokens.
+
+    How it ends counts where the reading is judged right, for engines end a forced call with either word.
+    """
+    own = as_reply(reading, reply)
+    if not reply.logprobs or reading.error is not None or (not right and parts(own) == parts(reply)):
+        return None
+    return response_mutations.told(own, reply)
+
+
+def _unread(ctx: Context, wrong: Judgement, drawn: Drawn, pair: ParserQuestion) -> Reason | None:
+    """Return what differs where the judged answer shows a text that its own parsers read right."""
+    came = wrong.reply
+    if came is None or wrong.stream or ctx.offline is None or not came.content.strip():
+        return None
+    reading = ctx.offline.read(replace(drawn, text=came.content), pair)
+    if reading is None or not (reading.calls or reading.reasoning) or not _right(wrong, reading, came):
+        return None
+    own = as_reply(reading, came)
+    return response_mutations.told(replace(own, reasoning=own.reasoning or came.reasoning), came)
+
+
+def _stream(replay: Replay | None, prompt: Prompt) -> Fact:
+    """Compare the same text in pieces with the whole reading, by the parsers in use."""
+    if replay is None or replay.whole.error is not None:
+        return _fact(Rung.STREAM, "unseen", prompt, FactReason.NOT_READ)
+    if replay.different:
+        return _fact(
+            Rung.STREAM,
+            "broken",
+            prompt,
+            FactReason.STREAMS_APART,
+            different=replay.different,
+            of=replay.count,
+        )
+    return _fact(Rung.STREAM, "holds", prompt, FactReason.STREAMS_ALIKE, of=replay.count)
+
+
+def _written(ctx: Context, drawn: Drawn, facts: Sequence[Fact], better: Better | None) -> Fact:
+    """Compare the model's text with the form of its template, by parsers that are proved to read that form.
+
+    What none of them reads, whole or in pieces, is another form.
+    """
+    known, prompt = by_rung(facts), drawn.of
+    proof = ctx.proof
+    if proof is None or not proof_check.same_template(ctx, proof):
+        return _fact(Rung.DRAWN, "unseen", prompt, FactReason.NOT_PROVED)
+    key = "tool_parser" if prompt.tools else "reasoning_parser"
+    read = known[Rung.PARSED].state == "holds"
+    apart = Rung.STREAM in known and known[Rung.STREAM].state == "broken" and _streams(key, ctx, proof)
+    if (not read and better is None and proof.reads(key)) or apart:
+        return _fact(Rung.DRAWN, "broken", prompt, FactReason.WRITTEN_OTHERWISE, text=drawn.text[:QUOTED])
+    return _fact(
+        Rung.DRAWN, "holds" if read else "unseen", prompt, FactReason.WRITTEN, text=drawn.text[:QUOTED]
+    )
+
+
+def _streams(key: str, ctx: Context, proof: Proof) -> bool:
+    """Return whether the parser in use reads the template's own form in pieces as it does whole."""
+    named = proof_check.named(key, ctx, proof)
+    return any(v.parser == named and v.reads and v.streaming is None for v in proof.verdicts.get(key, ()))
+
+
+def parts(reply: Reply) -> tuple[object, ...]:
+    """Return what a reading and an answer have in common: all but ids, ends, and white space at the edges."""
+    calls = tuple((call.name, _value(call.arguments)) for call in reply.tool_calls)
+    return reply.content.strip(), reply.reasoning.strip(), calls
+
+
+def _value(arguments: str) -> Any:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _fact(rung: Rung, state: State, prompt: Prompt, kind: FactReason, **fields: Any) -> Fact:
+    return Fact(rung, state, prompt.name, Reason(kind, **fields))
