@@ -73,7 +73,7 @@ _REASONS = {
         engines.start_check engines.package_conflicts engines.parser_worker.start cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.review_page service.api.summary_models launchers.bundle launchers.http
-        launchers.ray service.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
+        launchers.ray hub.weights service.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
         engines.token_merges engines.whole_files messages.words memory.embedding
         """,
     "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",
