@@ -56,11 +56,11 @@ READERS = tuple(
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities
-        engines.jsonl_worker engines.registries exports.compose exports.entry_icon exports.kubernetes exports.vllm analysis config_file.receipt app.remote
-        launchers.run_record launchers.ssh launchers.slurm service.list_columns service.traces service.api.pages storage.progress storage.leftovers memory.config_keys
+        engines.jsonl_worker engines.registries exports.compose exports.entry_icon exports.kubernetes exports.vllm analysis config_file.receipt 
+        launchers.run_record launchers.ssh launchers.slurm service.traces service.api.pages storage.progress storage.leftovers memory.config_keys
         storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
         storage.releases service.api.releases
-        service.releases service.reviewed service.api.webhooks storage.findings storage.retention
+        service.reviewed service.api.webhooks storage.findings storage.retention
         proof.cache proof.conversations service.jobs.validation_steps service.idempotency
         service.api.openapi service.api.localai_configs
         cli.commands.show cli.answers cli.organisation cli.reporting cli.output""",
@@ -72,7 +72,7 @@ _REASONS = {
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
         engines.start_check engines.package_conflicts engines.parser_worker.start cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.review_page service.api.summary_models launchers.bundle launchers.http
+        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.review_page service.api.summary_models launchers.bundle 
         launchers.ray hub.weights service.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
         engines.token_merges engines.whole_files messages.words memory.embedding
         """,
@@ -82,7 +82,7 @@ _REASONS = {
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.scripted_core engines.parser_worker.serving
         engines.parser_worker.tokens engines.parser_worker.vllm_rust_worker engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """
-        gen_defaults.accuracy gen_defaults.arguments gen_defaults.arguments_worker gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
+        gen_defaults.accuracy gen_defaults.arguments gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
         gen_defaults.sampling gen_defaults.settings gen_defaults.shapes gen_defaults.sources.unsloth
