@@ -17,7 +17,7 @@ from importer.storage.migrations import migrate
 from tests.postgres import Postgres
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """A database without tables."""
     kept = request.param == "postgresql"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_other_formats_stay_as_they_are() -> None:
         assert as_instructed(found) == found
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_keeps_its_cases(text: str, instructions: str) -> None:
     found = samples(text, instructions)

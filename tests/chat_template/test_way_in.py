@@ -143,7 +143,7 @@ ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% set x = i * 
         (APPENDS + SOUND, "broken", WayInKind.FAILS, "access to attribute 'append'"),
         ("{{ ''.__class__.__mro__ }}" + SOUND, "broken", WayInKind.FAILS, "access to attribute '__class__'"),
         (NEEDS_TOOLS + SOUND, "shown", WayInKind.FAILS, "object of type 'NoneType' has no len()"),
-        (ENDLESS + SOUND, "broken", WayInKind.TOO_COSTLY, ""),
+        pytest.param(ENDLESS + SOUND, "broken", WayInKind.TOO_COSTLY, "", marks=pytest.mark.slow),
     ],
 )
 def test_a_template_that_no_server_renders_has_one_error(

@@ -81,6 +81,7 @@ def test_the_next_best_plans_are_printed(desk: Desk) -> None:
     assert "next: " not in desk("acme/long", "--device", "h200", "--dry-run").out
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_said_and_written_all_the_same(desk: Desk) -> None:
     ran = desk("acme/long", "--device", "rtx4090", "--memory", "100MiB", "--no-validate")
     assert ran.code == 0
@@ -132,6 +133,7 @@ def test_this_machine_is_the_device_where_the_user_says_so(
     assert again["fit"]["device"]["name"] == "this machine", "a device is remembered"
 
 
+@pytest.mark.slow
 def test_a_goal_is_remembered_and_taken_back(desk: Desk) -> None:
     words = ("--device", "8xh200", "--goal", "throughput", "--concurrency", "64", "--context", "4096")
     assert desk("acme/long", "--no-validate", *words).code == 0

@@ -22,6 +22,7 @@ def imported(desk: Desk, *words: str) -> Any:
     return yaml.safe_load((desk.folder / "models" / "tiny.yaml").read_text())["importer"]["engine"]
 
 
+@pytest.mark.slow
 def test_the_frontend_is_kept_until_another_one_is_named(desk: Desk) -> None:
     assert imported(desk, "--frontend", "rust") == RUST
     assert load(desk.folder / "models" / "tiny.receipt.json")["engine"] == RUST

@@ -97,6 +97,7 @@ def test_a_document_is_shown_with_the_same(three: Desk) -> None:
     assert any(line.startswith("needs attention: state: ") for line in three("show", "base").out.splitlines())
 
 
+@pytest.mark.slow
 def test_a_report_is_opened_in_the_browser(three: Desk, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     browser = tmp_path / "browser"

@@ -71,6 +71,7 @@ def test_a_device_has_those_that_hold_it_on_fewer_cards(desk: Desk) -> None:
     assert lines[0] in desk("show", "anvil").out
 
 
+@pytest.mark.slow
 def test_another_list_is_no_news_of_the_model(desk: Desk) -> None:
     desk(BASE, "--device", "a100-40g", "--yes", "--no-validate")
     before = (desk.folder / "models" / "anvil.yaml").read_text()

@@ -21,6 +21,8 @@ from tests.failing import AFTER_SHOWING, APART, CASES, Words, install_failed, pr
 from tests.waiting import PATIENCE, wait_until
 
 __all__ = ["desk"]
+# A toy engine is started, or looked for.
+STARTING = {"engine-died", "engine-slow", "weights-not-local", "would-not-run", "port-taken", "no-weights"}
 
 
 def check(kind: str, ran: Ran) -> None:
@@ -37,7 +39,10 @@ def shape(pattern: str) -> str:
     return re.sub(r"\\\{.*?\\\}", ".+", re.escape(pattern))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in APART])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=pytest.mark.slow if k in STARTING else ()) for k in KINDS if k not in APART],
+)
 def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> None:
     words = CASES[kind](desk)
     before = desk.files()
@@ -101,6 +106,7 @@ def test_output_closed(desk: Desk, words: Words) -> None:
     check(kind, ran)
 
 
+@pytest.mark.slow
 def test_cannot_write(desk: Desk) -> None:
     desk.directory("toy", BASE)
     limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (600, 600))
@@ -142,6 +148,7 @@ def test_words_of_others_do_not_steer_a_terminal(desk: Desk) -> None:
     assert all(c.isprintable() or c == "\n" for c in ran.err)
 
 
+@pytest.mark.slow
 def test_the_docs_show_the_same_table() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tools.docs", "--check"],

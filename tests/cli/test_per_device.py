@@ -45,6 +45,7 @@ def test_a_device_has_a_document_of_its_own(desk: Desk) -> None:
     assert {path: desk.files()[path] for path in first} == first
 
 
+@pytest.mark.slow
 def test_without_the_option_one_line_names_both_devices(desk: Desk) -> None:
     words = ("acme/base", "--no-validate")
     desk(*OWN)

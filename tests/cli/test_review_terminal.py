@@ -194,6 +194,7 @@ def test_a_file_that_changed_while_it_was_edited(desk: Desk) -> None:
     assert "temperature: 0.5" in kept.read_text()
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_while_it_was_looked_at(desk: Desk) -> None:
     desk("acme/base")
     path = desk.folder / "models" / "base.yaml"
@@ -244,6 +245,7 @@ def editor_of(desk: Desk) -> dict[str, str]:
     return {"EDITOR": f"{sys.executable} '{desk.folder / 'my editor' / 'edit.py'}'", "VISUAL": ""}
 
 
+@pytest.mark.slow
 def test_evidence_and_words_that_are_no_choice(desk: Desk) -> None:
     desk("acme/base")
     with Terminal(desk, "review", "base") as at:
@@ -285,6 +287,7 @@ def test_a_document_that_cannot_be_read_can_be_edited(desk: Desk) -> None:
     assert path.read_bytes() == good
 
 
+@pytest.mark.slow
 def test_what_the_schema_forbids_is_not_accepted(desk: Desk) -> None:
     desk("acme/base")
     path = desk.folder / "models" / "base.yaml"
@@ -375,6 +378,7 @@ def test_the_editor_finds_the_schema_beside_the_copy(desk: Desk) -> None:
         assert at.end() == 0
 
 
+@pytest.mark.slow
 def test_words_of_a_repository_do_not_steer_the_terminal(desk: Desk) -> None:
     evil = "\x1b]0;owned\x07\u202e"
     config = {"model_type": evil, "architectures": [f"{evil}ForCausalLM"]}

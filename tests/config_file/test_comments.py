@@ -111,6 +111,7 @@ def declared() -> set[str]:
     return {key_of(kind) for name in names & used for kind in enumerations()[name]}
 
 
+@pytest.mark.xdist_group("syntax")
 def test_every_kind_that_decides_has_a_short_form() -> None:
     shorts = {f"{name}.{kind}" for name, rows in TEXTS.items() for kind in rows}
     assert not shorts & UNDECIDING
@@ -118,6 +119,7 @@ def test_every_kind_that_decides_has_a_short_form() -> None:
     assert shorts <= {key_of(kind) for enumeration in enumerations().values() for kind in enumeration}
 
 
+@pytest.mark.xdist_group("syntax")
 @pytest.mark.parametrize("key", [f"{name}.{kind}" for name, rows in TEXTS.items() for kind in rows])
 def test_a_short_form_is_short_and_of_fields_that_are_there(key: str) -> None:
     name, _, kind = key.partition(".")

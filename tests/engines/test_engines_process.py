@@ -83,11 +83,14 @@ def test_the_engine_gets_no_token_and_no_foreign_python(
 
 @pytest.mark.parametrize(
     ("mode", "says"),
-    [
-        ("dies", "ToyError: no wheels"),
-        ("dies-strangely", "RuntimeError: something nobody has seen"),
-        ("broken", "its server answers 503"),
-    ],
+    one_of_each(
+        [
+            ("dies", "ToyError: no wheels"),
+            ("dies-strangely", "RuntimeError: something nobody has seen"),
+            ("broken", "its server answers 503"),
+        ],
+        tier="slow",
+    ),
 )
 def test_a_death_is_explained(mode: str, says: str, importer_home: Path, weights: Path) -> None:
     with pytest.raises(EngineError) as caught, toy(mode, weights):
@@ -97,6 +100,7 @@ def test_a_death_is_explained(mode: str, says: str, importer_home: Path, weights
     assert Path(str(caught.value.details["log"])).exists()
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_load_its_model_dies_at_the_first_request(
     importer_home: Path, weights: Path
 ) -> None:

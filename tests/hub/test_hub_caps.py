@@ -49,7 +49,7 @@ def refused(body: bytes) -> ListingReason:
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        (lambda: answer(700_000), ListingReason.VALUES),
+        pytest.param(lambda: answer(700_000), ListingReason.VALUES, marks=pytest.mark.slow),
         (lambda: answer(listing.MOST_FILES + 1), ListingReason.FILES),
         (lambda: b"[" * 16 * MIB, ListingReason.VALUES),
         (lambda: b"{}," * (5 * MIB), ListingReason.VALUES),
@@ -83,6 +83,7 @@ def test_a_large_listing_takes_time_and_room_as_it_is_long() -> None:
     assert room < 150 * MIB
 
 
+@pytest.mark.slow
 def test_names_that_only_look_like_places_are_judged_in_linear_time() -> None:
     names = ["../" * 340, "a/" * 500, "a" * 1023, "." * 1023, ("a/" * 500) + "..", "\\" * 1000]
     body = json.dumps({"sha": SHA, "siblings": [{"rfilename": n} for n in names * 5000]}).encode()

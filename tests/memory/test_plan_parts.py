@@ -99,6 +99,7 @@ def test_the_longest_sequences_are_divided_where_nothing_else_holds_them() -> No
     assert whole.context < best.context
 
 
+@pytest.mark.slow
 def test_no_sequence_is_divided_where_it_fits_whole() -> None:
     roomy = planned(DEEPSEEK, "8xh200", 688_586_727_753, arguments=(NAME,), goal="context")
     assert {plan.split.parts for plan in roomy.plans} == {1}

@@ -53,6 +53,7 @@ def test_one_that_needs_as_many_cards_is_not_worth_a_line() -> None:
     assert with_listed(row("a/L-BF16", "fp8", 8, BF16=70_553_706_496)).advice == ()
 
 
+@pytest.mark.slow
 def test_where_nothing_fits_they_are_named() -> None:
     choice = with_listed(row("a/L-NVFP4", "compressed-tensors", None, U8=9), device="rtx4090")
     assert choice.verdict == "too-large"

@@ -173,6 +173,7 @@ def test_experts_over_machines_leave_room_for_keys_in_16_bits() -> None:
     assert "data_parallel_size_local" not in settings(one)
 
 
+@pytest.mark.slow
 def test_concurrency_is_counted() -> None:
     """Each requested sequence is held in memory; the number of each copy is written."""
     few = planned(LLAMA_70B, "8xh100", 141_107_412_992, concurrency=16, context=32768)

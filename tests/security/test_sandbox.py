@@ -148,6 +148,7 @@ def test_a_child_that_stands_still_for_a_while_answers() -> None:
         assert len(met) == 1
 
 
+@pytest.mark.slow
 def test_as_many_children_as_there_may_be_work_at_a_time() -> None:
     with Sandbox(2) as sandbox:
         threads = [

@@ -133,6 +133,7 @@ def test_every_address_but_loopback_is_another() -> None:
     assert not any(Settings(host=h).loopback for h in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
 
 
+@pytest.mark.slow
 def test_the_description_is_whole() -> None:
     """Each operation says what it is, what it may be refused with, and what a generated client calls it."""
     described = create(Settings()).openapi()
@@ -157,6 +158,7 @@ def test_the_description_is_whole() -> None:
             assert [p["required"] for p in told["parameters"] if p["name"] == "If-Match"] == [True]
 
 
+@pytest.mark.slow
 def test_every_example_is_one() -> None:
     described = create(Settings()).openapi()
     schemas = described["components"]["schemas"]

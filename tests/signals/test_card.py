@@ -15,6 +15,7 @@ from importer.signals import card, card_advice
 from importer.signals.evidence import Evidence
 from importer.signals.sampling_values import RANGES, usable
 from tests import card_texts as texts
+from tests.tiers import one_of_each
 
 THINKING = {"temperature": 0.6, "top_p": 0.95}
 BOTH = ["thinking", "non_thinking"]
@@ -167,9 +168,10 @@ def test_any_text_is_read_without_an_error_and_gives_sound_values(text: str) -> 
 
 @pytest.mark.parametrize(
     "piece",
-    ["temperature ", "temperature=0.6 recommended. ", "<!--", "<a href=", "- recommend temperature=0.6\n",
+    one_of_each([
+     "temperature ", "temperature=0.6 recommended. ", "<!--", "<a href=", "- recommend temperature=0.6\n",
      "| a | b |\n", "```\n", "# temperature\n", "non-", "for a b c ", "thinking mode ", "(0.6 ", "\n", ">",
-     "0.", "both thinking "],
+     "0.", "both thinking "], tier="slow"),
 )  # fmt: skip
 def test_a_long_card_takes_no_more_than_its_length(piece: str) -> None:
     """Twice the text may take twice the time; a search that goes back and forth would take four times."""

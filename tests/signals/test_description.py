@@ -16,6 +16,7 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.signals.description import MOST, description
 from importer.signals.engine_capabilities import Machine
 from importer.signals.markdown import plain
+from tests.tiers import one_of_each
 
 IT = "Tiny is a language model with eight layers that answers questions about trains."
 LINKED = f"🚂 **{IT}**".replace("language model", "[language model](https://a.example)").replace(
@@ -149,8 +150,9 @@ def test_any_card_gives_a_line_of_plain_text_or_nothing(card: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["<", "<a ", "<script>", "[", "![", "](", "[![a](b)](c)", "&lt;", "word. ", "\n\n", "# a\n\n", "=\n",
-     "https://a/", "_a", "(("],
+    one_of_each([
+     "<", "<a ", "<script>", "[", "![", "](", "[![a](b)](c)", "&lt;", "word. ", "\n\n", "# a\n\n", "=\n",
+     "https://a/", "_a", "(("], tier="slow"),
 )  # fmt: skip
 def test_a_long_card_takes_no_more_than_its_length(piece: str) -> None:
     """At most 64 KiB are read; eight times the text before that may take eight times the time."""

@@ -96,6 +96,7 @@ def test_no_judge_imports_the_suite_or_knows_a_fault() -> None:
         assert not [fault.name for fault in FAULTS if fault.name in text], path
 
 
+@pytest.mark.slow
 def test_what_engine_and_probes_see_carries_no_name(tmp_path: Path) -> None:
     folders = (tmp_path / str(number) / "model" for number in itertools.count())
     assert not [f.name for f, folder in zip(FAULTS, folders, strict=False) if f.name in planted(f, folder)]

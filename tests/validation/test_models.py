@@ -12,6 +12,7 @@ from importer.engines.install import Installed
 from tests.commandline import Desk, desk
 from tests.models import harmed
 from tests.models.formats import FORMATS
+from tests.tiers import one_of_each
 from tools.demo_model.recipe import file_digests
 
 __all__ = ["desk"]
@@ -26,7 +27,7 @@ PARSERS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", one_of_each(FORMATS, tier="slow"))
 def test_the_files_are_those_of_the_recipe(name: str) -> None:
     recipe = FORMATS[name]
     record = json.loads((recipe.folder / "training.json").read_text())

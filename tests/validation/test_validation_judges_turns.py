@@ -48,6 +48,7 @@ from importer.validation.tokenized import OWN, TEXT
 from tests.facts import as_reason
 from tests.judging import remedy, words
 from tests.models.formats import FORMATS
+from tests.tiers import one_of_each
 
 MODEL = Path(demo.__file__).with_name("model")
 
@@ -83,7 +84,7 @@ def read(folder: Path) -> Outcome:
     return turns_rendered.run(context(folder))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", one_of_each(FORMATS, tier="slow"))
 def test_templates_of_whole_models_write_every_turn(name: str) -> None:
     ctx = context(FORMATS[name].folder, tool_parser="any")
     for probe in (template_coverage, turns_rendered):
@@ -96,7 +97,7 @@ SAID = "{%- else -%}\n    {{- message.content or '' -}}"
 
 @pytest.mark.parametrize(
     ("old", "new", "kind", "field", "change"),
-    [
+    one_of_each([
         (HELD, "messages[1:]", WayInKind.EVERYTHING_LOST, WayInField.USER, Remedy.RENDER_EVERYTHING),
         (HELD, "messages[headed:][-6:]", WayInKind.LOST, WayInField.USER, Remedy.RENDER_EVERYTHING),
         (HELD, "messages", WayInKind.DOUBLED, WayInField.SYSTEM, Remedy.SYSTEM_ONCE),
@@ -143,7 +144,7 @@ SAID = "{%- else -%}\n    {{- message.content or '' -}}"
             "{%- if tools -%}", "{%- if tools | length -%}",
             WayInKind.FAILS, WayInField.SYSTEM, Remedy.OTHER_TEMPLATE,
         ),
-    ],
+    ], tier="slow"),
 )  # fmt: skip
 def test_every_defect_of_a_template_is_a_fact(
     tmp_path: Path, old: str, new: str, kind: WayInKind, field: WayInField, change: Remedy | None
