@@ -135,7 +135,6 @@ def test_template_variables_and_engine_args() -> None:
         {"dtype": "--dtype"},
         {"engine_args": {"tool_parser_plugin": "evil.py"}},
         {"engine_args": {"middleware": "os.system"}},
-        {"engine_args": {"worker_cls": "evil.Worker"}},
         {"engine_args": {"kv_cache_dtype": "../x"}},
         {"engine_args": {"speculative_config": {"method": "custom_class", "model": "evil.Drafter"}}},
         {"engine_args": {"speculative_config": "x"}},

@@ -14,10 +14,11 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Preferences, Target
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory import shape, weights
-from importer.memory.choose import SHORTEST, Choice, choose
+from importer.memory.choose import Choice, choose
 from importer.memory.devices import GIB, Device, named
 from importer.memory.estimate import estimate
 from importer.memory.parallelism import FULLER_SHARE, FitRequest, spare
+from importer.memory.planner import SHORTEST
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 from importer.messages import render
