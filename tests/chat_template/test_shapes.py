@@ -39,6 +39,7 @@ from importer.messages.request_coverage import TRAITS
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes import template_coverage
+from tests.tiers import one_of_each
 from tests.way_in_faults import SOUND
 
 VOCABULARY = Vocabulary(named={"bos_token": "<s>", "eos_token": "</s>"}, stops=("</s>",))
@@ -128,7 +129,7 @@ HARMS: Mapping[str, tuple[str, WayInKind, WayInField | None, Shape]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HARMS)
+@pytest.mark.parametrize("name", one_of_each(HARMS, tier="slow"))
 def test_what_some_shapes_lose_is_an_error_with_its_traits(renderer: Renderer, name: str) -> None:
     text, kind, place, traits = HARMS[name]
     found = analysis(text, renderer)
@@ -164,7 +165,7 @@ CHOICES: Mapping[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("name", one_of_each(CHOICES, tier="slow"))
 def test_what_no_shape_shows_or_the_template_refuses_is_its_choice(renderer: Renderer, name: str) -> None:
     found = analysis(CHOICES[name], renderer)
     assert [f for f in in_shapes(found) if f.severity is WayInSeverity.ERROR] == []

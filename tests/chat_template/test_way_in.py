@@ -209,7 +209,9 @@ NO_SYSTEM = HIDES.replace(
 )
 
 
-@pytest.mark.parametrize("own", [HIDES, AS_TEXT, NO_SYSTEM, texts.THINKING, texts.NULL_CONTENT])
+@pytest.mark.parametrize(
+    "own", one_of_each([HIDES, AS_TEXT, NO_SYSTEM, texts.THINKING, texts.NULL_CONTENT], tier="slow")
+)
 def test_tools_offered_before_own_calls_reach_the_prompt(renderer: Renderer, own: str) -> None:
     own = own.replace(texts.OFFER, "")
     bare = analyze(Template(own, "own"), VOCABULARY, renderer)

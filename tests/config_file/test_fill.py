@@ -16,6 +16,7 @@ from importer.config_file.fill import HOOKS, Draft, fill, hooks
 from importer.errors import DocumentError
 from tests.commandline import BASE, CHAT, Desk, Ran, desk
 from tests.hubserver import Repo
+from tests.tiers import one_of_each
 from tests.yaml_texts import texts
 
 __all__ = ["desk"]
@@ -177,7 +178,7 @@ def line(ran: Ran) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize("backend", [None, *NAMES])
+@pytest.mark.parametrize("backend", one_of_each([None, *NAMES], tier="slow"))
 def test_a_file_that_names_a_model_only_becomes_what_an_import_writes(
     desk: Desk, backend: str | None
 ) -> None:

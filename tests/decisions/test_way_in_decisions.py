@@ -140,6 +140,7 @@ def repo(desk: Desk, template: Any) -> None:
     desk.hub.repos["acme/hides"] = Repo(files)
 
 
+@pytest.mark.slow
 def test_an_import_warns_and_names_the_option(desk: Desk) -> None:
     repo(desk, TWO)
     ran = desk("acme/hides", "--backend", "vllm", "--no-validate", "--set", "tool_parser=hermes")

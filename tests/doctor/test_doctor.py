@@ -71,6 +71,7 @@ def test_what_stands_in_the_way_is_told_at_once(tmp_path: Path, importer_home: P
     assert alone.value.kind == "engine-missing"
 
 
+@pytest.mark.slow
 def test_a_validation_is_refused_before_anything_starts(desk: Desk) -> None:
     desk.directory("toy", BASE)
     shutil.copytree(MODEL, desk.folder / "toy", dirs_exist_ok=True)

@@ -17,7 +17,6 @@ from importer.launchers.target import parse
 from tests.launchers.test_http import answering, job
 from tests.launchers.test_odd_answers import command
 from tests.odd_answers import DRIPS, RUN, dripping
-from tests.tiers import one_of_each
 
 WAIT = 5.0  # seconds for the start
 WITHIN = 1.2  # times that, for all of it
@@ -34,23 +33,27 @@ def waited(launcher: Launcher, kind: str) -> None:
     assert time.monotonic() - begun < WITHIN * WAIT + SLACK
 
 
-@pytest.mark.parametrize("name", one_of_each(DRIPS, tier="slow"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRIPS)
 def test_a_ray_that_drips_is_not_waited_for(name: str) -> None:
     with dripping(DRIPS[name]) as port:
         waited(launchers.get(parse(f"ray://127.0.0.1:{port}")), "cluster-unreachable")
 
 
+@pytest.mark.slow
 def test_interim_answers_without_an_end_are_not_waited_for() -> None:
     with dripping(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, again=True) as port:
         waited(launchers.get(parse(f"ray://127.0.0.1:{port}")), "cluster-unreachable")
 
 
+@pytest.mark.slow
 def test_a_queue_without_an_end_is_left_in_time() -> None:
     """It answers at once, and the run never starts."""
     with answering({f"/api/jobs/{RUN}": job(status="PENDING", message="no card")}) as place:
         waited(launchers.get(parse(place)), "queued-too-long")
 
 
+@pytest.mark.slow
 def test_a_run_without_an_end_is_left_in_time() -> None:
     answers = {f"/api/jobs/{RUN}": job(status="RUNNING"), "/logs": (200, b'{"logs": ""}')}
     begun, task = time.monotonic(), RemoteTask(RUN, b"{}", TASK.digest, "vllm", seconds=3)

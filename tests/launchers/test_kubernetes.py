@@ -36,6 +36,7 @@ from importer.launchers.target import parse
 from tests.cluster_api import ClusterApi, serving
 from tests.consumers import kubectl
 from tests.exports.test_exports_consumers import by_kubernetes
+from tests.tiers import one_of_each
 
 DIGEST = f"sha256:{'a' * 64}"
 TARGET = parse("k8s:tests/ml?image=r.example/importer-vllm@sha256:0f&queue=team-a&secret=hub&account=runner")
@@ -212,6 +213,7 @@ def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterApi]
         yield served
 
 
+@pytest.mark.slow
 def test_a_run_from_its_submission_to_its_end(api: ClusterApi) -> None:
     launcher = launchers.get(TARGET)
     run = RemoteRun.of(TASK.id, TARGET)
@@ -272,14 +274,14 @@ def test_a_job_without_a_pod_says_what_its_event_says(api: ClusterApi) -> None:
 
 @pytest.mark.parametrize(
     ("verb", "kind", "answer", "error"),
-    [
+    one_of_each([
         ("create", "jobs", (403, "Forbidden", 'User "me" cannot create'), "cluster-refused"),
         ("create", "jobs", (404, "NotFound", 'namespaces "ml" not found'), "cluster-refused"),
         ("create", "configmaps", (413, "RequestEntityTooLarge", "limit is 3145728"), "cluster-refused"),
         ("get", "jobs", (401, "Unauthorized", "Unauthorized"), "cluster-refused"),
         ("get", "jobs", (500, "InternalError", "etcdserver: leader changed"), "cluster-unreachable"),
         ("get", "jobs", (503, "ServiceUnavailable", "no endpoints"), "cluster-unreachable"),
-    ],
+    ], tier="slow"),
 )  # fmt: skip
 def test_a_refusal_has_a_kind(api: ClusterApi, verb: str, kind: str, answer: Any, error: str) -> None:
     api.refuse[verb, kind] = answer

@@ -144,6 +144,7 @@ def test_a_task_that_is_none_is_told(data: bytes) -> None:
     assert told.value.kind == "bad-bundle"
 
 
+@pytest.mark.slow
 def test_a_task_holds_no_secret_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, importer_home: Path
 ) -> None:

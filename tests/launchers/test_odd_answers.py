@@ -157,7 +157,7 @@ SUBMISSIONS: Mapping[str, tuple[Said, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SUBMISSIONS)
+@pytest.mark.parametrize("name", one_of_each(SUBMISSIONS, lambda name: SUBMISSIONS[name][1], "slow"))
 def test_an_odd_answer_to_a_submission_has_its_kind(bin_folder: Path, name: str) -> None:
     said, kind = SUBMISSIONS[name]
     played(bin_folder, {"squeue": (b"", b"", 0), **said})
@@ -191,7 +191,7 @@ STATES: Mapping[str, tuple[bytes, bytes, int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", one_of_each(STATES, tier="slow"))
 def test_an_odd_state_of_slurm_has_its_kind(bin_folder: Path, name: str) -> None:
     played(bin_folder, {"squeue": (b"", b"", 0), "sbatch": (b"7\n", b"", 0)})
     run = launchers.get(SLURM).submit(TASK)
@@ -300,7 +300,7 @@ TYPES: Mapping[str, tuple[str, Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", one_of_each(TYPES, tier="slow"))
 def test_any_json_at_any_place_is_typed_or_an_odd_answer(name: str) -> None:
     tool, kind, sound = TYPES[name]
 

@@ -52,6 +52,7 @@ WEIGHT = {"global_quant_config": {"weight": {"dtype": "fp" + "9" * 5000}}}
 WEIGHTS = [{"rfilename": "model.safetensors", "size": HUGE}]
 
 
+@pytest.mark.slow
 @given(repositories(), st.sampled_from(BACKENDS), st.sampled_from(["h100-80g", "rtx4090", None]))
 @example(({"config.json": MTP | {"model_type": [True]}}, hub()), "vllm", None)
 @example(({"config.json": MTP | {"model_type": {"a": 1}}}, hub()), "mlx", None)

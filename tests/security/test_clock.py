@@ -14,6 +14,7 @@ from tests.clock import answers, measure, repositories
 from tests.clock.readers import ELSEWHERE, READERS, Reader
 from tests.clock.shapes import repeated, shapes
 from tests.syntax import ROOT, nodes, written
+from tests.tiers import one_of_each
 
 PARSES = ("re", "yaml", "json.loads", "json.load", "ast.literal_eval", "urllib.parse")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no clock of a process's own there")
@@ -35,11 +36,17 @@ def slow(reader: Reader, *, few: bool, limit: float = measure.LIMIT) -> dict[str
     return found
 
 
+def room(reader: Reader) -> str:
+    return str(reader.modules).split(".")[1] if reader.modules else ""
+
+
 # Whatever the text, one question takes a tenth of a second: these are asked in the slow part alone.
 COSTLY = {"fit"}
 
 
-@pytest.mark.parametrize("reader", [pytest.param(r, id=r.name) for r in READERS if r.name not in COSTLY])
+@pytest.mark.parametrize(
+    "reader", one_of_each([r for r in READERS if r.name not in COSTLY], room, "slow"), ids=lambda r: r.name
+)
 def test_a_reader_takes_time_by_the_length_of_its_text(reader: Reader) -> None:
     assert not slow(reader, few=True)
 

@@ -222,7 +222,8 @@ def test_no_moment_of_a_read_lets_a_link_in(site: Site, reader: str, part: str) 
     assert attempt(read) == whole
 
 
-@pytest.mark.parametrize("part", one_of_each(["the model", "a folder in it"], tier="slow"))
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["the model", "a folder in it"])
 def test_another_process_that_swaps_folders_lets_no_link_in(site: Site, part: str) -> None:
     """It ends after so many swaps, however fast either side is."""
     place = site.home / SWAPPED[part]

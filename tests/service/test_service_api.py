@@ -19,6 +19,7 @@ from importer.service.settings import Settings
 from tests.serving import Service, events, fresh, problem, running, service
 
 __all__ = ["service"]
+pytestmark = pytest.mark.slow
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
@@ -35,7 +36,6 @@ def operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
 # Queries
 
 
-@pytest.mark.slow
 def test_an_unknown_parameter_is_refused_with_a_near_name(service: Service) -> None:
     refused = problem(service.client.get("/v1/configs?limt=3&stat=draft"), 400, "unknown-parameter")
     assert [one["pointer"] for one in refused["errors"]] == ["/query/limt", "/query/stat"]
@@ -49,7 +49,6 @@ def test_an_unknown_parameter_is_refused_with_a_near_name(service: Service) -> N
     assert service.client.get("/v1/jobs?state=failed&state=queued").status_code == 200
 
 
-@pytest.mark.slow
 def test_every_parameter_of_the_description_is_known(service: Service, described: dict[str, Any]) -> None:
     """No declared parameter is refused as unknown, whatever its value."""
     for method, path, operation in operations(described):
@@ -61,7 +60,6 @@ def test_every_parameter_of_the_description_is_known(service: Service, described
         assert answer.status_code != 400, (path, answer.text)
 
 
-@pytest.mark.slow
 def test_documents_are_sorted_and_their_pages_have_each_once(service: Service) -> None:
     names = [fresh(service, f"sorted-{letter}") for letter in "cab"]
     edited = service.client.patch(
@@ -84,7 +82,6 @@ def test_documents_are_sorted_and_their_pages_have_each_once(service: Service) -
     problem(service.client.get("/v1/configs?sort=-updated_at&cursor=x"), 422, "bad-request")
 
 
-@pytest.mark.slow
 def test_documents_are_filtered_by_their_states_and_their_change(service: Service) -> None:
     name = fresh(service, "filtered")
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
@@ -101,7 +98,6 @@ def test_documents_are_filtered_by_their_states_and_their_change(service: Servic
         problem(service.client.get(f"/v1/configs?{query}"), 422, "bad-request")
 
 
-@pytest.mark.slow
 def test_jobs_have_totals_an_order_and_a_time(service: Service) -> None:
     fresh(service, "counted-1")
     fresh(service, "counted-2")
@@ -119,7 +115,6 @@ def test_jobs_have_totals_an_order_and_a_time(service: Service) -> None:
     assert after["items"][0]["id"] > page["items"][0]["id"]
 
 
-@pytest.mark.slow
 def test_the_audit_log_and_the_keys_have_totals(service: Service) -> None:
     fresh(service, "audited")
     first = service.client.get("/v1/audit?limit=1").json()
@@ -133,7 +128,6 @@ def test_the_audit_log_and_the_keys_have_totals(service: Service) -> None:
 # Limits
 
 
-@pytest.mark.slow
 def test_answers_have_what_is_left_of_the_limits(tmp_path: Path) -> None:
     with running(tmp_path, "--rate", "2", "--reads", "50") as one:
         read = one.client.get("/v1/configs")
@@ -147,7 +141,6 @@ def test_answers_have_what_is_left_of_the_limits(tmp_path: Path) -> None:
         assert "RateLimit" not in one.client.get("/healthz").headers
 
 
-@pytest.mark.slow
 def test_without_a_limit_there_are_no_such_headers(service: Service) -> None:
     assert "RateLimit" in service.client.get("/v1/configs").headers
     assert "RateLimit" not in service.client.get("/readyz").headers
@@ -209,7 +202,6 @@ def test_times_have_a_format(described: dict[str, Any]) -> None:
     assert "date-time" in json.dumps(since)
 
 
-@pytest.mark.slow
 def test_events_match_their_schemas(service: Service, described: dict[str, Any]) -> None:
     body = {"references": ["acme/base", "acme/none"], "backend": "vllm"}
     job = service.client.post("/v1/imports", json=body).json()["id"]
@@ -232,7 +224,6 @@ def test_every_operation_has_a_name_of_its_own(described: dict[str, Any]) -> Non
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.slow
 def test_what_no_route_answers_is_a_problem_too(service: Service) -> None:
     for method, path, status in (
         ("GET", "/v1/none", 404), ("PUT", "/v1/jobs", 405), ("POST", "/v1/configs/x/none", 404),

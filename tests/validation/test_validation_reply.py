@@ -26,6 +26,7 @@ from importer.validation.reply import (
     from_stream,
     from_whole,
 )
+from tests.tiers import one_of_each
 
 
 def chunk(**delta: object) -> dict[str, object]:
@@ -279,7 +280,7 @@ def test_every_engine_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", one_of_each(RECORDED, tier="slow"), ids=lambda folder: folder.name)
 @given(places=st.lists(st.integers(min_value=0), max_size=6))
 def test_recorded_streams_give_the_recorded_whole(folder: Path, case: str, places: list[int]) -> None:
     whole = from_whole((folder / f"{case}.json").read_bytes())

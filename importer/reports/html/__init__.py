@@ -11,8 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from importer.messages import words
-from importer.messages.words import moment
+from importer.messages.words import moment, plain
 from importer.reports import pictures, report_model
 from importer.reports.html import drawing
 from importer.reports.report_model import ReportModel
@@ -70,4 +69,4 @@ def environment() -> Environment:
 
 def _finalize(value: Any) -> Any:
     """Return a value as text with control characters escaped; markup of the templates stays."""
-    return value if hasattr(value, "__html__") else words.plain(str(value))
+    return value if hasattr(value, "__html__") else plain(str(value))
