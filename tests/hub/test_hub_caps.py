@@ -15,7 +15,6 @@ import pytest
 from importer.config_file import store, template_file
 from importer.errors import DocumentError, HubError
 from importer.hub import ANYWHERE, cache, listing, local, parse, resolve, safetensors
-from importer.hub.cache import CachedSnapshot
 from importer.hub.cache import load as cached
 from importer.hub.listing import ListingReason, MalformedListing
 from importer.hub.snapshot import UnreadReason
@@ -132,7 +131,7 @@ def test_all_that_do_not_matter_are_enough_as_well(server: HubServer) -> None:
 # The caches
 
 
-def test_reasons_are_kept_with_a_commit_and_earlier_caches_are_read(server: HubServer) -> None:
+def test_reasons_are_kept_with_a_commit(server: HubServer) -> None:
     server.repos["a/b"].commit({"config.json": {}, "added_tokens.json": b"\xff"})
     first = resolve(parse("a/b"), ANYWHERE)
     assert first.unknown["added_tokens.json"] == Reason(UnreadReason.NOT_TEXT)
@@ -141,12 +140,6 @@ def test_reasons_are_kept_with_a_commit_and_earlier_caches_are_read(server: HubS
     assert kept.unknown == {"added_tokens.json": Reason(UnreadReason.NOT_TEXT)}
     (file,) = Path(os.environ["IMPORTER_HOME"]).rglob(f"{first.revision}.json")
     data = json.loads(file.read_text())
-    file.write_text(
-        json.dumps({**data, "format": 1, "unknown": {"added_tokens.json": "it is not UTF-8 text"}})
-    )
-    earlier = cached("a/b", str(first.revision))
-    assert isinstance(earlier, CachedSnapshot)
-    assert (earlier.texts, earlier.unknown) == (kept.texts, {})
     assert resolve(parse("a/b"), ANYWHERE, offline=True).texts == first.texts
     for broken in ({"a": "text"}, {"a": {}}, {"a": {"kind": "UnreadReason.none"}}, []):
         file.write_text(json.dumps({**data, "unknown": broken}))
