@@ -195,17 +195,6 @@ def test_a_file_without_a_readable_receipt_is_left_alone(desk: Desk) -> None:
         assert (desk.folder / "models" / "base.yaml").read_bytes() == edited
 
 
-def test_a_receipt_from_before_bases_were_kept(desk: Desk) -> None:
-    desk("acme/base")
-    edit(desk, "backend:", "# ours\nbackend:")
-    path = desk.folder / "models" / "base.receipt.json"
-    path.write_text(re.sub(r'^ "base": .*\n', "", path.read_text(), flags=re.MULTILINE))
-    desk.hub.repos["acme/base"].commit(WARM)
-    assert desk("acme/base").code == 0
-    assert document(desk)["parameters"]["temperature"] == 0.7
-    assert "# ours\nbackend:" in yaml(desk)
-
-
 # What was said with --set and --backend
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FACT = """
 from importer.signals.evidence import Evidence
 from importer.signals.evidence import Rule
-from importer.signals.sampling_values import (GenerationReason)
+from importer.signals.reasons import (GenerationReason)
 from importer.reasons import Reason
 
 fact = Evidence({rule}, "family", "acme", "table", Reason(GenerationReason.{kind}))
