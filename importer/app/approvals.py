@@ -24,7 +24,7 @@ def remember(stored: StoredDocument) -> None:
     record = _record(stored.digest)
     if not runs(stored.data):
         return
-    if stored.receipt is not None and stored.receipt.state(stored.digest) == "approved":
+    if stored.approved:
         record.parent.mkdir(parents=True, exist_ok=True)
         record.touch()
     else:
@@ -34,6 +34,5 @@ def remember(stored: StoredDocument) -> None:
 def need(stored: StoredDocument, typed: Collection[Grant] = ()) -> None:
     """Raise DocumentError("needs-approval") for a grant neither approved here nor ``typed`` just now."""
     granted = [grant for grant in runs(stored.data) if grant not in typed]
-    approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
-    if granted and not (approved and _record(stored.digest).exists()):
+    if granted and not (stored.approved and _record(stored.digest).exists()):
         raise DocumentError("needs-approval", name=stored.name, what=granted[0].reason)

@@ -107,7 +107,7 @@ def _settings(data: Mapping[str, Any]) -> Iterator[Grant]:
     """Yield what the positive list of the engine does not hold; without an engine, of any engine."""
     engine, version = data.get("backend"), version_of(data)
     found = [load(engine, version)] if isinstance(engine, str) else []
-    registries = [*filter(None, found)] or [r for name in config.NAMES if (r := load(name)) is not None]
+    registries = [*filter(None, found)] or _newest()
     for part in ("engine_args", "flags"):
         arguments = data.get(part)
         for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
@@ -121,14 +121,19 @@ def _settings(data: Mapping[str, Any]) -> Iterator[Grant]:
             yield _setting(name, data[name], Effect.FILE)
 
 
+def _newest() -> list[ArgumentRegistry]:
+    """Return the newest registry of each engine."""
+    return [registry for name in config.NAMES if (registry := load(name)) is not None]
+
+
 def _setting(name: str, value: Any, why: Effect) -> Grant:
     return Grant(GrantReason.SETTING, f"{name}={json.dumps(value, default=str, sort_keys=True)}", why)
 
 
 def _variable(registries: list[ArgumentRegistry], name: str, value: Any) -> Effect | None:
     """Return why a variable is a grant: it is on no list of the engines, or any engine withholds it."""
-    every = [r for engine in config.NAMES if (r := load(engine)) is not None]  # a run may name another one
-    withheld = [registry.granted[name] for registry in (*registries, *every) if name in registry.granted]
+    others = _newest()  # a run may name another engine
+    withheld = [registry.granted[name] for registry in (*registries, *others) if name in registry.granted]
     if withheld:
         return Effect(withheld[0])
     kinds = [registry.free[name] for registry in registries if name in registry.free]

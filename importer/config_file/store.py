@@ -157,6 +157,11 @@ class StoredDocument:
         """Return the template that is not the model's own; raises DocumentError("chat-template")."""
         return template_file.of(self.data, self.path)
 
+    @property
+    def approved(self) -> bool:
+        """Return whether a person has approved the present data."""
+        return self.receipt is not None and self.receipt.state(self.digest) == "approved"
+
     def need_receipt(self) -> Receipt:
         """Return the receipt; raises DocumentError("no-receipt")."""
         if self.receipt is None:

@@ -66,6 +66,5 @@ def need_approver(who: Caller, requested: Collection[Grant], present: Collection
 def need_approval(stored: StoredDocument) -> None:
     """Raise ServiceError("code-not-approved") where a document grants something without an approval."""
     granted = runs(stored.data)
-    approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
-    if granted and not approved:
+    if granted and not stored.approved:
         raise ServiceError("code-not-approved", name=stored.name, what=granted[0].reason)
