@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 FLOOR = 0.03  # seconds of CPU under which nothing can be told
-LIMIT = 3.0  # seconds of CPU for one text of the first size
+LIMIT = 12.0  # seconds of CPU for one text of the first size, on a machine four times as slow as most
 LEAST = 1.0  # seconds of CPU that a run on twice the text has, however short the first one was
 RATIO = 2.6  # of twice the text; n log n has 2.2, n squared 4
 MEMORY = 384 * 1024 * 1024  # bytes beyond what the process has
@@ -48,13 +48,13 @@ def growth(
     once = clocked(read, build(size), limit)
     if once < FLOOR:
         return None
-    twice = clocked(read, build(2 * size), min(max(5 * once, LEAST), limit)) if once < math.inf else once
+    twice = clocked(read, build(2 * size), max(5 * once, LEAST)) if once < math.inf else once
     for _ in range(2):
         if twice <= RATIO * once or twice == math.inf:
             break
         size *= 2
-        once = min(twice, clocked(read, build(size), limit))
-        twice = min(clocked(read, build(2 * size), min(max(5 * once, LEAST), limit)) for _ in range(2))
+        once = min(twice, clocked(read, build(size), max(2 * twice, LEAST)))
+        twice = min(clocked(read, build(2 * size), max(5 * once, LEAST)) for _ in range(2))
     return None if twice <= RATIO * once < math.inf else Growth(size, once, twice)
 
 
