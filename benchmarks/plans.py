@@ -18,7 +18,7 @@ from gen_defaults.recipe_commands import Deployment, deployments
 from importer.errors import UsageError
 from importer.memory.devices import named
 from importer.memory.plans import Plan
-from importer.messages import render
+from importer.sentences import render
 
 # Model, device, goal: from 0.6 to 1,000 billion parameters.
 CASES = (

@@ -23,7 +23,7 @@ from importer.errors import ImporterError
 from importer.exports import get
 from importer.exports.base import ExportRefused, Options
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
+from importer.sentences import render
 
 BACKEND = "vllm"
 

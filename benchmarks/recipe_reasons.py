@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.recipe_documents import Command
 from benchmarks.recipe_settings import PLACES, same
-from importer.messages import render
+from importer.sentences import render
 
 TUNED = "chosen by a measurement on this hardware, that no file of the model has; --set writes it"
 LOAD = "a limit for a load: --goal and --concurrency choose it, and no load was named"

@@ -20,9 +20,9 @@ from importer.chat_template.samples import TemplateAnalysis
 from importer.decisions.decision import Undecided
 from importer.engines.parsers import ParserWorker
 from importer.errors import ImporterError
-from importer.messages import render
 from importer.proof.prove import tokens_of
 from importer.proof.template_proof import TemplateProof, prove_template
+from importer.sentences import render
 
 CALLS = ("parallel", "one-call")
 TAIL = 120  # characters of a prompt

@@ -14,8 +14,8 @@ ImporterError
  └── Interrupted       the user stopped it                        exit 130
 
 An error is raised by its kind: ``HubError("gated", repo="a/b", url=…)``. A misspelt kind fails mypy; a test
-compares the fields with those that ``kinds`` declares. The sentence of a kind stands in ``messages.errors``;
-the next step is each front end's own (``cli.messages``, ``service.messages``).
+compares the fields with those of its texts. A kind has its sentence, and the next step
+where all front ends name the same; others are the front ends' own (``cli.messages``, ``service.messages``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, Self
 
-from importer.messages import Text, catalogue, row, sentence_of
+from importer.reasons import Text
+from importer.sentences import placeholders, row, worded
 
 
 class Setting(StrEnum):
@@ -52,14 +53,20 @@ class Setting(StrEnum):
 
 
 class Kind(NamedTuple):
-    """What an error carries: ``fields`` that its texts need, ``data`` that only programs read."""
+    """An error's sentence, the next step that all front ends name alike, and what else it carries.
 
-    fields: tuple[str, ...]
-    data: tuple[str, ...]
+    ``more`` are fields that only texts of front ends show, ``data`` those that only programs read.
+    """
 
+    text: str
+    step: str = ""
+    more: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
 
-def _of(*fields: str, data: tuple[str, ...] = ()) -> Kind:
-    return Kind(fields, data)
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Return the fields that its texts show."""
+        return tuple(dict.fromkeys((*placeholders(self.text), *placeholders(self.step), *self.more)))
 
 
 class ImporterError(Exception):
@@ -86,7 +93,7 @@ class ImporterError(Exception):
 
     def sentence(self, instead: Mapping[str, Text] | None = None) -> str:
         """Return one printable line; ``instead`` holds a front end's own texts by key."""
-        return one_line(sentence_of(f"{type(self).__name__}.{self.kind}", self.details, instead))
+        return one_line(worded(_text(self.kind, instead or {}), self.details, instead))
 
     def but(self, **details: object) -> Self:
         """Make the same failure with some other details."""
@@ -149,23 +156,46 @@ class UsageError(ImporterError):
 
     exit_code = 2
     kinds: ClassVar = {
-        "bad-reference": _of("reference", "problem"),
-        "traversal": _of("reference"),
-        "revision-conflict": _of("inline", "option"),
-        "bad-option": _of("option", "problem"),
-        "bad-value": _of("setting", "problem", data=("value",)),
-        "unknown-setting": _of("setting", "name", "near"),
-        "unknown-parser": _of("engine", "version", "field", "name", "near"),
-        "editor": _of("editor", "problem"),
-        "unknown-format": _of("name", "near"),
-        "unknown-probe": _of("name", "near"),
-        "unknown-model": _of("url", "name", "known"),
-        "unknown-report": _of("name", "known"),
-        "bad-header": _of("header", "problem"),
-        "no-such-directory": _of("path"),
-        "extra-missing": _of("package", "extra"),
-        "unknown-device": _of("name", "near"),
-        "bad-target": _of("target", "problem"),
+        "bad-reference": Kind(
+            "{reference!r} is not a model reference: {problem}.",
+            "Give owner/name, owner/name@revision, hf://owner/name, a Hub URL, or a directory such as "
+            "./model.",
+        ),
+        "traversal": Kind(
+            "{reference!r} contains a path step that leaves its place.",
+            "Remove '..' and empty steps from the reference.",
+        ),
+        "revision-conflict": Kind(
+            "The reference names revision {inline!r}, and {option!r} was named beside it.",
+            "Name the revision once.",
+        ),
+        "bad-option": Kind("{option}: {problem}."),
+        "bad-value": Kind("Invalid value for {setting}: {problem}.", data=("value",)),
+        "unknown-setting": Kind(
+            "Unknown setting {name!r} in {setting}.",
+            "{near} docs/document.md lists all.",
+        ),
+        "unknown-parser": Kind("{engine} {version} has no {field} named {name!r}.", "Near names: {near}."),
+        "editor": Kind("The editor {editor!r} failed: {problem}. Nothing was changed."),
+        "unknown-format": Kind("There is no export format {name!r}.", more=("near",)),
+        "unknown-probe": Kind("There is no probe {name!r}.", more=("near",)),
+        "unknown-model": Kind("{url} serves no model named {name!r}.", more=("known",)),
+        "unknown-report": Kind("No report is known by the ending of {name}.", more=("known",)),
+        "bad-header": Kind("Header {header} {problem}."),
+        "no-such-directory": Kind(
+            "There is no directory {path}.",
+            "Check the path; a Hub id has the form owner/name.",
+        ),
+        "extra-missing": Kind(
+            "The package {package} is not installed; it belongs to the extra '{extra}'.",
+            "Install it: pip install 'importer[{extra}]'.",
+        ),
+        "unknown-device": Kind("There is no device {name!r}; near names: {near}."),
+        "bad-target": Kind(
+            "{target!r} names no place to run: {problem}.",
+            "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION; docs/clusters.md has "
+            "the options.",
+        ),
     }
 
     def __init__(self, kind: UsageKind, /, **details: object) -> None:
@@ -177,18 +207,37 @@ class HubError(ImporterError):
 
     exit_code = 3
     kinds: ClassVar = {
-        "not-found": _of("repo"),
-        "revision-not-found": _of("repo", "revision"),
-        "gated": _of("repo", "url"),
-        "private": _of("repo"),
-        "forbidden": _of("what", "repo", "status"),
-        "bad-token": _of(),
-        "rate-limited": _of("wait", data=("seconds",)),
-        "server": _of("status", "url", "tries"),
-        "network": _of("host", "problem"),
-        "bad-answer": _of("url", "problem"),
-        "not-cached": _of("repo"),
-        "refused-host": _of("url"),
+        "not-found": Kind("The Hub has no repository {repo} that this caller can see."),
+        "revision-not-found": Kind(
+            "{repo} has no revision {revision!r}.",
+            "List its branches and tags on the Hub, or leave the revision out.",
+        ),
+        "gated": Kind("{repo} is gated and this caller has not been let in.", more=("url",)),
+        "private": Kind("{repo} is private or missing, and no token was given."),
+        "forbidden": Kind("The Hub refused {what} of {repo} with status {status}."),
+        "bad-token": Kind(
+            "The Hub refused the token.",
+            "Check HF_TOKEN, or the token saved by 'hf auth login'; it may have expired.",
+        ),
+        "rate-limited": Kind(
+            "The Hub is limiting this caller's requests.",
+            "Wait {wait} and try again; a token raises the limit.",
+            data=("seconds",),
+        ),
+        "server": Kind(
+            "The Hub answered {status} for {url} after {tries} tries.",
+            "Try again in a few minutes.",
+        ),
+        "network": Kind("{host} could not be reached: {problem}."),
+        "bad-answer": Kind(
+            "The Hub's answer for {url} cannot be used: {problem}.",
+            "Check that HF_ENDPOINT names a Hub; otherwise try again.",
+        ),
+        "not-cached": Kind("{repo} is not in the cache, and the Hub must not be asked."),
+        "refused-host": Kind(
+            "{url} is outside the hosts this importer talks to.",
+            "Set HF_ENDPOINT if that host is your Hub.",
+        ),
     }
 
     def __init__(self, kind: HubKind, /, **details: object) -> None:
@@ -200,17 +249,35 @@ class RepositoryError(ImporterError):
 
     exit_code = 4
     kinds: ClassVar = {
-        "nothing-to-decide": _of("repo", "problem"),
-        "not-chat": _of("repo", "what", "next"),
-        "gguf-only": _of("repo", "next"),
-        "gguf-file": _of("file", "repo", "next"),
-        "broken-json": _of("file", "repo", "problem"),
-        "too-large": _of("file", "repo", "limit"),
-        "not-text": _of("file", "repo"),
-        "unreadable": _of("file", "repo", "problem"),
-        "too-costly": _of("file", "repo", "limit"),
-        "bad-weights": _of("file", "repo", "problem"),
-        "tokens-beyond": _of("repo", "tokens", "rows"),
+        "nothing-to-decide": Kind(
+            "{repo} offers nothing to decide from: {problem}.",
+            "Name the repository or folder that has the config.json and the weights of the model.",
+        ),
+        "not-chat": Kind("{repo} is {what}. None of the engines here serve such a model.", "{next}"),
+        "gguf-only": Kind("{repo} holds only GGUF files, which none of the engines here serve.", "{next}"),
+        "gguf-file": Kind("{file} of {repo} is a GGUF file, which none of the engines here serve.", "{next}"),
+        "broken-json": Kind(
+            "{file} in {repo} is not valid JSON: {problem}.",
+            "Tell the repository's owner, or fix the file.",
+        ),
+        "too-large": Kind(
+            "{file} in {repo} is larger than the {limit} this importer reads.",
+            "No real {file} is that large; check the repository.",
+        ),
+        "not-text": Kind("{file} in {repo} is not UTF-8 text.", "Check the repository."),
+        "unreadable": Kind(
+            "{file} in {repo} cannot be read: {problem}.",
+            "Check the file's permissions; put the file itself in the place of a link (cp -L), or fetch it "
+            "again.",
+        ),
+        "too-costly": Kind(
+            "{file} in {repo} cannot be analysed within its limits: {limit}.",
+            "No real {file} needs that much; check the repository.",
+        ),
+        "bad-weights": Kind("{file} in {repo} is not a sound safetensors file: {problem}."),
+        "tokens-beyond": Kind(
+            "{repo} needs the tokens {tokens}, and its embedding has no row for them ({rows} rows).",
+        ),
     }
 
     def __init__(self, kind: RepositoryKind, /, **details: object) -> None:
@@ -222,25 +289,46 @@ class DocumentError(ImporterError):
 
     exit_code = 5
     kinds: ClassVar = {
-        "exists": _of("path"),
-        "conflict": _of("path", "count", "first", data=("conflicts",)),
-        "not-a-folder": _of("path"),
-        "cannot-write": _of("path", "problem"),
-        "no-such-document": _of("name", "folder"),
-        "invalid": _of("path", "problem", data=("errors",)),
-        "changed": _of("path", "name", "now", "seen"),
-        "edited": _of("path", "copy"),
-        "cannot-export": _of("name", "format", "reason", "remedy"),
-        "not-approved": _of("name", "review"),
-        "cannot-edit": _of("path", "problem"),
-        "chat-template": _of("path", "problem"),
-        "never-validated": _of("name"),
-        "no-receipt": _of("path", "problem"),
-        "other-backend": _of("name", "has", "backend"),
-        "other-device": _of("name", "has", "device"),
-        "no-documents": _of("folder"),
-        "needs-approval": _of("name", "what"),
-        "newer-receipt": _of("path", "schema", "known"),
+        "exists": Kind("{path} exists already and holds other settings."),
+        "conflict": Kind(
+            "{path} was edited, and {count} of the edited values changed upstream too: {first}.",
+            data=("conflicts",),
+        ),
+        "not-a-folder": Kind("{path} is a file where a folder belongs."),
+        "cannot-write": Kind("{path} could not be written: {problem}."),
+        "no-such-document": Kind("There is no document {name!r} in {folder}."),
+        "invalid": Kind(
+            "{path} is not a valid document: {problem}.",
+            "Fix the named key; docs/document.md lists them all.",
+            data=("errors",),
+        ),
+        "changed": Kind(
+            "{path} has changed since it was shown: its digest is {now}, not {seen}.",
+            more=("name",),
+        ),
+        "edited": Kind(
+            "{path} changed while it was being edited, so it was left as it is now.",
+            more=("copy",),
+        ),
+        "cannot-export": Kind("{name} cannot be exported as {format}: {reason}.", "{remedy}"),
+        "not-approved": Kind(
+            "{name} is not approved (review: {review}), and only an approved document was asked for.",
+        ),
+        "cannot-edit": Kind(
+            "{path} cannot be edited without touching more than what changes: {problem}.",
+            "Make the change by hand, or write that part with one key or one dash to a line.",
+        ),
+        "chat-template": Kind("{path} names a chat template that cannot be used: {problem}."),
+        "never-validated": Kind("{name} as it is now was never run, so there is nothing to report."),
+        "no-receipt": Kind("{path} has no readable receipt beside it: {problem}.", "Import the model again."),
+        "other-backend": Kind("{name} is the document for {has}, and this import is for {backend}."),
+        "other-device": Kind("{name} is the document for {has}, and this import is for {device}."),
+        "no-documents": Kind("There are no documents in {folder}."),
+        "needs-approval": Kind("{name} is not approved here, and it sets {what}."),
+        "newer-receipt": Kind(
+            "{path} is of a newer importer: its schema is {schema}, and this one reads up to {known}.",
+            "Update the importer.",
+        ),
     }
 
     def __init__(self, kind: DocumentKind, /, **details: object) -> None:
@@ -252,19 +340,29 @@ class EngineError(ImporterError):
 
     exit_code = 6
     kinds: ClassVar = {
-        "unknown-engine": _of("name", "known"),
-        "engine-missing": _of("name"),
-        "engine-python": _of("variable", "path", "packages", "name"),
-        "install-failed": _of("name", "problem", "log"),
-        "engine-died": _of("name", "code", "problem", "log", "blames"),
-        "engine-slow": _of("name", "seconds", "log"),
-        "port-taken": _of("port"),
-        "no-weights": _of("path"),
-        "weights-not-local": _of("repo", "size"),
-        "unreachable": _of("url", "problem"),
-        "locked": _of("url", "says"),
-        "would-not-run": _of("name", "engine", "problem", "remedy", data=("troubles",)),
-        "worker-failed": _of("name", "problem"),
+        "unknown-engine": Kind("The importer runs no engine {name!r}.", "Engines: {known}."),
+        "engine-missing": Kind("The engine {name} is not installed."),
+        "engine-python": Kind("{variable} names {path}, which is no Python with {packages}.", more=("name",)),
+        "install-failed": Kind("Installing {name} failed: {problem}.", "The full log is {log}."),
+        "engine-died": Kind(
+            "{name} ended before it was ready (exit {code}): {problem}.",
+            "At fault: {blames}. The full log is {log}.",
+        ),
+        "engine-slow": Kind("{name} was not ready after {seconds} s.", "The full log is {log}."),
+        "port-taken": Kind("Port {port} is taken."),
+        "no-weights": Kind("{path} does not hold weights and a tokenizer, so there is nothing to run."),
+        "weights-not-local": Kind("The weights of {repo} ({size}) are not on this disk."),
+        "unreachable": Kind(
+            "{url} cannot be asked: {problem}.",
+            "Check the address, and that the server runs.",
+        ),
+        "locked": Kind("{url} does not let this caller in: {says}."),
+        "would-not-run": Kind(
+            "{name} would not run on {engine} here: {problem:;}.",
+            more=("remedy",),
+            data=("troubles",),
+        ),
+        "worker-failed": Kind("The {name} worker failed: {problem}."),
     }
 
     def __init__(self, kind: EngineKind, /, **details: object) -> None:
@@ -275,7 +373,9 @@ class ValidationError(ImporterError):
     """The engine ran, and what it served is not what the document says."""
 
     exit_code = 1
-    kinds: ClassVar = {"probes-failed": _of("failed", "total", "name", "receipt")}
+    kinds: ClassVar = {
+        "probes-failed": Kind("{failed} of {total:probe|probes} did not pass for {name}.", more=("receipt",)),
+    }
 
     def __init__(self, kind: Literal["probes-failed"], /, **details: object) -> None:
         super().__init__(kind, **details)
@@ -286,28 +386,66 @@ class ServiceError(ImporterError):
 
     exit_code = 7
     kinds: ClassVar = {
-        "bad-request": _of("problem", data=("errors",)), "bad-json": _of("problem"), "no-key": _of(),
-        "wrong-scope": _of("name", "scope", "has"), "needs-approver": _of("what", "name", "has"),
-        "code-not-approved": _of("name", "what"), "foreign-page": _of(), "foreign-host": _of("host"),
-        "no-such-page": _of("path"), "page-not-built": _of(), "wrong-method": _of("path", "method"),
-        "no-such-job": _of("job"), "no-such-version": _of("name", "number"), "no-such-key": _of("key"),
-        "no-such-finding": _of("finding"), "finding-settled": _of("finding", "state"),
-        "finding-outdated": _of("name", "compared", "version"), "no-such-webhook": _of("webhook"),
-        "webhook-made": _of("webhook"), "bad-webhook": _of("problem"), "not-deleted": _of("name"),
-        "precondition-failed": _of("name", "version"), "precondition-required": _of("name"),
-        "key-made": _of("key"), "key-reused": _of("key"), "not-ended": _of("job", "state"),
-        "has-ended": _of("job", "state"), "ambiguous": _of("reference", "names", data=("candidates",)),
-        "no-directories": _of("reference"), "body-too-large": _of("limit"),
-        "wrong-type": _of("type", "wanted"), "too-many": _of("seconds"), "too-slow": _of("limit"),
-        "busy": _of("seconds"), "not-ready": _of("problem", "seconds"), "no-database": _of("seconds"),
-        "bad-setting": _of("place", "problem"), "no-gallery": _of("place", "problem"),
-        "newer-gallery": _of("place", "number", "known"),
-        "not-listening": _of("host", "port", "problem"), "gave-up": _of("job", "times"),
-        "digest-required": _of("name"), "not-ready-to-release": _of("name", "state", "why"),
-        "no-such-release": _of("name", "number"), "withdrawn": _of("name", "number"),
-        "unknown-parameter": _of("name", "near", data=("errors",)),
-        "too-many-connections": _of("seconds"), "unknown-pool": _of("name", "known"),
-    }  # fmt: skip
+        "bad-request": Kind("The request is not valid: {problem}.", data=("errors",)),
+        "bad-json": Kind("The body is not valid JSON: {problem}."),
+        "no-key": Kind("This address needs an API key."),
+        "wrong-scope": Kind("The key {name!r} may not {scope}.", more=("has",)),
+        "needs-approver": Kind("{what} needs the scope approve, and the key {name!r} has {has}."),
+        "code-not-approved": Kind(
+            "{name} is not approved as it is now, so it is not run. {what} needs that.",
+        ),
+        "foreign-page": Kind("This request comes from a page of another site."),
+        "foreign-host": Kind("{host!r} is not a name of this server."),
+        "no-such-page": Kind("There is nothing at {path}."),
+        "page-not-built": Kind("The web page of this checkout is not built; the API answers without it."),
+        "wrong-method": Kind("{path} does not take {method}."),
+        "no-such-job": Kind("There is no job {job!r}."),
+        "no-such-version": Kind("{name} has no version {number}."),
+        "no-such-key": Kind("There is no key {key!r} that counts."),
+        "no-such-finding": Kind("There is no finding {finding!r}."),
+        "finding-settled": Kind("The finding {finding} is {state} already."),
+        "finding-outdated": Kind(
+            "{name} has changed since the recheck: it compared version {compared}, the newest is {version}.",
+        ),
+        "no-such-webhook": Kind("There is no webhook {webhook!r}."),
+        "webhook-made": Kind(
+            "This request has made the webhook {webhook} already, whose secret was shown once.",
+        ),
+        "bad-webhook": Kind("Invalid address of a webhook: {problem}."),
+        "not-deleted": Kind("{name} is not deleted."),
+        "precondition-failed": Kind("{name} has changed: it is at version {version} now."),
+        "precondition-required": Kind("A change of {name} has to say which version it is of."),
+        "key-made": Kind("This request has made the key {key} already, which was shown once."),
+        "key-reused": Kind("The idempotency key {key!r} was used for another request."),
+        "not-ended": Kind("The job {job} is {state}, so it cannot be tried again."),
+        "has-ended": Kind("The job {job} has ended already: it is {state}."),
+        "ambiguous": Kind("Several backends could take {reference}: {names}.", data=("candidates",)),
+        "no-directories": Kind("{reference!r} is a directory, and this server reads none from there."),
+        "body-too-large": Kind("The request's body is larger than {limit} bytes."),
+        "wrong-type": Kind("The body is {type!r}.", more=("wanted",)),
+        "too-many": Kind("There were too many requests from this caller.", more=("seconds",)),
+        "too-slow": Kind("The request's body did not arrive within {limit} s."),
+        "busy": Kind("Too many previews in progress.", more=("seconds",)),
+        "not-ready": Kind("This process does not work at the moment: {problem}.", more=("seconds",)),
+        "no-database": Kind("The database does not answer.", more=("seconds",)),
+        "bad-setting": Kind("Invalid value for {place}: {problem}."),
+        "no-gallery": Kind("The gallery's database at {place} cannot be used: {problem}."),
+        "newer-gallery": Kind(
+            "The gallery's database at {place} is of a newer importer: it has migration {number}, and this "
+            "one knows {known}.",
+        ),
+        "not-listening": Kind("{host} port {port} cannot be listened on: {problem}."),
+        "gave-up": Kind("The job {job} was begun {times} times, and each time its process died."),
+        "digest-required": Kind(
+            "A review or a release of {name} needs the digest of the content that was seen.",
+        ),
+        "not-ready-to-release": Kind("{name} cannot be released, it is {state}: {why}."),
+        "no-such-release": Kind("{name} has no release {number}."),
+        "withdrawn": Kind("The release {number} of {name} is withdrawn."),
+        "unknown-parameter": Kind("Unknown query parameter {name!r}.", more=("near",), data=("errors",)),
+        "too-many-connections": Kind("The server has as many connections as it takes.", more=("seconds",)),
+        "unknown-pool": Kind("This server has no pool {name!r}.", more=("known",)),
+    }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:
         super().__init__(kind, **details)
@@ -318,19 +456,62 @@ class LauncherError(ImporterError):
 
     exit_code = 8
     kinds: ClassVar = {
-        "cluster-unreachable": _of("where", "problem"),
-        "cluster-refused": _of("where", "status", "says"),
-        "cluster-answer": _of("where", "tool", "asked", "came"),
-        "launcher-missing": _of("where", "program"),
-        "queued-too-long": _of("where", "run", "seconds", "waits_for"),
-        "node-lost": _of("where", "run", "says"),
-        "remote-failed": _of("where", "run", "what", "says"),
-        "remote-cancelled": _of("where", "run"),
-        "far-end": _of("where", "run", "problem", data=("cause",)),
-        "other-digest": _of("where", "run", "sent", "got"),
-        "bad-result": _of("where", "run", "problem"), "bad-bundle": _of("problem"),
-        "folder-beside": _of("name", "model"), "followed-elsewhere": _of("name", "where", "run"),
-    }  # fmt: skip
+        "cluster-unreachable": Kind(
+            "{where} cannot be reached: {problem}.",
+            "Check the address and the network; a run that was submitted goes on, and is followed when you "
+            "try again.",
+        ),
+        "cluster-refused": Kind(
+            "{where} refused the request with status {status}: {says}.",
+            "Check the address and what you may do there.",
+        ),
+        "cluster-answer": Kind(
+            "The answer of {tool} to {asked!r} at {where} cannot be used: {came}.",
+            "Ask {tool} by hand what it answers there; a run that was submitted goes on, and is followed "
+            "when you try again.",
+        ),
+        "launcher-missing": Kind("{where} needs {program}, which is not on this machine."),
+        "queued-too-long": Kind(
+            "The run {run} did not start at {where} within {seconds} s; it waits for: {waits_for}. It was "
+            "cancelled.",
+            "Ask for less, or allow more time.",
+        ),
+        "node-lost": Kind(
+            "The machine of the run {run} at {where} is gone: {says}.",
+            "Try again: it starts anew.",
+        ),
+        "remote-failed": Kind(
+            "The run {run} at {where} failed, {what}: {says}.",
+            "Correct what it names; the next run starts anew.",
+        ),
+        "remote-cancelled": Kind("The run {run} at {where} was cancelled.", "Try again: it starts anew."),
+        "far-end": Kind(
+            "{where} could not run it: {problem}",
+            "Do there what the sentence says, then try again.",
+            data=("run", "cause"),
+        ),
+        "other-digest": Kind(
+            "The run {run} at {where} returned a result for {got}, and {sent} was sent.",
+            "Nothing was recorded. Check who else writes to that cluster, then try again.",
+        ),
+        "bad-result": Kind(
+            "The result of the run {run} at {where} cannot be used: {problem}.",
+            "Nothing was recorded. Check that the importer there has this one's version.",
+        ),
+        "bad-bundle": Kind(
+            "The task cannot be read: {problem}.",
+            "Use one version of the importer at both ends.",
+        ),
+        "folder-beside": Kind(
+            "{name} has its model in the folder {model}, relative to its own place, which is another one "
+            "elsewhere.",
+            "Import it by its whole path, if the other machine has it there, or from the Hub.",
+        ),
+        "followed-elsewhere": Kind(
+            "Another process follows the run {run} of {name} at {where}.",
+            "Wait for that process, or end it: the run goes on.",
+        ),
+    }
 
     def __init__(self, kind: LauncherKind, /, **details: object) -> None:
         super().__init__(kind, **details)
@@ -340,7 +521,17 @@ class SandboxError(ImporterError):
     """A stranger's text could not be analysed on this machine now; the text is not to blame."""
 
     exit_code = 75
-    kinds: ClassVar = {"starved": _of("what"), "lost": _of("what"), "closed": _of("what")}
+    kinds: ClassVar = {
+        "starved": Kind(
+            "Could not analyse {what}: the machine is busy.",
+            "Try again when the machine has less to do.",
+        ),
+        "lost": Kind(
+            "Could not analyse {what}: the process that reads it ended twice without an answer.",
+            "Try again when the machine has more free memory; if it happens again, report it.",
+        ),
+        "closed": Kind("Could not analyse {what}: the importer is ending.", "Ask again when it runs."),
+    }
 
     def __init__(self, kind: Literal["starved", "lost", "closed"], /, **details: object) -> None:
         super().__init__(kind, **details)
@@ -350,7 +541,10 @@ class InternalError(ImporterError):
     """A fault of the importer itself; told in a sentence all the same."""
 
     exit_code = 70
-    kinds: ClassVar = {"internal": _of("problem"), "output-closed": _of("problem")}
+    kinds: ClassVar = {
+        "internal": Kind("The importer met a fault of its own: {problem}."),
+        "output-closed": Kind("The output could not be written: {problem}."),
+    }
 
     def __init__(self, kind: Literal["internal", "output-closed"], /, **details: object) -> None:
         super().__init__(kind, **details)
@@ -360,7 +554,10 @@ class Interrupted(ImporterError):
     """The user stopped it, or what follows a run elsewhere."""
 
     exit_code = 130
-    kinds: ClassVar = {"interrupted": _of(), "detached": _of("name", "where", "run")}
+    kinds: ClassVar = {
+        "interrupted": Kind("Stopped.", "Nothing half-written was left behind."),
+        "detached": Kind("No longer followed: {name} goes on at {where} as {run}."),
+    }
 
     def __init__(self, kind: Literal["interrupted", "detached"], /, **details: object) -> None:
         super().__init__(kind, **details)
@@ -371,9 +568,16 @@ BRANCHES: tuple[type[ImporterError], ...] = (
     LauncherError, SandboxError, InternalError, Interrupted,
 )  # fmt: skip
 KINDS: Mapping[str, type[ImporterError]] = {kind: branch for branch in BRANCHES for kind in branch.kinds}
+STEPS: dict[str, Text] = {
+    kind: found.step for branch in BRANCHES for kind, found in branch.kinds.items() if found.step
+}
+
+
+def _text(kind: str, instead: Mapping[str, Text]) -> Text:
+    branch = KINDS[kind]
+    return instead.get(f"{branch.__name__}.{kind}") or branch.kinds[kind].text
 
 
 def sentence_row(kind: str, instead: Mapping[str, Text]) -> str:
     """Return a kind's sentence with the names of its fields, for tables."""
-    key = f"{KINDS[kind].__name__}.{kind}"
-    return row(instead.get(key) or catalogue()[key])
+    return row(_text(kind, instead))

@@ -1,17 +1,38 @@
-"""Why something is so: a kind with fields. Rooms give reasons; ``messages`` and the front ends word them.
+"""Why something is so: a kind with its text, and the fields of one case; ``sentences`` puts both together.
 
-A room declares its kinds as an enumeration (``class ReadReason(StrEnum)``) and gives
+A room declares its kinds with their texts (``class ReadReason(ReasonKind)``) and gives
 ``Reason(ReadReason.TOO_LARGE, limit=1_048_576)``. A misspelt kind fails mypy; a test compares the fields with
-the placeholders of the sentence. No code reads the sentence back.
+the placeholders of the text. No text names a flag, a command or a route: the command line and the service add
+their own words (``cli.messages``, ``service.messages``). No code reads a sentence back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Self
 
 Value = object  # JSON values, paths, other reasons, and sequences of them
+Fields = Mapping[str, Any]
+Text = str | Callable[[Fields], str]
+
+
+class ReasonKind(StrEnum):
+    """Kinds of reasons, each with its text: ``NO_CALL = "no-call", "the model wrote no call"``.
+
+    ``text``   a format string over the reason's fields, or a function of them.
+    ``short``  what decided, in at most three words and never the value, for a comment in YAML and for tables;
+               empty for a kind that decides nothing.
+    """
+
+    _value_: str
+    text: Text
+    short: Text
+
+    def __new__(cls, value: str, text: Text = "", short: Text = "") -> Self:
+        kind = str.__new__(cls, value)
+        kind._value_, kind.text, kind.short = value, text, short
+        return kind
 
 
 class Reason:
@@ -19,7 +40,7 @@ class Reason:
 
     __slots__ = ("fields", "kind")
 
-    def __init__(self, kind: StrEnum, /, **fields: Value) -> None:
+    def __init__(self, kind: ReasonKind, /, **fields: Value) -> None:
         self.kind: Final = kind
         self.fields: Final[Mapping[str, Value]] = fields
 
@@ -47,7 +68,7 @@ class Reason:
 
 
 def key_of(kind: StrEnum) -> str:
-    """Return the name under which ``messages`` has the sentence: ``ReadReason.too-large``."""
+    """Return the name of a kind in receipts and in front ends' tables: ``ReadReason.too-large``."""
     return f"{type(kind).__name__}.{kind.value}"
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 from typing import Any
 
 import yaml
 
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 
 MOST_CHARACTERS = 1_000_000
 MOST_VALUES = 100_000  # keys and values; those of an alias count as often as they are used
@@ -27,25 +26,35 @@ TAG = "tag:yaml.org,2002:"
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class YamlReason(StrEnum):
+def _syntax_text(fields: Fields) -> str:
+    """The reader's own words, and what it was in the middle of."""
+    problem = fields["problem"] or "it is not YAML"
+    return (
+        f"{problem}, {fields['context']} that begins on line {fields['since']}"
+        if fields["since"]
+        else problem
+    )
+
+
+class YamlReason(ReasonKind):
     """Reasons why a text is rejected."""
 
-    SYNTAX = "syntax"
-    CHARACTER = "character"
-    LONG = "long"
-    DEEP = "deep"
-    MANY = "many"
-    ENDLESS = "endless"
-    EMPTY = "empty"
-    SEVERAL = "several"
-    ALIAS = "alias"
-    ANCHOR = "anchor"
-    TAG = "tag"
-    VALUE = "value"
-    KEY = "key"
-    NUMBER_KEY = "number-key"
-    TWICE = "twice"
-    MERGE = "merge"
+    SYNTAX = "syntax", _syntax_text
+    CHARACTER = "character", "the character U+{code} is not allowed; write it as an escape"
+    LONG = "long", "it has more than {most:,} characters"
+    DEEP = "deep", "it is nested deeper than {most} levels"
+    MANY = "many", "it holds more than {most:,} values, those of an alias counted each time"
+    ENDLESS = "endless", "the alias {name!r} stands inside of what it stands for"
+    EMPTY = "empty", "it holds nothing"
+    SEVERAL = "several", "a second document begins here"
+    ALIAS = "alias", "found undefined alias {name!r}"
+    ANCHOR = "anchor", "found duplicate anchor {name!r}"
+    TAG = "tag", "could not determine a constructor for the tag {tag!r}"
+    VALUE = "value", "{value!r} is not of the type {tag}"
+    KEY = "key", "a list or a map is no key"
+    NUMBER_KEY = "number-key", "{key} is no key"
+    TWICE = "twice", "{key}: it stands on line {line} already"
+    MERGE = "merge", "only maps can be merged"
 
 
 class YamlError(ValueError):

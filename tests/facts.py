@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from importer.decisions.decision import Decision
-from importer.messages import render
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
+from importer.sentences import render
 
 
 def as_reason(text: str) -> Reason:

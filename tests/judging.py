@@ -9,7 +9,7 @@ import pytest
 
 from importer import demo
 from importer.hub import local
-from importer.messages import render
+from importer.sentences import render
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations

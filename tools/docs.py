@@ -29,9 +29,9 @@ ERRORS = """\
 
 Every failure has one sentence, a next step and an exit code. With `--json` they stand in `error.kind`,
 `error.message` and `error.hint`, over HTTP in `kind`, `detail` and `hint`. Exit code 0 means done. The
-kinds stand in `importer/errors.py`, their sentences in `importer/messages/errors.py`. The next steps stand
-in `importer/cli/messages.py` and `importer/service/messages.py`. `python tools/docs.py` generates this
-page from them; a test keeps them alike.
+kinds stand in `importer/errors.py` with their sentences and the next steps that both front ends share. The
+others stand in `importer/cli/messages.py` and `importer/service/messages.py`. `python tools/docs.py`
+generates this page from them; a test keeps them alike.
 
 ## At the command line
 
@@ -75,9 +75,9 @@ of NVIDIA's page on minor version compatibility.
 in the package and by the version of numpy.
 
 To add a check, write a function that takes a `Case` and gives a result, and one line in
-`importer/engines/doctor/__init__.py`. Its kinds stand in `kinds.py` there, with their sentences in
-`importer/messages/doctor.py`; a test plants the trap. Texts with a command or a flag stand in `DOCTOR` of
-`importer/cli/messages.py`. `python -m tools.docs` generates this page from that registry.
+`importer/engines/doctor/__init__.py`. Its kinds stand in `kinds.py` there, with their sentences;
+a test plants the trap. Texts with a command or a flag stand in `DOCTOR` of `importer/cli/messages.py`.
+`python -m tools.docs` generates this page from that registry.
 
 | check | about | trap | what helps | before a validation |
 |---|---|---|---|---|

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from gen_defaults import sampling
 from gen_defaults.checks.finding import PARSERS, SAMPLING, CheckFinding, CheckSubject, Proved
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import tables
 from importer.signals.family import match
 from importer.signals.tables import Match, SamplingRow

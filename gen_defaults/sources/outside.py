@@ -8,7 +8,7 @@ from typing import Any
 
 from gen_defaults.index import IndexFailure
 from importer import yaml_reader
-from importer.messages import render
+from importer.sentences import render
 from importer.yaml_reader import MOST_VALUES, YamlError
 
 DEEPEST = 40  # lists and maps within each other

@@ -14,8 +14,8 @@ from importer.errors import ImporterError
 from importer.hub import AllowedFolders, parse, resolve
 from importer.hub.reference import Reference
 from importer.hub.snapshot import UnreadReason
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.sampling import FILE, KEYS
 
 NAME = "vendors"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
 from importer.chat_template.find import Template
@@ -18,6 +17,7 @@ from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import RepositoryError
 from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
+from importer.reasons import ReasonKind
 from importer.sandbox import OverLimit, Task
 from importer.sandbox.codec import codec_of
 from importer.signals.engine_capabilities import Abilities, Machine
@@ -28,10 +28,10 @@ SECONDS = 10.0  # of processor time; real repositories need 0.1 to 0.5 s
 STUDIES = 256  # analyses of templates that a process keeps
 
 
-class AnalysisReason(StrEnum):
+class AnalysisReason(ReasonKind):
     """Reasons why a repository gives no decision."""
 
-    NOTHING = "nothing"
+    NOTHING = "nothing", "it names no architecture and lists no weights"
 
 
 @dataclass(frozen=True, slots=True)

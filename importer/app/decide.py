@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +31,7 @@ from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal
 from importer.progress import Progress, silent
 from importer.proof import Proof, prompt_evidence
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule
 
 if TYPE_CHECKING:
@@ -44,11 +43,11 @@ if TYPE_CHECKING:
 _LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
 
 
-class DecidingReason(StrEnum):
+class DecidingReason(ReasonKind):
     """Why nothing can be decided with the template that was given."""
 
-    NOT_RENDERED = "not-rendered"
-    NO_TEXT = "no-text"
+    NOT_RENDERED = "not-rendered", "it cannot be rendered: {problem}"
+    NO_TEXT = "no-text", "no case gave a text"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,21 +30,21 @@ from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
 from importer.hub.local import AllowedFolders
-from importer.messages import render
 from importer.progress import Progress, silent
 from importer.proof import Proof
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
 from importer.version import __version__
 
 if TYPE_CHECKING:
     from importer.config_file.receipt import Receipt, ReviewEntry
 
 
-class OfferReason(StrEnum):
+class OfferReason(ReasonKind):
     """Why an engine's version cannot be started with a value."""
 
-    CLIENTS_SEND = "clients-send"
-    NO_STOP_WORDS = "no-stop-words"
+    CLIENTS_SEND = "clients-send", "{engine} cannot be started with it: clients have to send it"
+    NO_STOP_WORDS = "no-stop-words", "{engine} heeds no stop words, neither at its start nor in requests"
 
 
 @dataclass(frozen=True, slots=True)

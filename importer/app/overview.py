@@ -14,8 +14,8 @@ from importer.config_file.review import row
 from importer.config_file.store import Store, StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 
 # A validation that does not count is trouble in every state.
 LOST = {"failed": PublicationReason.FAILED, "stale": PublicationReason.OUTDATED}

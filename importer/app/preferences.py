@@ -6,7 +6,6 @@ import json
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import Any
 
 from importer import config
@@ -20,7 +19,7 @@ from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.store import StoredDocument
 from importer.decisions.decision import Preferences, Target
 from importer.errors import DocumentError, Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import speculation
 
 BACKEND = "backend"  # has a check of its own, like the arguments of an engine by its version
@@ -35,20 +34,20 @@ AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 
-class PreferenceReason(StrEnum):
+class PreferenceReason(ReasonKind):
     """Why a preference is not valid."""
 
-    FORM = "form"
-    SET_TOO = "set-too"
-    NOT_ONE_OF = "not-one-of"
-    NO_PARSER = "no-parser"
-    EMPTY_STEP = "empty-step"
-    NOT_SET_SO = "not-set-so"
-    CONTROL = "control"
-    EMPTY = "empty"
-    UNCLOSED = "unclosed"
-    NEAR = "near"
-    NONE_NEAR = "none-near"
+    FORM = "form", "{given!r} does not have the form key=value"
+    SET_TOO = "set-too", "{key} is set by the same request"
+    NOT_ONE_OF = "not-one-of", "{key} is one of {known}"
+    NO_PARSER = "no-parser", "{key} is the name of a parser, or none"
+    EMPTY_STEP = "empty-step", "the path {key!r} has an empty step"
+    NOT_SET_SO = "not-set-so", "{key} is not set this way"
+    CONTROL = "control", "the value of {key} holds control characters"
+    EMPTY = "empty", "the value of {key} is empty; write null to leave it unset"
+    UNCLOSED = "unclosed", "the value of {key} begins like JSON, and is neither JSON nor YAML"
+    NEAR = "near", "Did you mean {names:or}?"
+    NONE_NEAR = "none-near", "No setting has a similar name."
 
 
 def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:

@@ -5,7 +5,6 @@ served, never set by hand.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from importer.app.states import State
 from importer.config_file.store import StoredDocument
@@ -13,23 +12,23 @@ from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 
-class PublicationReason(StrEnum):
+class PublicationReason(ReasonKind):
     """Why a working copy is not what the gallery serves."""
 
-    NO_RECEIPT = "no-receipt"
-    REJECTED = "rejected"
-    NOT_APPROVED = "not-approved"
-    EDITED = "edited"
-    OUTDATED = "outdated"
-    NEVER_VALIDATED = "never-validated"
-    FAILED = "failed"
-    NO_COMMIT = "no-commit"
-    NO_ENTRY = "no-entry"
-    NOT_FOR_LOCALAI = "not-for-localai"
-    NOT_RELEASED = "not-released"
+    NO_RECEIPT = "no-receipt", "it has no receipt"
+    REJECTED = "rejected", "rejected by {by}, {at:moment}: {note}"
+    NOT_APPROVED = "not-approved", "nobody has approved it as it is now"
+    EDITED = "edited", "it was edited since it was approved by {by}, {at:moment}"
+    OUTDATED = "outdated", "its validation does not hold: {why}"
+    NEVER_VALIDATED = "never-validated", "it was never validated"
+    FAILED = "failed", "{why}"
+    NO_COMMIT = "no-commit", "it names no commit of its model, so its files could change"
+    NO_ENTRY = "no-entry", "{problem}"
+    NOT_FOR_LOCALAI = "not-for-localai", "LocalAI cannot be given it: {problem}"
+    NOT_RELEASED = "not-released", "it is ready to be released"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decision import PYTHON, Decision, Target
 from importer.errors import DocumentError, ImporterError, RepositoryError, UsageError
 from importer.hub.local import AllowedFolders
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import Rule, is_warning
 from importer.version import __version__
 

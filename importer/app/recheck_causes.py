@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from importer.config_file.diff import shown
@@ -13,8 +12,9 @@ from importer.config_file.document_keys import OPTIONS
 from importer.decisions.decision import Target
 from importer.decisions.parsers import Unavailable
 from importer.proof.result import ProofReason
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import Rule
+from importer.signals.reasons import FIELDS
 
 Facts = Sequence[Mapping[str, Any]]  # evidence as it stands in receipts
 RULES = frozenset(str(rule) for rule in Rule)  # a receipt of another importer may have others
@@ -24,20 +24,29 @@ UNPROVED = (
 )  # fmt: skip
 
 
-class RecheckReason(StrEnum):
+class RecheckReason(ReasonKind):
     """What changed that a decision rests on."""
 
-    BACKEND = "backend"
-    NO_SUCH_PARSER = "no-such-parser"
-    NEW_PARSER = "new-parser"
-    NOT_PROVED = "not-proved"
-    NOT_READ = "not-read"
-    READ_OTHERWISE = "read-otherwise"
-    NEW = "new"
-    CHANGED = "changed"
-    GONE = "gone"
-    OTHER_IMPORTER = "other-importer"
-    WEIGHED_OTHERWISE = "weighed-otherwise"
+    BACKEND = "backend", "it is decided for {backend} now"
+    NO_SUCH_PARSER = (
+        "no-such-parser",
+        lambda fields: f"{fields['engine']} has no {FIELDS[fields['field']]} named {fields['parser']}",
+    )
+    NEW_PARSER = (
+        "new-parser",
+        lambda fields: (
+            f"{fields['engine']} has the {FIELDS[fields['field']]} {fields['parser']}, "
+            f"which {fields['before']} has not"
+        ),
+    )
+    NOT_PROVED = "not-proved", "not proved now"
+    NOT_READ = "not-read", "{engine} does not read the template with {parser}: {problem}"
+    READ_OTHERWISE = "read-otherwise", "{says}"
+    NEW = "new", "new: {says}"
+    CHANGED = "changed", "{source} now says {now}; it said {then}"
+    GONE = "gone", "no longer: {says}"
+    OTHER_IMPORTER = "other-importer", "importer {now} weighs the same evidence otherwise than {then} did"
+    WEIGHED_OTHERWISE = "weighed-otherwise", "the same evidence is weighed otherwise now"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from importer.hub import digests
 from importer.hub.content import content_digest, weight_files
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import Rule
 
 MOST_FILES = 100  # that a cause names

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -17,7 +16,7 @@ from importer.engines import capabilities, machine, registries
 from importer.errors import Setting, UsageError
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, named, size
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import quantisation
 from importer.signals.architecture import model_types
 from importer.signals.engine_capabilities import Machine
@@ -31,16 +30,33 @@ REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 HARMONY = "gpt_oss"  # vllm-rs 0.33: ``chat/src/backend/hf.rs``
 
 
-class TargetReason(StrEnum):
+def _weights_for_mlx(fields: Fields) -> str:
+    original = fields["original"][0] if fields["original"] else "the original repository"
+    return (
+        f"{fields['backend']} does not read weights in MLX's own quantisation; import {original} for it, or "
+        "choose one of Apple's devices"
+    )
+
+
+class TargetReason(ReasonKind):
     """Why a document cannot be written for an engine."""
 
-    NOT_ON_APPLE = "not-on-apple"
-    ONLY_ON_APPLE = "only-on-apple"
-    TEMPLATE_UNKNOWN = "template-unknown"
-    CALLS_UNREAD = "calls-unread"
-    FRONTEND_OF_VLLM = "frontend-of-vllm"
-    WEIGHTS_FOR_MLX = "weights-for-mlx"
-    REQUIRED = "required"
+    NOT_ON_APPLE = (
+        "not-on-apple",
+        "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
+    )
+    ONLY_ON_APPLE = (
+        "only-on-apple",
+        "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
+    )
+    TEMPLATE_UNKNOWN = "template-unknown", "how {backend} is started with another chat template is not known"
+    CALLS_UNREAD = "calls-unread", "{backend} reads none of its calls; it reads {known}"
+    FRONTEND_OF_VLLM = (
+        "frontend-of-vllm",
+        "only vLLM has several frontends, and the document is for {backend}",
+    )
+    WEIGHTS_FOR_MLX = "weights-for-mlx", _weights_for_mlx
+    REQUIRED = "required", "a document for one device alone requires a device"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from importer.app.recheck_upstream import CauseKind, ChangeCause
@@ -15,7 +14,7 @@ from importer.config_file.diff import KeyPath, dotted, shown
 from importer.config_file.model_conflicts import ModelConflict
 from importer.config_file.model_facts import RecordedFacts
 from importer.engines.registries import Registry
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 Data = Mapping[str, Any]
 HYBRID = "hybrid"  # the trait of architectures with layers of state
@@ -28,10 +27,13 @@ BLOCKING = frozenset(
 )  # fmt: skip
 
 
-class UpgradeNote(StrEnum):
+class UpgradeNote(ReasonKind):
     """What is known of a cause beside its values."""
 
-    ENGINE_DECIDES = "engine-decides"
+    ENGINE_DECIDES = (
+        "engine-decides",
+        "no value is fixed any more: the engine decides at its start, perhaps as before",
+    )
 
 
 @dataclass(frozen=True, slots=True)

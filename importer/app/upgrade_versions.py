@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from functools import cache
 from typing import Any
 
@@ -15,7 +14,7 @@ from importer.decisions.decision import RUST
 from importer.engines import capabilities, registries
 from importer.engines.registries import Kind, Registry
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.engine_capabilities import Abilities
 
 KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
@@ -27,12 +26,18 @@ BY_MODEL = (
 OF_VERSION = ("engine", "version")
 
 
-class UpgradeFault(StrEnum):
+class UpgradeFault(ReasonKind):
     """Why an engine's version cannot be compared with."""
 
-    FORM = "form"
-    NO_ENGINE = "no-engine"
-    NO_VERSION = "no-version"
+    FORM = "form", "{text!r} has not the form ENGINE@VERSION, such as vllm@0.33.0"
+    NO_ENGINE = "no-engine", "there is no engine {engine}; there are {known}"
+    NO_VERSION = (
+        "no-version",
+        (
+            "no tables of {engine} {version} are known, only of {known}; docs/adding.md shows how a version "
+            "is added"
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 MAX_CHARACTERS = 1_000_000  # the longest real template known has 70,000
 DEFAULT = "default"
@@ -24,12 +23,18 @@ IN_CODE = "chat_template_type"
 FILES = (CONFIG, "chat_template.json", "processor_config.json")
 
 
-class TemplateFault(StrEnum):
+class TemplateFault(ReasonKind):
     """What transformers makes of a template that is none."""
 
-    ENTRY = "entry"  # a list's entry without name or template: no tokenizer is loaded
-    NOT_TEXT = "not-text"  # every conversation is refused
-    EMPTY = "empty"  # it is rendered, to nothing
+    ENTRY = (
+        "entry",
+        (
+            "{file} has a list of chat templates with an entry that lacks its name or its template; no "
+            "engine loads this tokenizer"
+        ),
+    )
+    NOT_TEXT = "not-text", "the chat template in {file} is not text; engines refuse every conversation"
+    EMPTY = "empty", "the chat template in {file} is empty, and engines use it in place of any other"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import MAX_CHARACTERS, REPOSITORY, Template
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:
     from importer.chat_template.render import Renders
@@ -22,17 +21,20 @@ FILE = "file"  # name of an override from a file
 OWN_CALLS = "own-calls"  # tools of ours before the model's own calls
 
 
-class OverrideReason(StrEnum):
+class OverrideReason(ReasonKind):
     """Reasons why a template cannot replace the model's own."""
 
-    CHARACTERS = "characters"
-    EMPTY = "empty"
-    NOTHING_TO_DRESS = "nothing-to-dress"
-    NOT_TEXT = "not-text"
-    NO_FILE = "no-file"
-    NO_NAME = "no-name"
-    TOO_LONG = "too-long"
-    UNREADABLE = "unreadable"
+    CHARACTERS = "characters", "it holds characters that no file of text has"
+    EMPTY = "empty", "the file is empty"
+    NOTHING_TO_DRESS = (
+        "nothing-to-dress",
+        "the model has no chat template of its own whose turns could be kept; give a file",
+    )
+    NOT_TEXT = "not-text", "the file is not UTF-8 text"
+    NO_FILE = "no-file", "file not found; known names: {known}"
+    NO_NAME = "no-name", "the repository has no template of that name; it has {known}"
+    TOO_LONG = "too-long", "the file holds more than {limit:,} characters"
+    UNREADABLE = "unreadable", "the file cannot be read ({problem})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.sandbox import OverLimit, Task
 from importer.sandbox.task import Closing
 
@@ -42,13 +41,13 @@ class RenderJob:
     later: float = 0
 
 
-class RefusalReason(StrEnum):
+class RefusalReason(ReasonKind):
     """Reasons why a rendering gives no text."""
 
-    RAISED = "raised"
-    LENGTH = "length"
-    MEMORY = "memory"
-    TIME = "time"
+    RAISED = "raised", "{words}"
+    LENGTH = "length", "writes more than {limit:,} characters"
+    MEMORY = "memory", "needs more memory than a rendering may take"
+    TIME = "time", "took more than {seconds:g} s of processor time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Literal
 
 from importer.chat_template.request_coverage.findings import WayIn
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 
-class TemplateProblem(StrEnum):
+class TemplateProblem(ReasonKind):
     """Reasons why a case yields no sample."""
 
-    ANSWER_ABSENT = "answer-absent"
-    ARGUMENTS_ABSENT = "arguments-absent"
-    ARGUMENTS_GARBLED = "arguments-garbled"
-    BLOCK_CLOSED = "block-closed"
-    CALL_ABSENT = "call-absent"
-    MESSAGE_PRINTED = "message-printed"
-    REASONING_DROPPED = "reasoning-dropped"
-    REFUSED = "refused"
-    TEXT_DROPPED = "text-dropped"
+    ANSWER_ABSENT = "answer-absent", "the answer is not in what the template writes"
+    ARGUMENTS_ABSENT = "arguments-absent", "arguments are not in what the template writes"
+    ARGUMENTS_GARBLED = (
+        "arguments-garbled",
+        "the template writes the argument so that nobody could read it back",
+    )
+    BLOCK_CLOSED = "block-closed", "the prompt closes the block before anything is written"
+    CALL_ABSENT = "call-absent", "the call is not in what the template writes"
+    MESSAGE_PRINTED = "message-printed", "the template prints the message itself"
+    REASONING_DROPPED = "reasoning-dropped", "reasoning beside a call is dropped"
+    REFUSED = "refused", "{words}"
+    TEXT_DROPPED = "text-dropped", "text beside the call is dropped"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from importer.config_file.store import named, write_all
 from importer.errors import DocumentError, UsageError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Origin
-from importer.messages import render
+from importer.sentences import render
 
 
 def run(arguments: argparse.Namespace) -> None:

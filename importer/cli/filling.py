@@ -12,7 +12,7 @@ from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.importing import aims, device
 from importer.hub.local import ANYWHERE
-from importer.messages.words import counted
+from importer.sentences import counted
 
 
 def run(arguments: argparse.Namespace) -> None:

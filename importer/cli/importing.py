@@ -23,8 +23,8 @@ from importer.config_file.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
 from importer.hub.local import ANYWHERE
-from importer.messages import render
 from importer.sandbox import Sandbox
+from importer.sentences import render
 
 if TYPE_CHECKING:
     from importer.config_file.receipt import ReviewEntry

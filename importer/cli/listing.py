@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from importer.app.overview import Overview
 from importer.cli import output
 from importer.memory.plan_settings import gib
-from importer.messages import render
+from importer.sentences import render
 
 if TYPE_CHECKING:
     from rich.table import Table

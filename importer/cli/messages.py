@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from importer import errors
-from importer.errors import ImporterError, one_line
-from importer.messages import Text, row, worded, worded_field
-from importer.messages.errors import STEPS
+from importer.errors import STEPS, ImporterError, one_line
+from importer.reasons import Text
+from importer.sentences import row, worded, worded_field
 
 # The doctor's texts with commands and flags.
 DOCTOR: dict[str, Text] = {
@@ -82,7 +82,7 @@ def _lacking(fields: Mapping[str, Any]) -> str:
     return f"{fields['engine']} has no {parts} of its own; it will not start without this code: {CODE}"
 
 
-# Texts in place of those of ``messages``, by key.
+# Texts in place of those of the kinds, by key.
 INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "OtherDevice.changed": "the document was for {before} and is for {after} now; --per-device makes one for each",
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from importer import sentences
 from importer.cli import streams
 from importer.cli.options import FOLDER
-from importer.messages import words
 from importer.progress import Step
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ WORDS = (
     ("data", "data_parallel"), ("servers", "replicas"),
 )  # fmt: skip
 PATIENCE = 1.0  # seconds before progress is worth showing
-plain = words.plain
+plain = sentences.plain
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -152,8 +152,10 @@ def score(record: Mapping[str, Any]) -> Table:
         **{f"right: {kind}": share for kind, share in record["kinds"].items()},
     }
     cut = "" if record["complete"] else f"; {record['answered']} answers within {record['limit']:g} s"
-    answers = words.counted(record["each"], "answer", "answers")
-    title = f"score: {words.counted(record['questions'], 'question', 'questions')}, {answers} to each{cut}"
+    answers = sentences.counted(record["each"], "answer", "answers")
+    title = (
+        f"score: {sentences.counted(record['questions'], 'question', 'questions')}, {answers} to each{cut}"
+    )
     rows = [(name, *_share(share)) for name, share in figures.items()]
     return table(("figure", "share", "95 % interval", "of"), rows, title)
 

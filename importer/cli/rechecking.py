@@ -19,8 +19,8 @@ from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError
 from importer.hub.local import ANYWHERE
 from importer.hub.rate_limit import Budget, under
-from importer.messages import render
 from importer.progress import Step
+from importer.sentences import render
 
 CHANGED = 1  # the exit code where something would change, as diff has it
 # Paths whose changes follow from a cause, which has a line of its own.

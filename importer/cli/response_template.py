@@ -14,9 +14,9 @@ from importer.config_file.store import write_all
 from importer.decisions.decision import Preferences
 from importer.errors import DocumentError
 from importer.hub.local import ANYWHERE
-from importer.messages import render
 from importer.proof.template_proof import TemplateReason
 from importer.reasons import Reason
+from importer.sentences import render
 
 
 def run(arguments: argparse.Namespace) -> None:

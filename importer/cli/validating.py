@@ -87,8 +87,8 @@ def validate(arguments: argparse.Namespace) -> None:
 
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
-    from importer.messages.words import counted
     from importer.reasons import key_of
+    from importer.sentences import counted
     from importer.validation.expectations import CommonReason
 
     console, run = output.console(), report_model.run(report, stored.digest)

@@ -7,13 +7,12 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import Any
 
 from importer.config_file.argument_rules import ADDED, CHOICES, DRAFTER, refusal
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load
 from importer.hub.reference import is_directory
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 
 KEY = "engine_args"
 LONGEST = 4000  # characters of a text
@@ -34,18 +33,28 @@ SCHEMA_TYPES = {"bool": "boolean", "int": "integer", "size": "integer", "float":
 Fault = tuple[tuple[str, ...], Reason]  # a path below ``engine_args``, and what is wrong there
 
 
-class ArgumentReason(StrEnum):
+def not_one_of(fields: Fields) -> str:
+    """Return a {value} and the {known} ones, an empty text in quotes."""
+    known = fields["known"]
+    listed = [one if one != "" else "''" for one in ([known] if isinstance(known, str) else known)]
+    return f"{fields['value']!r} is not one of {', '.join(map(str, listed))}"
+
+
+class ArgumentReason(ReasonKind):
     """What is wrong with an argument of an engine."""
 
-    UNKNOWN = "unknown"
-    UNKNOWN_NEAR = "unknown-near"
-    WRONG_TYPE = "wrong-type"
-    NOT_ONE_OF = "not-one-of"
-    NOT_ONE_OF_MANY = "not-one-of-many"
-    OUT_OF_RANGE = "out-of-range"
-    UNPRINTABLE = "unprintable"
-    LIKE_A_FLAG = "like-a-flag"
-    UNPINNED_MODEL = "unpinned-model"
+    UNKNOWN = "unknown", "{of} has no argument of this name"
+    UNKNOWN_NEAR = "unknown-near", "{of} has no argument of this name; near names: {near}"
+    WRONG_TYPE = "wrong-type", "{value!r} is not {kind}"
+    NOT_ONE_OF = "not-one-of", not_one_of
+    NOT_ONE_OF_MANY = "not-one-of-many", "{value!r} is none of its {count} values, such as {near}"
+    OUT_OF_RANGE = "out-of-range", "{value!r} is not {limit}"
+    UNPRINTABLE = "unprintable", "it holds characters that cannot be seen, or too many"
+    LIKE_A_FLAG = "like-a-flag", "{value!r} is empty or begins like a flag"
+    UNPINNED_MODEL = (
+        "unpinned-model",
+        "{model} is a second repository: name its commit under revision, 40 hexadecimal digits",
+    )
 
 
 def arguments_of(engine: str, version: str | None = None) -> Mapping[str, Argument]:

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any
 
 from importer.config_file.engine_arguments import ArgumentRegistry, Required, load, version_of
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 
 LEAST = 1e-5  # vLLM takes a smaller min_p for none
 DECODE = "decode_context_parallel_size"
 DRAFTING = ("eagle", "eagle3", "dflash", "dspark", "draft_model")  # methods with a second repository
 
 
-class ArgumentConflict(StrEnum):
+def _requires(fields: Fields) -> str:
+    """The argument that a value requires, with the first of its values, and others in its place."""
+    values, others = fields["values"], fields["others"]
+    value = "" if not values else ": true" if values[0] is True else f": {values[0]}"
+    more = f" (or another of its {len(values)} values)" if len(values) > 1 else ""
+    instead = f", or {', '.join(others)}" if others else ""
+    return f"it requires {fields['key']}{value}{more}{instead}"
+
+
+class ArgumentConflict(ReasonKind):
     """Why values do not go together."""
 
-    SPECULATION_AND = "speculation-and"
-    DRAFTER_MISSING = "drafter-missing"
-    REQUIRES = "requires"
-    DIVIDES = "divides"
-    AT_LEAST = "at-least"
-    AT_MOST = "at-most"
-    LAYERS_OR_PARTS = "layers-or-parts"
-    EXCLUSIVE = "exclusive"
+    SPECULATION_AND = (
+        "speculation-and",
+        "vLLM refuses every request with {key} while engine_args.speculative_config is set",
+    )
+    DRAFTER_MISSING = (
+        "drafter-missing",
+        "the method {method} needs a second repository under model, and its commit under revision",
+    )
+    REQUIRES = "requires", _requires
+    DIVIDES = "divides", "it does not divide {key}, {value}"
+    AT_LEAST = "at-least", "it is less than {key}, {value}, without chunked prefill"
+    AT_MOST = "at-most", "it is more than {key}, {value}"
+    LAYERS_OR_PARTS = (
+        "layers-or-parts",
+        "mlx-lm shares layers or their parts: it goes without tensor_parallel_size",
+    )
+    EXCLUSIVE = "exclusive", "the engine takes it or {key}, not both"
 
 
 Conflict = tuple[tuple[str, ...], Reason]  # the path of a value, and why it does not go with another

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 
 from importer.config_file.engine_arguments import Argument, names
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 
 
-class Refusal(StrEnum):
+def _own_place(fields: Fields) -> str:
+    """The place of an argument with a key of its own; of the same name it is the key alone."""
+    if fields["key"] == fields["place"]:
+        return f"it is not set here; use {fields['key']} at the top level"
+    return f"{fields['key']} is not set here; use {fields['place']}"
+
+
+class Refusal(ReasonKind):
     """Why a document may not set an argument."""
 
-    LAUNCHER = "launcher"
-    OWN_PLACE = "own-place"
-    SECRET = "secret"  # noqa: S105 - a word
-    TRUSTED_CLIENTS = "trusted-clients"
+    LAUNCHER = "launcher", "{key} belongs to the command that starts the server, so no document sets it"
+    OWN_PLACE = "own-place", _own_place
+    SECRET = "secret", "{key} is a secret, so no document sets it"
+    TRUSTED_CLIENTS = "trusted-clients", "{key} trusts what clients send, so no document sets it"
 
 
 SECRETS = re.compile(r"(?:^|_)(?:api_key|hf_token|auth_token|password|passphrase|secret|credentials?)(?:_|$)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.find import TemplateFault
@@ -15,8 +14,8 @@ from importer.decisions.parsers import ForeignReason, ParserReason
 from importer.decisions.precedence import WeighReason
 from importer.decisions.request_coverage import WayInEffect
 from importer.memory.choose import FitReason
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.sentences import render
 from importer.signals.evidence import is_warning
 from importer.signals.reasons import CodeReason, LoadReason
 
@@ -25,33 +24,41 @@ TOOLS = "tool_parser"
 CODE = "code"
 
 
-class AttentionReason(StrEnum):
+def _no_tools(fields: Fields) -> str:
+    """No tools: {reason}; what would offer some."""
+    return "; ".join((f"no tools: {fields['reason']}", *fields["helps"]))
+
+
+class AttentionReason(ReasonKind):
     """What needs attention, the gravest first."""
 
-    GRANT = "grant"
-    DOES_NOT_FIT = "does-not-fit"
-    WILL_NOT_START = "will-not-start"
-    NEEDS_CODE = "needs-code"
-    FOREIGN_CODE = "foreign-code"
-    PROMPTS = "prompts"
-    PARSER = "parser"
-    LIMITED_TOOLS = "limited-tools"
-    NO_TOOLS = "no-tools"
-    WAY_IN = "way-in"
-    CONFLICT = "conflict"
-    OTHER_DEVICE = "other-device"
-    OTHER = "other"
+    GRANT = "grant", "{reason}", "it needs an approval"
+    DOES_NOT_FIT = "does-not-fit", "{reason}", "the model does not fit the device"
+    WILL_NOT_START = "will-not-start", "{reason}", "the engine does not start with this model"
+    NEEDS_CODE = "needs-code", "{reason}", "the engine may need the repository's own code"
+    FOREIGN_CODE = "foreign-code", "{reason}", "code of other repositories is named"
+    PROMPTS = "prompts", "{reason}", "the engine loses text of some prompts"
+    PARSER = "parser", "{reason}", "the engine and the {key} disagree"
+    LIMITED_TOOLS = "limited-tools", "{reason}", "the {key} has limits"
+    NO_TOOLS = "no-tools", _no_tools, "no tools reach the prompt"
+    WAY_IN = "way-in", "{reason}", "the chat template loses parts of requests"
+    CONFLICT = "conflict", "{reason}", "an edit and an import changed one value"
+    OTHER_DEVICE = "other-device", "{reason}", "the document was for another device"
+    OTHER = "other", "{reason}", "see {key}"
 
 
-class OtherDevice(StrEnum):
+class OtherDevice(ReasonKind):
     """What an import does to the device of its document."""
 
-    CHANGED = "changed"
-    NONE = "none"
+    CHANGED = (
+        "changed",
+        "the document was for {before} and is for {after} now; an import per device leaves it as it is",
+    )
+    NONE = "none", "no device in particular"
 
 
 # The kind of a reason that was marked as a warning.
-OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
+OF_WARNINGS: Mapping[type[ReasonKind], AttentionReason] = {
     FitReason: AttentionReason.DOES_NOT_FIT,
     LoadReason: AttentionReason.WILL_NOT_START,
     CodeReason: AttentionReason.FOREIGN_CODE,

@@ -18,8 +18,8 @@ from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.frontends import FrontendReason
 from importer.errors import DocumentError, one_line
-from importer.messages import Text, render
-from importer.messages.comments import HEADS, short
+from importer.reasons import Text
+from importer.sentences import render, short, worded
 from importer.signals.evidence import TASKS
 from importer.yaml_reader import compose
 
@@ -49,7 +49,7 @@ def comment(decision: Decision) -> str:
 
 def heads(warnings: Iterable[Attention]) -> tuple[str, ...]:
     """Return the lines of the file's head, one for each kind."""
-    texts = (f"attention: {HEADS[w.kind.value].format(key=w.key)}" for w in warnings)
+    texts = (f"attention: {worded(w.kind.short, {'key': w.key})}" for w in warnings)
     return tuple(dict.fromkeys(texts))
 
 

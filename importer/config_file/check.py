@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any
 
 from importer import config
 from importer.config_file import argument_check, argument_conflicts, document_keys, environment
 from importer.config_file.engine_arguments import load, version_of, versions
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 NAMES = ("dtype", "load_format", "quantization")  # keys with the name of something of the engine
@@ -26,15 +25,21 @@ THINKING = "enable_thinking"  # the only variable of a chat template that mlx-vl
 UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
 
 
-class ValueReason(StrEnum):
+class ValueReason(ReasonKind):
     """Why an engine is not started with a value of the document's own keys."""
 
-    NO_MODEL = "no-model"
-    NOT_A_NAME = "not-a-name"
-    FLAG_FOR_VLLM = "flag-for-vllm"
-    NO_AUTO = "no-auto"
-    NO_LENGTH = "no-length"
-    VARIABLE_LOST = "variable-lost"
+    NO_MODEL = "no-model", "it begins like an option, or holds characters that cannot be seen"
+    NOT_A_NAME = "not-a-name", "{value!r} is not a name"
+    FLAG_FOR_VLLM = (
+        "flag-for-vllm",
+        "{flag} is a flag of vLLM's, and {engine} takes its arguments from engine_args",
+    )
+    NO_AUTO = (
+        "no-auto",
+        "only vLLM measures its memory for the longest context; {engine} needs a number of tokens",
+    )
+    NO_LENGTH = "no-length", "{value!r} is no number of tokens; on vLLM auto is the longest context that fits"
+    VARIABLE_LOST = "variable-lost", "mlx-vlm has an option for no variable of the chat template but {only}"
 
 
 Fault = tuple[tuple[str | int, ...], Reason]

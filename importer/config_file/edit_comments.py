@@ -14,7 +14,7 @@ from importer.config_file.merge import head, labelled, remarks
 from importer.config_file.store import StoredDocument
 from importer.config_file.yaml_edit.edit import rewrite
 from importer.errors import DocumentError
-from importer.messages.comments import HEADS
+from importer.sentences import worded
 
 Notes = dict[KeyPath, str | None]
 
@@ -108,7 +108,8 @@ def _headed(before: StoredDocument, text: str, data: Mapping[str, Any]) -> str:
 
 
 def _line(warning: Mapping[str, Any]) -> str:
-    return f"# attention: {HEADS[str(warning['kind'])].format(key=warning.get('key'))}"
+    kind = AttentionReason(str(warning["kind"]))
+    return f"# attention: {worded(kind.short, {'key': warning.get('key')})}"
 
 
 def _is_edited(key: str, wrote: Mapping[str, Any], data: Mapping[str, Any]) -> bool:

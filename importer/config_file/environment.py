@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import Any
 
+from importer.config_file.argument_check import not_one_of
 from importer.config_file.engine_arguments import ArgumentRegistry, Kind, load
 from importer.launcher import COMPUTE, SECRET
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 KEY = "env"
 MOST = 200  # variables
@@ -19,18 +19,24 @@ LONGEST = 1000  # characters of a value
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 
 
-class VariableReason(StrEnum):
+class VariableReason(ReasonKind):
     """What is wrong with an environment variable of a document."""
 
-    NO_NAME = "no-name"
-    NO_VALUE = "no-value"
-    NOT_A_FAMILY = "not-a-family"
-    NEAR = "near"
-    SECRET = "secret"  # noqa: S105 - a word
-    LAUNCHER = "launcher"
-    TOO_MANY = "too-many"
-    NOT_A_NUMBER = "not-a-number"
-    NOT_ONE_OF = "not-one-of"
+    NO_NAME = "no-name", "it is not the name of an environment variable"
+    NO_VALUE = "no-value", "its value is not a short text, a number, true or false"
+    NOT_A_FAMILY = "not-a-family", "it is no variable of an engine or of a library that engines compute with"
+    NEAR = "near", "the engine reads no variable of this name; near names: {near}"
+    SECRET = "secret", "it is a secret, so no document sets it"
+    LAUNCHER = "launcher", "importer sets it by itself"
+    TOO_MANY = "too-many", "there are more than {most} variables"
+    NOT_A_NUMBER = (
+        "not-a-number",
+        lambda fields: (
+            f"{fields['value']!r} is not a {'whole ' if fields['whole'] else ''}number, "
+            "as the engine reads it"
+        ),
+    )
+    NOT_ONE_OF = "not-one-of", not_one_of
 
 
 # Families of names: the engines, the libraries that they compute and send with.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from importer import config
@@ -16,7 +15,7 @@ from importer.config_file import argument_check, check, document_keys, environme
 from importer.config_file.argument_rules import CHOICES, DRAFTER, WITHHELD
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, version_of
 from importer.hub.reference import is_directory
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 CODE = "trust_remote_code"
 SPECULATION = "speculative_config"  # of ``engine_args``: its ``model`` is a second repository
@@ -30,24 +29,24 @@ ALONE = frozenset((
 LONGEST = 200  # characters of a value in a sentence
 
 
-class GrantReason(StrEnum):
+class GrantReason(ReasonKind):
     """What is granted."""
 
-    CODE = "code"
-    FOLDER = "folder"
-    DRAFTER = "drafter"
-    SETTING = "setting"
+    CODE = "code", "Running code that comes with a model ({subject})"
+    FOLDER = "folder", "Reading the folder {subject}"
+    DRAFTER = "drafter", "Drafting with the second model {subject}"
+    SETTING = "setting", "{subject} ({effect})"
 
 
-class Effect(StrEnum):
+class Effect(ReasonKind):
     """What a setting beyond the list does, as far as anyone has read its source."""
 
-    CODE = "code"
-    FILE = "file"
-    PLACE = "place"
-    PROTECTION = "protection"
-    TEXT = "text"
-    UNREVIEWED = "unreviewed"
+    CODE = "code", "it loads code"
+    FILE = "file", "it writes, reads or removes files of the engine's machine"
+    PLACE = "place", "it names a port, a host or a download site"
+    PROTECTION = "protection", "it switches a protection off"
+    TEXT = "text", "a text that the engine interprets: it may run code, open files or name hosts"
+    UNREVIEWED = "unreviewed", "importer does not know its effect: it may run code, open files or name hosts"
 
 
 class Grant(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from importer.config_file import build, document_keys
 from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.build import read
 from importer.config_file.diff import ABSENT, KeyPath, dotted, keyed, same, shown
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 Take = Literal["mine", "theirs"]
 TAKES: tuple[Take, ...] = ("mine", "theirs")
@@ -27,10 +26,10 @@ DERIVED: tuple[KeyPath, ...] = (("importer", "client_sampling"),)
 BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 
 
-class MergeReason(StrEnum):
+class MergeReason(ReasonKind):
     """What a merge meets."""
 
-    CONFLICT = "conflict"
+    CONFLICT = "conflict", "{path}: it was {was}, the file says {mine}, this import says {theirs}"
 
 
 @dataclass(frozen=True, slots=True)

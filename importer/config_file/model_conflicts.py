@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,7 +22,7 @@ from importer.memory.estimate_types import Unknown
 from importer.memory.layers import Attention, Latent
 from importer.memory.parallelism import PARTED
 from importer.memory.shape import describe
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import context, quantisation, speculation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
 from importer.signals.engine_capabilities import Abilities
@@ -39,18 +38,30 @@ QUANT_FILE = re.compile(r"quant.*config")  # quantize_config, quant_config, hf_q
 TERRATORCH = "terratorch"  # vLLM asserts the architecture of that name
 
 
-class ModelConflict(StrEnum):
+class ModelConflict(ReasonKind):
     """Why a value does not go with the model."""
 
-    NO_EXPERTS = "no-experts"
-    HEADS = "heads"
-    STAGES = "stages"
-    PARTS = "parts"
-    NOT_DRAFTING = "not-drafting"
-    FLOAT16 = "float16"
-    TOO_LONG = "too-long"
-    OTHER_CLASS = "other-class"
-    NOT_QUANTISED = "not-quantised"
+    NO_EXPERTS = "no-experts", "the model has no experts"
+    HEADS = "heads", "it does not divide the model's {value} attention heads"
+    STAGES = "stages", "it is more than the model's {value} layers"
+    PARTS = (
+        "parts",
+        (
+            "vLLM divides a sequence between copies of a head of keys: {keys} heads on {cards} cards allow "
+            "{choices:or}"
+        ),
+    )
+    NOT_DRAFTING = (
+        "not-drafting",
+        "the model has no layers for multi-token prediction, which {method} drafts with",
+    )
+    FLOAT16 = "float16", "vLLM does not compute {model_type} in float16; use bfloat16 or float32"
+    TOO_LONG = "too-long", "the model's context is {value} tokens; a longer one needs {overrides}"
+    OTHER_CLASS = "other-class", "it is for models of the architecture {name}"
+    NOT_QUANTISED = (
+        "not-quantised",
+        "the weights have no quantisation {method}; for plain weights there are {known}, or leave it out",
+    )
 
 
 Conflict = tuple[tuple[str, ...], Reason]

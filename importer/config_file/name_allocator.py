@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import count, takewhile
 
 from importer.config_file.attention import NO_DEVICE
@@ -13,18 +12,21 @@ from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import short_name
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 ALLOWED = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 RESERVED = ("index",)  # a gallery's list lies beside its entries
 LONGEST = 120  # characters, so that a number fits behind
 
 
-class NameReason(StrEnum):
+class NameReason(ReasonKind):
     """Why a name is not one of a document."""
 
-    CHARACTERS = "characters"
-    RESERVED = "reserved"
+    CHARACTERS = (
+        "characters",
+        "{name!r} is not made of a-z, 0-9, '.', '_' and '-' with a letter or digit at both ends",
+    )
+    RESERVED = "reserved", "a gallery's list of its entries has the name {name!r}"
 
 
 def slug(text: str) -> str:

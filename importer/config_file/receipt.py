@@ -11,8 +11,8 @@ from typing import Any, Literal
 from importer.config_file.diff import digest
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import Evidence
 
 SCHEMA = 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 from importer.config_file.attention import granted
@@ -13,17 +12,17 @@ from importer.config_file.schema import problems
 from importer.config_file.store import Store, StoredDocument
 from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
 from importer.signals.evidence import Rule
 
 
-class ReviewReason(StrEnum):
+class ReviewReason(ReasonKind):
     """What requires a reviewer's attention."""
 
-    READS_LESS = "reads-less"
-    STALE = "stale"
-    PROBE = "probe"
+    READS_LESS = "reads-less", "{key}: in pieces it reads less: {finding}"
+    STALE = "stale", "its validation does not hold: {why}"
+    PROBE = "probe", "probe {probe}: {outcome}: {reason}"
 
 
 def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import StrEnum
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from importer.config_file import derived_parser, model_facts
 from importer.config_file.diff import KeyPath
 from importer.config_file.model_facts import RecordedFacts
 from importer.errors import DocumentError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:
     from importer.config_file.yaml_edit.source_map import YamlProblem
@@ -33,15 +32,15 @@ NAMES = (
 WIDE = 2**63
 
 
-class SchemaReason(StrEnum):
+class SchemaReason(ReasonKind):
     """What a schema has against a value."""
 
-    AT = "at"
-    AT_TOP = "at-top"
-    UNDER_PARAMETERS = "under-parameters"
-    UNKNOWN_KEY = "unknown-key"
-    UNKNOWN_KEY_NEAR = "unknown-key-near"
-    TOO_WIDE = "too-wide"
+    AT = "at", "at {where}: {problem}"
+    AT_TOP = "at-top", "at the top level: {problem}"
+    UNDER_PARAMETERS = "under-parameters", "it belongs under parameters"
+    UNKNOWN_KEY = "unknown-key", "unknown key"
+    UNKNOWN_KEY_NEAR = "unknown-key-near", "unknown key; near names: {near}"
+    TOO_WIDE = "too-wide", "it does not fit in 64 bits"
 
 
 @cache
@@ -153,11 +152,11 @@ def _short(message: str) -> str:
 LONGEST = 480  # characters of all problems in one sentence
 
 
-class DocumentReason(StrEnum):
+class DocumentReason(ReasonKind):
     """What is wrong with a document."""
 
-    PROBLEMS = "problems"
-    PROBLEMS_AND_MORE = "problems-and-more"
+    PROBLEMS = "problems", "{problems:;}"
+    PROBLEMS_AND_MORE = "problems-and-more", "{problems:;}; and {more} more"
 
 
 def problems(

@@ -10,13 +10,12 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from itertools import product, zip_longest
 from threading import Lock
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.sandbox import OverLimit, Task
 
 SECONDS = 5.0  # of processor time for all patterns of one document
@@ -35,11 +34,11 @@ ANYTHING = "a0 -<\n!b"
 ESCAPE_SET_OR_BAR = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\|", re.DOTALL)
 
 
-class PatternReason(StrEnum):
+class PatternReason(ReasonKind):
     """What is wrong with a pattern."""
 
-    SLOW = "slow"
-    UNREAD = "unread"
+    SLOW = "slow", "the pattern takes too long on some texts: a model's answer could hold up the engine"
+    UNREAD = "unread", "the pattern is no regular expression of Python's"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from importer.config_file.schema import checked
 from importer.errors import DocumentError
 from importer.hub.folders import read_plain, why
 from importer.hub.reference import is_directory
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:
     from importer.config_file.receipt import Receipt
@@ -83,10 +82,10 @@ LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
 LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 
 
-class StoreReason(StrEnum):
+class StoreReason(ReasonKind):
     """Why a document's files cannot be used."""
 
-    NO_RECEIPT = "no-receipt"
+    NO_RECEIPT = "no-receipt", "it is missing or damaged"
 
 
 @dataclass(frozen=True, slots=True)

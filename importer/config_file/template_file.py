@@ -11,13 +11,12 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from importer.errors import DocumentError
 from importer.hub.folders import read_plain
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 KEY = "chat_template"  # under ``importer``
 LONGEST = 4 * 1024 * 1024  # bytes; a template that is rendered has a million characters at most
@@ -25,14 +24,14 @@ ENDING = ".chat_template.jinja"
 FILE = re.compile(r"[a-z0-9][a-z0-9._-]*\.chat_template\.jinja")
 
 
-class ChatTemplateReason(StrEnum):
+class ChatTemplateReason(ReasonKind):
     """Why the template that a document names cannot be used."""
 
-    NAME = "name"
-    CHANGED = "changed"
-    MISSING = "missing"
-    NOT_UTF8 = "not-utf8"
-    UNREADABLE = "unreadable"
+    NAME = "name", "{file!r} is no name of a file beside the document that ends in {ending}"
+    CHANGED = "changed", "{file} was changed since it was written"
+    MISSING = "missing", "there is no file {file} beside it"
+    NOT_UTF8 = "not-utf8", "{file} is not UTF-8 text"
+    UNREADABLE = "unreadable", "{file} cannot be read ({problem})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:
     from importer.config_file.receipt import Receipt
@@ -18,15 +17,18 @@ if TYPE_CHECKING:
 BUILDS = ("", "-cpu", "-cuda")  # under which names one engine is installed
 
 
-class HoldingReason(StrEnum):
+class HoldingReason(ReasonKind):
     """Why a validation does not hold, or did not pass."""
 
-    EDITED = "edited"
-    FAILED = "failed"
-    OTHER_ENGINE = "other-engine"
-    OTHER_VERSION = "other-version"
-    OTHER_WEIGHTS = "other-weights"
-    NEW_FILES = "new-files"
+    EDITED = "edited", "it was edited since it was validated"
+    FAILED = (
+        "failed",
+        lambda fields: f"its validation failed: {', '.join(fields['probes']) or 'no probe applied'}",
+    )
+    OTHER_ENGINE = "other-engine", "it ran on {ran}, and the document is for {meant}"
+    OTHER_VERSION = "other-version", "it ran on {engine} {ran}, and the document is for {meant}"
+    OTHER_WEIGHTS = "other-weights", "it ran on other weights ({files:and})"
+    NEW_FILES = "new-files", "{files:and} were written since, and not compared yet"
 
 
 @dataclass(frozen=True, slots=True)

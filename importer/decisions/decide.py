@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.samples import Thinking
@@ -12,16 +11,23 @@ from importer.decisions.decision import Chosen, Decision, Preferences, Target
 from importer.decisions.parsers import decide_parser
 from importer.decisions.precedence import by_user, decide_setting
 from importer.decisions.sampling import decide_sampling, is_sampling
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import Evidence
 
 PARSERS = ("tool_parser", "reasoning_parser")
 
 
-class PinReason(StrEnum):
+class PinReason(ReasonKind):
     """Reasons for template variables in a document."""
 
-    DEFAULT_UNSAID = "default-unsaid"
+    DEFAULT_UNSAID = (
+        "default-unsaid",
+        (
+            "{parser} reads every answer only where the template's own default is named, so the document "
+            "names it"
+        ),
+        "template's default",
+    )
 
 
 def decide(

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Literal
 
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from importer.signals.evidence import Status
 
 
-class PromptVerdict(StrEnum):
+def _lost(fields: Fields) -> str:
+    """{engine} loses or refuses part of {count} of {of} conversations: {first}"""
+    count = "one" if fields["count"] == 1 else str(fields["count"])
+    of = f"{count} of {fields['of']} conversations: {fields['first']}"
+    return f"{fields['engine']} loses or refuses part of {of}"
+
+
+class PromptVerdict(ReasonKind):
     """What a frontend's prompts as a whole show."""
 
-    FORMAT = "format"  # the chosen form of contents, and why the engine's own choice is worse
-    DIFFER = "differ"
-    LOST = "lost"
-    NOT_STARTED = "not-started"
-    OWN_CODE = "own-code"  # the frontend renders the model without its template
-    OTHER_PROMPT = "other-prompt"  # a parser was proved behind a prompt that the engine writes otherwise
+    FORMAT = (
+        "format",
+        (
+            "{engine} with contents {form} renders {equal} of {of} conversations as transformers does; with "
+            "its own choice {lost} lose text"
+        ),
+        "{engine}",
+    )
+    DIFFER = (
+        "differ",
+        "{engine} renders {equal} of {of} conversations as transformers does, and loses no text; {first}",
+    )
+    LOST = "lost", _lost
+    NOT_STARTED = "not-started", "the prompts of the frontend are not known: {problem}"
+    OWN_CODE = "own-code", "the frontend renders {model_type} by its own code, not by a template"
+    OTHER_PROMPT = "other-prompt", "{engine} renders the prompt otherwise: {first}", "prompts differ"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 
 from importer.decisions.decision import Chosen, Decision, RejectedCandidate, Target, Undecided
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule, Source, Status, warning
 
 HF = "hf"
 TOOL, REASONING = "tool_parser", "reasoning_parser"
 
 
-class DerivedReason(StrEnum):
+HF_LIMITS = (
+    "the parser hf rejects strict tools, a required or named tool choice and parallel_tool_calls=false"
+)
+
+
+class DerivedReason(ReasonKind):
     """Reasons for the parser ``hf``, and its limits."""
 
-    DERIVED = "derived"
-    LIMITS = "limits"
+    DERIVED = (
+        "derived",
+        "a response template derived from the chat template makes hf read every case; the document holds it",
+        "derived template",
+    )
+    LIMITS = "limits", HF_LIMITS
 
 
-class PairReason(StrEnum):
+class PairReason(ReasonKind):
     """Reasons that follow from ``hf`` for calls and reasoning, or for neither."""
 
-    WITH_TOOLS = "with-tools"
-    NOT_BESIDE = "not-beside"
+    WITH_TOOLS = "with-tools", "{engine} starts with hf for calls and reasoning, or for neither", "both kinds"
+    NOT_BESIDE = "not-beside", "{engine} refuses hf beside another parser, and {parser} is set", "both kinds"
 
 
 def settle(

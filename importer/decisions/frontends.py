@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
 
 from importer.decisions.decision import (
     PYTHON,
@@ -16,21 +15,50 @@ from importer.decisions.decision import (
     Target,
     Undecided,
 )
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Source, warning
 
 TOOL, REASONING = "tool_parser", "reasoning_parser"
 
 
-class FrontendReason(StrEnum):
+NOUNS = {"tool_parser": ("tool parser", "call tools"), "reasoning_parser": ("reasoning parser", "reason")}
+
+
+def _elsewhere(fields: Fields) -> str:
+    noun = NOUNS[fields["field"]][0]
+    return (
+        f"the {fields['frontend'].title()} frontend of {fields['engine']} has no {noun} {fields['parser']}; "
+        f"the {fields['other'].title()} frontend has it"
+    )
+
+
+class FrontendReason(ReasonKind):
     """Reasons for parsers that follow from the frontend, and from the version that proved them."""
 
-    BUILT_IN = "built-in"
-    ELSEWHERE = "elsewhere"
-    GUESSED = "guessed"
-    ONE_FOR_BOTH = "one-for-both"
-    NOT_ONE_FOR_BOTH = "not-one-for-both"
-    OTHER_VERSION = "other-version"
+    BUILT_IN = (
+        "built-in",
+        "the Rust frontend of {engine} reads this model by code of its own, and rejects every parser",
+        "{engine}",
+    )
+    ELSEWHERE = "elsewhere", _elsewhere
+    GUESSED = (
+        "guessed",
+        (
+            "the Rust frontend of {engine} takes {parser} by the model's name; vllm serve drops the option "
+            "against it"
+        ),
+    )
+    ONE_FOR_BOTH = (
+        "one-for-both",
+        "{parser} reads calls and reasoning in one, and {engine} starts with it for both",
+        "both kinds",
+    )
+    NOT_ONE_FOR_BOTH = (
+        "not-one-for-both",
+        "{parser} reads calls and reasoning in one, and {tool_parser} reads the calls",
+        "both kinds",
+    )
+    OTHER_VERSION = "other-version", "proved by the parsers of {proved}; the document is for {version}"
 
 
 def elsewhere(target: Target, key: str, name: str) -> Reason | None:

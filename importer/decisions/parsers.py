@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.samples import Thinking
@@ -21,9 +20,9 @@ from importer.decisions.decision import (
     Target,
     Undecided,
 )
-from importer.decisions.frontends import elsewhere
+from importer.decisions.frontends import NOUNS, elsewhere
 from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import POOLS, Evidence, Rule, Source, warning
 
 SHOWN_BY_TEMPLATE = (Rule.TEMPLATE_FORMAT, Rule.TEMPLATE_INSTRUCTIONS)
@@ -33,14 +32,31 @@ OWN_CALLS = "own-calls"  # name of tools of ours before the model's own calls
 NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 
-class ForeignReason(StrEnum):
+def _templates(fields: Fields) -> str:
+    names = " or ".join(fields["templates"])
+    return f"a chat template of ours ({names}) would offer it tools in words of ours"
+
+
+class ForeignReason(ReasonKind):
     """Reasons for parsers under an override of the model's own template."""
 
-    TOOLS_BY_TEMPLATE = "tools-given"
-    OF_A_FILE = "of-a-file"
-    OF_CONVENTION = "of-ours"
-    WOULD_OFFER = "would-offer"
-    OWN_CALLS = "own-calls"
+    TOOLS_BY_TEMPLATE = "tools-given", "the user gives it tools with a chat template; it said: {said}"
+    OF_A_FILE = (
+        "of-a-file",
+        "read from a chat template that the user gave, which shows nothing about the model",
+        "given template",
+    )
+    OF_CONVENTION = (
+        "of-ours",
+        "read from a chat template of ours ({template}), which shows nothing about the model",
+        "template {template}",
+    )
+    WOULD_OFFER = "would-offer", _templates
+    OWN_CALLS = (
+        "own-calls",
+        "the calls are the model's own, and the words that offer the tools are ours",
+        "template own-calls",
+    )
 
 
 def under_override(
@@ -79,44 +95,93 @@ def with_offer(decision: Decision, target: Target) -> Decision:
     return replace(decision, why=(*decision.why, offer))
 
 
-class ParserReason(StrEnum):
+def _forbidden(fields: Fields) -> str:
+    says = f"{fields['engine']} forces another format on calls with this parser: it forbids {fields['words']}"
+    free = ", ".join(fields["free"])
+    return f"{says}; free of that, and reading the template too: {free}" if free else says
+
+
+def _takes_another(fields: Fields) -> str:
+    return (
+        f"{fields['engine']} chooses by itself and takes {fields['parser'] or 'none'} for this template, "
+        "so a validation will show what it leaves unread"
+    )
+
+
+class ParserReason(ReasonKind):
     """Reasons why a parser was chosen, refuted or left out."""
 
-    BASE_MODEL = "base-model"
-    GUARD_MODEL = "guard-model"
-    OCR_MODEL = "ocr-model"
-    TRANSLATION_MODEL = "translation-model"
-    NO_TEXT = "no-text"
-    TRANSCRIPT = "transcript"
-    LOWER_PRECEDENCE = "heard-later"
-    USER_REFUTED = "user-refuted"
-    PROOF_AGREES = "proof-agrees"
-    NOT_REGISTERED = "not-registered"
-    KNOWN_TO_HAVE_NONE = "known-to-have-none"
-    READ_NOT_TRAINED = "read-not-trained"
-    REFUTED = "refuted"
-    NONE_READS = "none-reads"
-    BEATEN = "beaten"
-    SAME_EFFECT = "same-effect"
-    TOOLS_UNSEEN = "tools-unseen"
-    UNSETTLED = "unsettled"
-    ONLY_LIBERAL = "only-liberal"
-    FORBIDDEN = "forbidden"
-    TAKEN_BY_ITSELF = "taken-by-itself"
-    TAKES_ANOTHER = "takes-another"
-    THINKS_OPENED = "thinks-opened"
-    THINKS_SWITCHED = "thinks-switched"
-    LOSES_PLAIN = "loses-plain"
+    BASE_MODEL = "base-model", "a base model completes text, so it gets no parser", "base model"
+    GUARD_MODEL = "guard-model", "a guard model answers with a verdict", "guard model"
+    OCR_MODEL = "ocr-model", "an OCR model answers with text", "OCR model"
+    TRANSLATION_MODEL = "translation-model", "a translation model answers with text", "translation model"
+    NO_TEXT = "no-text", "it returns numbers, no text", "no text"
+    TRANSCRIPT = "transcript", "it returns the text of a recording", "transcript"
+    LOWER_PRECEDENCE = "heard-later", "heard later"
+    USER_REFUTED = "user-refuted", "the proof refutes it: {problem}"
+    PROOF_AGREES = "proof-agrees", "the proof agrees"
+    NOT_REGISTERED = (
+        "not-registered",
+        lambda fields: f"{fields['engine']} has no {NOUNS[fields['field']][0]} of that name",
+    )
+    KNOWN_TO_HAVE_NONE = "known-to-have-none", "{source} knows this family to have none"
+    READ_NOT_TRAINED = (
+        "read-not-trained",
+        "a template that {parsers} can read does not show that the model was trained for it",
+    )
+    REFUTED = "refuted", "refuted: {problem}"
+    NONE_READS = "none-reads", "none of {engine}'s parsers reads what the template writes"
+    BEATEN = "beaten", "{problem}"
+    SAME_EFFECT = (
+        "same-effect",
+        "{parsers:and} cannot be told apart from it: whole, streamed and in the grammar they read the same",
+    )
+    TOOLS_UNSEEN = "tools-unseen", "the template never shows the tools, and no other evidence names a parser"
+    UNSETTLED = (
+        "unsettled",
+        (
+            "the template writes no reasoning of its own, and a guessed block does not refute {parser}: "
+            "{problem}"
+        ),
+    )
+    ONLY_LIBERAL = (
+        "only-liberal",
+        "these read almost anything that looks like a call, and nothing else speaks for one of them",
+    )
+    FORBIDDEN = "forbidden", _forbidden
+    TAKEN_BY_ITSELF = "taken-by-itself", "{engine} takes it by itself"
+    TAKES_ANOTHER = "takes-another", _takes_another
+    THINKS_OPENED = (
+        "thinks-opened",
+        "the generation prompt opens a reasoning block with {marker}, so the model thinks",
+    )
+    THINKS_SWITCHED = "thinks-switched", "the template switches reasoning by {switch}, so the model thinks"
+    LOSES_PLAIN = "loses-plain", "the template shows no reasoning, and its plain answer is lost: {problem}"
 
 
-class Unavailable(StrEnum):
+def _nothing_known_text(fields: Fields) -> str:
+    noun, verb = NOUNS[fields["field"]]
+    nothing = f"nothing known says how this model would {verb}, so no {noun} is set"
+    return "; ".join((*fields["notes"], nothing))
+
+
+class Unavailable(ReasonKind):
     """Reasons for a missing proof or parser."""
 
-    NOTHING_KNOWN = "nothing-known"
-    NOTHING_RENDERED = "nothing-rendered"
-    NOT_RUN_HERE = "not-run-here"
-    NOT_INSTALLED = "not-installed"
-    NOT_KNOWN = "not-known"
+    NOTHING_KNOWN = "nothing-known", _nothing_known_text
+    NOTHING_RENDERED = "nothing-rendered", "not proved: there was nothing to render"
+    NOT_RUN_HERE = (
+        "not-run-here",
+        "not proved: the importer does not run {engine}, so its parsers were not asked",
+    )
+    NOT_INSTALLED = (
+        "not-installed",
+        "not proved: {engine} is not installed, so its own parsers did not read the template",
+    )
+    NOT_KNOWN = (
+        "not-known",
+        "not proved: {engine} {version} is installed, and this importer does not know its parsers",
+    )
 
 
 SILENT_KINDS: Mapping[str, Reason] = {

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 
 from importer.decisions.decision import Chosen, Decision, KnownNone, Preferences, RejectedCandidate
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule, Status, is_warning
 
 
-class WeighReason(StrEnum):
+class WeighReason(ReasonKind):
     """Reasons why a value won or lost."""
 
-    SET_BY_USER = "set-by-user"
-    USER_DECIDES = "user-decides"
-    STANDS_BESIDE = "stands-beside"
-    HIGHER_PRECEDENCE = "heard-first"
-    LOST = "lost"
+    SET_BY_USER = "set-by-user", "set by the user", "set by user"
+    USER_DECIDES = "user-decides", "the user decides"
+    STANDS_BESIDE = "stands-beside", "{words} stands beside it"
+    HIGHER_PRECEDENCE = "heard-first", "{source} is heard first"
+    LOST = "lost", "{why}; it said: {said}"
 
 
 def ranked(facts: Iterable[Evidence]) -> list[Evidence]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.request_coverage.findings import (
@@ -23,7 +22,7 @@ from importer.chat_template.request_coverage.traits import NEEDS_TOOLS, Shape, T
 from importer.decisions.decision import Chosen, Decision, RejectedCandidate, Target, Undecided
 from importer.decisions.parsers import ForeignReason
 from importer.decisions.precedence import ranked, status_of
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
 TOOLS = "tool_parser"
@@ -47,14 +46,45 @@ OF_TOOLS = frozenset(WayInField) - frozenset(
 KINDS_OF_TOOLS = frozenset({WayInKind.TOOLS_AFTER_RESULT, WayInKind.TOOLS_LATER})
 
 
-class WayInEffect(StrEnum):
+HIDDEN_TEXTS = {
+    "lost": "the chat template never shows the tools to the model",
+    "refused": "the chat template refuses requests with tools",
+    "broken": "no request can be rendered with the chat template",
+    "none": "the chat template has no place for tools",
+}
+
+
+def _hidden(fields: Fields) -> str:
+    """{tools}, so {parser} has no call to read."""
+    return f"{HIDDEN_TEXTS[fields['tools']]}, so {fields['parser']} has no call to read"
+
+
+def _sometimes(fields: Fields) -> str:
+    """The chat template shows the tools only with or without a system turn ({with_system})."""
+    beside = "with" if fields["with_system"] else "without"
+    return f"the chat template shows the tools only in requests {beside} a system turn"
+
+
+def _offer(fields: Fields) -> str:
+    """Return the names of {templates} and the {files} of {source}."""
+    ours, files = fields["templates"], fields["files"]
+    parts = [f"the template {name}" for name in ours if name.startswith("repository:")]
+    parts += [f"the file {path} of {fields['source']}" for path in files]
+    parts += [f"the template {name}" for name in ours if not name.startswith("repository:")]
+    return f"{' or '.join(parts)} would show them"
+
+
+class WayInEffect(ReasonKind):
     """Reasons for a tool parser whose tools do not reach the prompt."""
 
-    HIDDEN = "tools-hidden"
-    SOMETIMES = "tools-sometimes"
-    OFF = "tools-off"
-    OFFER = "template-offered"
-    LOSES = "loses"
+    HIDDEN = "tools-hidden", _hidden
+    SOMETIMES = "tools-sometimes", _sometimes
+    OFF = (
+        "tools-off",
+        "the chat template never shows tools, and nothing else names {parser}, so tools are off",
+    )
+    OFFER = "template-offered", _offer
+    LOSES = "loses", "in the chat template {problem}"
 
 
 def needs_tools(finding: WayInFinding) -> bool:

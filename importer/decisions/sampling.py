@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.samples import Thinking
@@ -19,7 +18,7 @@ from importer.decisions.decision import (
     Undecided,
 )
 from importer.decisions.precedence import WeighReason, by_user, decide_setting, overruled, ranked, status_of
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.reasons import GenerationReason
 from importer.signals.sampling_values import MODES_KEY, RANGES
@@ -34,14 +33,39 @@ ROOM = {True: 32_768, False: 8_192}
 CUTS = {"mlx": 512, "mlx-vlm": 2048}  # default limits of servers, in tokens of an answer
 
 
-class SamplingReason(StrEnum):
+MODE_TEXTS = {"thinking": "with thinking", "non_thinking": "without thinking"}
+
+
+def _sets_text(fields: Fields) -> str:
+    chosen = "which way this model answers is not known"
+    if fields["mode"] is not None:
+        chosen = f"the document's is {MODE_TEXTS[fields['mode']]}"
+    return f"{fields['source']} has values of their own for each way of answering; {chosen}"
+
+
+class SamplingReason(ReasonKind):
     """Reasons why sampling values were chosen or left out."""
 
-    FOR_OTHER_ANSWERS = "for-other-answers"
-    BOTH_WAYS_DIFFER = "both-ways-differ"
-    SETS_OF_BOTH_WAYS = "sets-of-both-ways"
-    FILLS_CONTEXT = "fills-context"
-    CUT_BY_SERVER = "cut-by-server"
+    FOR_OTHER_ANSWERS = (
+        "for-other-answers",
+        lambda fields: f"{fields['reason']}, for answers {MODE_TEXTS[fields['mode']]}",
+        "{reason}",
+    )
+    BOTH_WAYS_DIFFER = (
+        "both-ways-differ",
+        "it differs with and without thinking, and which way this model answers is not known",
+    )
+    SETS_OF_BOTH_WAYS = "sets-of-both-ways", _sets_text, "both modes"
+    FILLS_CONTEXT = (
+        "fills-context",
+        "an answer may fill the context, and a limit would end every answer",
+        "context is limit",
+    )
+    CUT_BY_SERVER = (
+        "cut-by-server",
+        "{engine} ends every answer after {tokens} tokens unless told otherwise",
+        "{engine}'s limit {tokens}",
+    )
 
 
 def is_sampling(key: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from importer.config_file import check, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 TEMPLATE = "chat_template.jinja"
 Document = Mapping[str, Any]
@@ -73,25 +72,43 @@ class Readiness:
     seconds: float = 300.0
 
 
-class Unstartable(StrEnum):
+class Unstartable(ReasonKind):
     """Why an engine cannot be started with a document."""
 
-    CODE_IN_MODEL_FILE = "code-in-model-file"
-    FLAG_FOR_VLLM = "flag-for-vllm"
-    LAYERS_OR_PARTS = "layers-or-parts"
-    MODEL_IS_OPTION = "model-is-option"
-    MODEL_UNPRINTABLE = "model-unprintable"
-    NOT_A_FILE = "not-a-file"
-    NOT_A_NAME = "not-a-name"
-    NOT_A_NUMBER = "not-a-number"
-    NOT_A_VERSION = "not-a-version"
-    NOT_IN_CONFIG_FILE = "not-in-config-file"
-    NOT_RANKS = "not-ranks"
-    NO_RUST_FRONTEND = "no-rust-frontend"
-    NO_TEMPLATE = "no-template"
-    NO_TOKENIZER_CONFIG = "no-tokenizer-config"
-    TEMPLATE_TOO_LONG = "template-too-long"
-    VARIABLE_LOST = "variable-lost"
+    CODE_IN_MODEL_FILE = (
+        "code-in-model-file",
+        "config.json has model_file, code that {server} runs at its start: trust_remote_code allows it",
+    )
+    FLAG_FOR_VLLM = (
+        "flag-for-vllm",
+        "options has {flag}, and {server}'s server takes its own from engine_args",
+    )
+    LAYERS_OR_PARTS = (
+        "layers-or-parts",
+        "mlx-lm shares layers or their parts, so {key} goes without the other",
+    )
+    MODEL_IS_OPTION = "model-is-option", "parameters.model begins like an option"
+    MODEL_UNPRINTABLE = "model-unprintable", "parameters.model holds characters that cannot be seen"
+    NOT_A_FILE = "not-a-file", "engine_args.{key} is {value!r} and not the whole path of a file"
+    NOT_A_NAME = "not-a-name", "{key} is {value!r} and not a name"
+    NOT_A_NUMBER = "not-a-number", "{key} is {value!r} and not a number"
+    NOT_A_VERSION = "not-a-version", "importer.engine.version is {value!r} and not a version"
+    NOT_IN_CONFIG_FILE = "not-in-config-file", "{key} is {value}, which vLLM's configuration file cannot say"
+    NOT_RANKS = "not-ranks", "{key} is {value!r} and no number of ranks"
+    NO_RUST_FRONTEND = (
+        "no-rust-frontend",
+        "importer.engine.frontend is 'rust', and vLLM has it from 0.33 on, not in {version}",
+    )
+    NO_TEMPLATE = "no-template", "importer.{key} names a template, and none is there"
+    NO_TOKENIZER_CONFIG = (
+        "no-tokenizer-config",
+        "importer.{key} belongs into the model's {file}, which is missing or cannot be read",
+    )
+    TEMPLATE_TOO_LONG = "template-too-long", "its chat template has more than {limit:,} bytes"
+    VARIABLE_LOST = (
+        "variable-lost",
+        "chat_template_kwargs.{key} does not reach the template on mlx-vlm, only {only} does",
+    )
 
 
 # Features beyond a plain chat; docs/engines.md has those of each engine.

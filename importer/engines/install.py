@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +27,7 @@ from importer.engines.base import Engine, Pip, Step, steps
 from importer.errors import DocumentError, EngineError
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 Origin = Literal["managed", "variable", "current"]
 LAYOUT = 1  # of the folder; a change makes every environment new
@@ -46,11 +45,11 @@ ASK_FOLDER = "import sysconfig; print(sysconfig.get_path('purelib'))"
 LIBRARY_SECONDS = 120.0
 
 
-class InstallReason(StrEnum):
+class InstallReason(ReasonKind):
     """Why an install failed, where pip reports no error."""
 
-    COMMAND_ENDED = "command-ended"
-    PACKAGE_ABSENT = "package-absent"
+    COMMAND_ENDED = "command-ended", "'{command}' ended with {status}"
+    PACKAGE_ABSENT = "package-absent", "the package is not there afterwards"
 
 
 @dataclass(frozen=True, slots=True)

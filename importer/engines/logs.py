@@ -9,35 +9,52 @@ import re
 import sys
 import time
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
 from importer.engines.deaths import ENVIRONMENT, Death, DeathCause, Died, causes
 from importer.errors import DocumentError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 
-class Lacking(StrEnum):
+class Lacking(ReasonKind):
     """What an engine lacks of its environment."""
 
-    BIG_FILES = "big-files"
-    DISK = "disk"
-    FIT = "fit"
-    HIDDEN_MODULE = "hidden-module"
-    INSTRUCTION = "instruction"
-    KILLED = "killed"
-    LIBRARY = "library"
-    LIBRARY_VERSION = "library-version"
-    LOCALE = "locale"
-    LOG_SPACE = "log-space"
-    MEMORY = "memory"
-    MODULE_IN_THE_WAY = "module-in-the-way"
-    OPEN_FILES = "open-files"
-    PERMISSION = "permission"
-    PROCESSOR = "processor"
-    PROCESSOR_SECONDS = "processor-seconds"
-    WRITABLE_FOLDER = "writable-folder"
+    BIG_FILES = "big-files", "it may not write files as large as it needs: raise the limit (ulimit -f)"
+    DISK = "disk", "there is no space left on the disk"
+    FIT = "fit", "packages of its environment do not fit one another ({words}): install the engine again"
+    HIDDEN_MODULE = (
+        "hidden-module",
+        (
+            "a file {module}.py on PYTHONPATH hides Python's own module, or this Python is too new: it has "
+            "no {attribute}"
+        ),
+    )
+    INSTRUCTION = "instruction", "this processor lacks an instruction that a library needs"
+    KILLED = "killed", "it was killed, as the system does where the memory runs out"
+    LIBRARY = "library", "the system lacks the library {library}: install the package that has it"
+    LIBRARY_VERSION = "library-version", "the system is too old for a library: it lacks {version}"
+    LOCALE = "locale", "the locale has no letters but English ones: set LC_ALL=C.UTF-8"
+    LOG_SPACE = "log-space", "no more lines fit into {path}: make room on its disk and start the engine anew"
+    MEMORY = "memory", "there is not enough memory, or a limit of it is too low"
+    MODULE_IN_THE_WAY = (
+        "module-in-the-way",
+        "{file} stands in the way of Python's own module {module}: take its folder off PYTHONPATH",
+    )
+    OPEN_FILES = "open-files", "it may not open as many files as it needs: raise the limit (ulimit -n)"
+    PERMISSION = "permission", "a file's owner does not let it in ({words})"
+    PROCESSOR = (
+        "processor",
+        "this processor lacks an instruction that a library needs: install a build for this processor",
+    )
+    PROCESSOR_SECONDS = (
+        "processor-seconds",
+        "it used all seconds of the processor that it may have: raise the limit (ulimit -t)",
+    )
+    WRITABLE_FOLDER = (
+        "writable-folder",
+        "it has to write where nothing can be written: give it a folder of its own",
+    )
 
 
 LACKING_MEMORY = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError, WorkerL
 from importer.engines.registries import Registry, load
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.sandbox.task import Closing
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
@@ -68,11 +67,11 @@ class ReadCall:
     arguments: str
 
 
-class WorkerReason(StrEnum):
+class WorkerReason(ReasonKind):
     """Why a worker has no answer."""
 
-    LOST_AGAIN = "lost-again"
-    NOT_STARTED = "not-started"
+    LOST_AGAIN = "lost-again", "it was lost {times} times in one question"
+    NOT_STARTED = "not-started", "{python} could not be started ({problem})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +350,7 @@ def _failure(failure: Mapping[str, Any]) -> Reason:
     fields.
     """
     fields = {name: value for name, value in failure.items() if name != "kind"}
-    kinds: type[StrEnum] = ParserFailure if failure["kind"] in {*ParserFailure} else Accident
+    kinds: type[ReasonKind] = ParserFailure if failure["kind"] in {*ParserFailure} else Accident
     return Reason(kinds(failure["kind"]), **fields)
 
 

@@ -8,11 +8,10 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from enum import StrEnum
 from typing import Any
 
 from importer.engines.base import Readiness
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 LOOPBACK = "127.0.0.1"
 LOOK_SECONDS = 2.0  # for one answer to a GET
@@ -46,13 +45,13 @@ def is_free(port: int) -> bool:
         return True
 
 
-class Exit(StrEnum):
+class Exit(ReasonKind):
     """What an engine does that will never serve."""
 
-    ANSWERS = "answers"
-    ELSEWHERE = "elsewhere"
-    FIRST_REQUEST = "first-request"
-    STILL = "still"
+    ANSWERS = "answers", "none, its server answers {status}"
+    ELSEWHERE = "elsewhere", "none, it listens on {address}"
+    FIRST_REQUEST = "first-request", "none, its first request got {status}"
+    STILL = "still", "none, it stood still for {seconds:.0f} s"
 
 
 class NeverError(Exception):

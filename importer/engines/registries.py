@@ -10,14 +10,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
@@ -38,11 +37,17 @@ FAMILY = {"vllm-cpu": "vllm", "vllm-cuda": "vllm", "mlx-lm": "mlx"}
 NEAR = 5
 
 
-class RegistryReason(StrEnum):
+class RegistryReason(ReasonKind):
     """Why there is no registry."""
 
-    NO_FRONTEND = "no-frontend"
-    UNKNOWN_VERSION = "unknown-version"
+    NO_FRONTEND = (
+        "no-frontend",
+        "{engine} {version} has no frontend in Rust; these versions have one: {known}",
+    )
+    UNKNOWN_VERSION = (
+        "unknown-version",
+        "the parsers of {engine} {version} are not known here, only those of {known}",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from importer.engines.process import SETTINGS
 from importer.engines.vllm_arguments import with_flags
 from importer.engines.vllm_frontends import is_rust
 from importer.launcher import Purpose, isolated
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 WORKER = Path(__file__).with_name("parser_worker") / "start.py"
 SECONDS = 120.0  # vLLM's modules take 6 s to import, on a busy machine 20 s
@@ -28,13 +27,13 @@ VLLM = ("vllm-cpu", "vllm-cuda")
 AWAY = "model"  # a folder that does not exist, in place of weights that are not here
 
 
-class StartReason(StrEnum):
+class StartReason(ReasonKind):
     """Why an engine's own parser was not asked about a document."""
 
-    SEVERAL = "several"
-    OTHER_FRONTEND = "other-frontend"
-    NO_ANSWER = "no-answer"
-    UNSURE = "unsure"
+    SEVERAL = "several", "several processes start with a program of their own, which was not asked"
+    OTHER_FRONTEND = "other-frontend", "the frontend in Rust has a parser of its own, which was not asked"
+    NO_ANSWER = "no-answer", "the parser of {engine} gave no answer in time"
+    UNSURE = "unsure", "the validators ended before an answer: {words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from importer.engines.logs import Lacking
 from importer.engines.whole_files import CONFIG
 from importer.launcher import SECRET
 from importer.progress import Progress
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 SECONDS = 240.0  # for all trial starts after one failed start
 LONGEST = 80  # characters of a value in a reason
@@ -40,12 +39,12 @@ KEYS = (environment.KEY, argument_check.KEY, VARIABLES)
 NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "SYSTEMROOT"})
 
 
-class StartSetting(StrEnum):
+class StartSetting(ReasonKind):
     """A setting of a start, with its name and value."""
 
-    OF_DOCUMENT = "of-document"
-    OF_MACHINE = "of-machine"
-    OF_MODEL = "of-model"
+    OF_DOCUMENT = "of-document", "{key}.{name} ({value}) of the document"
+    OF_MACHINE = "of-machine", "the variable {name} ({value}) of its environment"
+    OF_MODEL = "of-model", "{name} ({value}) in {key}"
 
 
 @dataclass(frozen=True, slots=True)

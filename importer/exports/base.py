@@ -20,34 +20,49 @@ from importer.config_file.document_keys import OPTIONS, parse, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Document, Unstartable, invalid
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.sentences import render
 from importer.version import __version__
 
 
-class Unexportable(StrEnum):
+class Unexportable(ReasonKind):
     """Why a document has no such export."""
 
-    DIRECTORY = "directory"
-    FRONTEND = "frontend"
-    LOCALAI_BACKEND = "localai-backend"
-    LOCALAI_DIRECTORY = "localai-directory"
-    OTHER_BACKEND = "other-backend"
-    PARSER_IS_DATA = "parser-is-data"
-    TEMPLATE_IN_FOLDER = "template-in-folder"
-    TEMPLATE_IS_FILE = "template-is-file"
-    VLLM_LACKS = "vllm-lacks"
+    DIRECTORY = "directory", "its model is a directory of one machine"
+    FRONTEND = "frontend", "it is written for vLLM's Rust frontend, and {consumer} has a frontend of its own"
+    LOCALAI_BACKEND = "localai-backend", "LocalAI has no backend {backend}"
+    LOCALAI_DIRECTORY = (
+        "localai-directory",
+        "LocalAI refuses paths and looks only into its own folder of models",
+    )
+    OTHER_BACKEND = "other-backend", "it is written for {backend}, not for {engine}"
+    PARSER_IS_DATA = (
+        "parser-is-data",
+        "its parser is a response template, which this consumer reads from the model's {file} alone",
+    )
+    TEMPLATE_IN_FOLDER = "template-in-folder", "its server takes a chat template from the model's folder only"
+    TEMPLATE_IS_FILE = "template-is-file", "its chat template is a file, which this consumer cannot be given"
+    VLLM_LACKS = "vllm-lacks", "it is written for {backend}, whose parsers and settings vLLM does not have"
 
 
-class ExportRemedy(StrEnum):
+class ExportRemedy(ReasonKind):
     """The change that makes an export possible."""
 
-    IMPORT_A_COPY = "import-a-copy"
-    IMPORT_FOR = "import-for"
-    IMPORT_FROM_HUB = "import-from-hub"
-    PYTHON_FRONTEND = "python-frontend"
-    SERVE_A_COPY = "serve-a-copy"
-    WITHOUT_TEMPLATE = "without-template"
+    IMPORT_A_COPY = (
+        "import-a-copy",
+        "Put the response template into {file} of a copy of the model, and import the copy.",
+    )
+    IMPORT_FOR = "import-for", "Import the model again for {backends:or}."
+    IMPORT_FROM_HUB = "import-from-hub", "Import the model from the Hub."
+    PYTHON_FRONTEND = "python-frontend", "Import the model again for vLLM's Python frontend."
+    SERVE_A_COPY = (
+        "serve-a-copy",
+        "Put the template into a copy of that folder as {file}, and serve the copy.",
+    )
+    WITHOUT_TEMPLATE = (
+        "without-template",
+        "Serve it another way, or import the model again without the template.",
+    )
 
 
 class LossEffect(StrEnum):
@@ -59,32 +74,68 @@ class LossEffect(StrEnum):
     NOT_PINNED = "not-pinned"
 
 
-class Loss(StrEnum):
+class Loss(ReasonKind):
     """A part of a document that a consumer lacks or changes, or that the export adds."""
 
-    ADDED = "added"
-    ARGUMENT_OF_SERVER = "argument-of-server"
-    AUTO_CONTEXT = "auto-context"
-    ARGUMENTS = "arguments"
-    COMMIT = "commit"
-    CONTEXT_AS_MAXIMUM = "context-as-maximum"
-    ENVIRONMENT = "environment"
-    FLAG = "flag"
-    GREEDY = "greedy"
-    KEY = "key"
-    MAXIMUM = "maximum"
-    NO_PIN = "no-pin"
-    PARSER_VERSIONS = "parser-versions"
-    PENALTIES = "penalties"
-    REMOTE_CODE = "remote-code"
-    REPEAT_PENALTY = "repeat-penalty"
-    SEED = "seed"
-    SERVED_NAME = "served-name"
-    STOPS = "stops"
-    TEMPLATE = "template"
-    THINKING_OFF = "thinking-off"
-    VALUE = "value"
-    VARIABLE = "variable"
+    ADDED = "added", "{values} is added: what the engine does by itself, in place of LocalAI's own values."
+    ARGUMENT_OF_SERVER = (
+        "argument-of-server",
+        "engine_args.{key} is left out: it is the server's, and LocalAI runs the engine alone.",
+    )
+    AUTO_CONTEXT = (
+        "auto-context",
+        "max_model_len auto is left out: LocalAI takes a number, and vLLM the model's own context.",
+    )
+    ARGUMENTS = "arguments", "engine_args ({keys}): LocalAI's {backend} backend reads none."
+    COMMIT = (
+        "commit",
+        (
+            "The commit is not pinned: LocalAI's {backend} backend asks the Hub for the newest one. "
+            "HF_HUB_OFFLINE=1 after its first start keeps the one that is installed."
+        ),
+    )
+    CONTEXT_AS_MAXIMUM = (
+        "context-as-maximum",
+        "max_tokens is the whole context: unset, LocalAI's backend ends after {tokens} tokens.",
+    )
+    ENVIRONMENT = "environment", "env.{key} is left out: set the variable for LocalAI's process."
+    FLAG = "flag", "options: {option!r} is left out: LocalAI would make it a flag of the engine."
+    GREEDY = "greedy", "temperature 0 is written as {value}: LocalAI's backends take 0 for unset."
+    KEY = "key", "{key}"
+    MAXIMUM = (
+        "maximum",
+        "max_tokens is not set, so LocalAI's backend ends every answer after {tokens} tokens.",
+    )
+    NO_PIN = "no-pin", "The commit {revision} is not pinned: {consumer} has no place for a revision."
+    PARSER_VERSIONS = (
+        "parser-versions",
+        "{key} {name} is not in vLLM {versions}; look which one LocalAI runs.",
+    )
+    PENALTIES = "penalties", "{keys}: LocalAI's own table may set what is zero or unset here."
+    REMOTE_CODE = "remote-code", "trust_remote_code: LocalAI's mlx-vlm backend never sets it."
+    REPEAT_PENALTY = (
+        "repeat-penalty",
+        "repeat_penalty does not reach vLLM through LocalAI; clients cannot send it there either.",
+    )
+    SEED = "seed", "seed 0 is none for LocalAI's backends."
+    SERVED_NAME = (
+        "served-name",
+        "Clients use the id {model} in place of the name {name}: a recipe serves no other name.",
+    )
+    STOPS = (
+        "stops",
+        "stopwords: LocalAI looks for them in text, from which vLLM has taken special tokens out.",
+    )
+    TEMPLATE = (
+        "template",
+        "The chat template is not carried over, nor its tools: LocalAI renders with the model's own.",
+    )
+    THINKING_OFF = (
+        "thinking-off",
+        "{key}: false does not reach the template; a template that thinks by default will.",
+    )
+    VALUE = "value", "{key} is left out: {problem}."
+    VARIABLE = "variable", "chat_template_kwargs.{key} does not reach the template."
 
 
 # The effect of a loss; every other one drops a part.
@@ -106,40 +157,109 @@ def loss_json(loss: Reason) -> dict[str, str]:
     return {"effect": effect.value, "kind": kind.value, "message": render(loss)}
 
 
-class ExportComment(StrEnum):
+def _source(fields: Fields) -> str:
+    at = f" at {fields['revision']}" if fields["revision"] else ""
+    return f"{fields['name']}: {fields['model']}{at}, for {fields['engine']}"
+
+
+class ExportComment(ReasonKind):
     """A comment of an export."""
 
-    COMMAND = "command"
-    ENGINE_OF_CONSUMER = "engine-of-consumer"
-    FITTED = "fitted"
-    FITTED_TO_OTHER = "fitted-to-other"
-    FROM_CLIENTS = "from-clients"
-    INFERRED = "inferred"
-    NO_OPTION = "no-option"
-    NO_REVISION = "no-revision"
-    RESOURCES = "resources"
-    SOURCE = "source"
-    UNAPPROVED = "unapproved"
-    UNPINNED = "unpinned"
-    UNRUN_COMPOSE = "unrun-compose"
-    UNRUN_GPUSTACK = "unrun-gpustack"
-    UNRUN_JOB = "unrun-job"
-    UNRUN_KAITO = "unrun-kaito"
-    UNRUN_KSERVE = "unrun-kserve"
-    UNRUN_KUBERNETES = "unrun-kubernetes"
-    UNRUN_LLM_D = "unrun-llm-d"
-    UNRUN_RAY = "unrun-ray"
-    UNRUN_RECIPE = "unrun-recipe"
-    UNRUN_SGLANG = "unrun-sglang"
-    WRITTEN = "written"
+    COMMAND = "command", "{command}"
+    ENGINE_OF_CONSUMER = (
+        "engine-of-consumer",
+        "The document is for vLLM {version}; {consumer} runs the vLLM that is installed with it.",
+    )
+    FITTED = "fitted", "Context and memory were chosen for {device} ({kind})."
+    FITTED_TO_OTHER = "fitted-to-other", "WARNING: this is for {meant}, and the document for something else."
+    FROM_CLIENTS = "from-clients", "{server} takes these from clients only, so send them: {values}"
+    INFERRED = (
+        "inferred",
+        "The server infers its parsers from the chat template and the vocabulary; it takes no names.",
+    )
+    NO_OPTION = "no-option", "{server} has no option for: {losses}"
+    NO_REVISION = (
+        "no-revision",
+        "{server} takes no revision, so this commit is fetched into {folder} and served from there.",
+    )
+    RESOURCES = (
+        "resources",
+        "Look at the resources: {processors} processors are a guess, {memory}Gi is {why}.",
+    )
+    SOURCE = "source", _source
+    UNAPPROVED = "unapproved", "WARNING: nobody has approved this document as it is now."
+    UNPINNED = "unpinned", "WARNING: the document names no commit, so whatever is newest will be served."
+    UNRUN_COMPOSE = (
+        "unrun-compose",
+        "Checked against a schema, not run. HF_TOKEN comes from your environment and is written nowhere.",
+    )
+    UNRUN_GPUSTACK = (
+        "unrun-gpustack",
+        "Checked by GPUStack's own model of a catalog, not run. It fetches the newest commit.",
+    )
+    UNRUN_JOB = (
+        "unrun-job",
+        (
+            "Checked against the schemas of Kubernetes, not run. Make the image {image} of vLLM's with the "
+            "importer in it. A queue of Kueue is the label {label}; a gated model needs a secret {secret} "
+            "with {key}."
+        ),
+    )
+    UNRUN_KAITO = (
+        "unrun-kaito",
+        (
+            "Checked against a schema, not run. Kaito takes nodes with the label kaito.sh/nodes-of={name}. "
+            "For a gated model, a secret {secret} with the key {key}."
+        ),
+    )
+    UNRUN_KSERVE = (
+        "unrun-kserve",
+        (
+            "Checked against a schema, not run. It needs KServe's runtime kserve-vllmserver; for a gated "
+            "model, a service account whose secret holds HF_TOKEN."
+        ),
+    )
+    UNRUN_KUBERNETES = (
+        "unrun-kubernetes",
+        (
+            "Checked against the schemas of Kubernetes, not run. For a gated model, a secret {secret} with "
+            "the key {key}."
+        ),
+    )
+    UNRUN_LLM_D = (
+        "unrun-llm-d",
+        (
+            "Checked against a schema, not run. KServe's template starts vLLM in a shell with the words of "
+            "VLLM_ADDITIONAL_ARGS. For a gated model, a secret {secret} with the key {key}."
+        ),
+    )
+    UNRUN_RAY = (
+        "unrun-ray",
+        (
+            "Read by Ray's own models of its configuration, not run. HF_TOKEN comes from the environment of "
+            "Ray's processes and is written nowhere."
+        ),
+    )
+    UNRUN_RECIPE = (
+        "unrun-recipe",
+        (
+            "Checked against a schema of the recipes' documented fields, not by their build. Add "
+            "meta.hardware after a run on that hardware."
+        ),
+    )
+    UNRUN_SGLANG = (
+        "unrun-sglang",
+        "Checked against the argument parser of SGLang, not run: its server needs an NVIDIA card.",
+    )
+    WRITTEN = "written", "Written by importer {version} from the document {digest} (review: {review})."
 
 
-class MemoryReason(StrEnum):
+class MemoryReason(ReasonKind):
     """Why an export requests so much of a machine's own memory."""
 
-    ESTIMATE = "estimate"
-    GUESS = "guess"
-    WEIGHTS_ONCE = "weights-once"
+    ESTIMATE = "estimate", "the fit's high estimate"
+    GUESS = "guess", "a guess"
+    WEIGHTS_ONCE = "weights-once", "{gib} GiB and the weights once"
 
 
 Device = Literal["gpu", "cpu"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from importer.config_file.receipt import Receipt
@@ -27,8 +26,8 @@ from importer.exports.base import (
 )
 from importer.exports.recipe_hardware import Node, node_of
 from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, served, version
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.sentences import render
 
 TENSOR, DATA, PIPELINE, EXPERTS = (
     "tensor-parallel-size", "data-parallel-size", "pipeline-parallel-size", "enable-expert-parallel",
@@ -52,13 +51,18 @@ OVERHEAD = 1.2  # of the weights: the recipes' rule for the least memory
 BILLION = 10**9
 
 
-class RecipeText(StrEnum):
+def _feature(fields: Fields) -> str:
+    known = {"tool_calling": "Tool calls are parsed", "reasoning": "Reasoning is parsed"}
+    return known.get(fields["name"], "Tokens are drafted before they are verified")
+
+
+class RecipeText(ReasonKind):
     """A text in a recipe."""
 
-    DESCRIPTION = "description"
-    FEATURE = "feature"
-    GUIDE = "guide"
-    VARIANT = "variant"
+    DESCRIPTION = "description", "{model}, as a document of importer configures it."
+    FEATURE = "feature", _feature
+    GUIDE = "guide", "## Launch\n\nThe command above is that of a document written for {model}.\n"
+    VARIANT = "variant", "The published weights"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,13 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
 from importer import tracing
 from importer.errors import HubError, Setting, UsageError
 from importer.hub import endpoint, quota, rate_limit
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.version import __version__
 
 HEAD_READS = 1000  # of the socket for a response's headers: 64 KiB each, interim responses included
@@ -102,12 +101,12 @@ class Timeout:
         return max(1, math.ceil(min(self._seconds, self._clock.left)))
 
 
-class BodyReason(StrEnum):
+class BodyReason(ReasonKind):
     """Reasons why a body cannot be used."""
 
-    CODING = "coding"
-    DAMAGED = "damaged"
-    CUT = "cut"
+    CODING = "coding", "it is packed in a way that was not asked for ({coding})"
+    DAMAGED = "damaged", "what it is packed in is damaged"
+    CUT = "cut", "the answer was cut off"
 
 
 class TooLarge(Exception):
@@ -147,25 +146,25 @@ def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> byte
     return bytes(body)
 
 
-class WaitReason(StrEnum):
+class WaitReason(ReasonKind):
     """Reasons with the wait before the next try."""
 
-    SECONDS = "seconds"
-    UNKNOWN = "untold"
+    SECONDS = "seconds", "{seconds:.0f} seconds"
+    UNKNOWN = "untold", "a few minutes"
 
 
-class ExchangeReason(StrEnum):
+class ExchangeReason(ReasonKind):
     """Failures below HTTP, or between two responses."""
 
-    NO_CONNECTION = "no-connection"
-    NOT_CONNECTED = "not-connected"
-    SILENT = "silent"
-    SLOW = "slow"
-    CUT = "cut"
-    FAILED = "failed"
-    SHORT = "short"
-    HOPS = "hops"
-    BROKE_OFF = "broke-off"
+    NO_CONNECTION = "no-connection", "{says}"
+    NOT_CONNECTED = "not-connected", "no connection within {seconds:.0f} s"
+    SILENT = "silent", "no answer within {seconds:.0f} s"
+    SLOW = "slow", "the answer took longer than {seconds:.0f} s"
+    CUT = "cut", "the answer was cut off"
+    FAILED = "failed", "the exchange failed ({name})"
+    SHORT = "short", "{have} of {size} bytes arrived"
+    HOPS = "hops", "it was redirected more than {hops} times"
+    BROKE_OFF = "broke-off", "the download broke off ({name})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.reference import Reference, is_id
 from importer.hub.related import RELATION
 from importer.hub.snapshot import Snapshot, listed, mapping, text
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 GGUF = ".gguf"
 
 
-class FileRemedy(StrEnum):
+class FileRemedy(ReasonKind):
     """The repository to import in place of a file."""
 
-    BESIDE = "beside"
-    MADE_FROM = "made-from"
-    ORIGINAL = "original"
+    BESIDE = "beside", "Import {repo} itself: it has safetensors weights, too."
+    MADE_FROM = "made-from", "Import {repo}, the repository that it was made from."
+    ORIGINAL = (
+        "original",
+        "Import the repository with the original safetensors weights; the card does not name it.",
+    )
 
 
 def check_file(reference: Reference, snapshot: Snapshot) -> None:

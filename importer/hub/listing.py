@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +12,7 @@ from importer.errors import HubError, RepositoryError
 from importer.hub import client, endpoint, snapshot
 from importer.hub.reference import COMMIT, is_id
 from importer.hub.snapshot import RepoFile, parse_object
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 LONGEST = 16 * 1024 * 1024  # bytes; repositories with ten thousand files stay under 5 MB
 MOST_FILES = 50_000  # models have hundreds
@@ -23,16 +22,16 @@ HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SAFE_PATH = re.compile(r"(?!/)(?:(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f]+(?:/(?!$)|$))+")
 
 
-class ListingReason(StrEnum):
+class ListingReason(ReasonKind):
     """Reasons why a listing cannot be used."""
 
-    LONG = "long"
-    VALUES = "values"
-    FILES = "files"
-    NOT_TEXT = "not-text"
-    NO_COMMIT = "no-commit"
-    OTHER_COMMIT = "other-commit"
-    JSON = "json"
+    LONG = "long", "it is longer than {limit} bytes"
+    VALUES = "values", "it holds more than {limit:,} values"
+    FILES = "files", "it lists {count:,} files, and {limit:,} are the most that are read"
+    NOT_TEXT = "not-text", "it is not UTF-8 text"
+    NO_COMMIT = "no-commit", "it names no commit"
+    OTHER_COMMIT = "other-commit", "it describes commit {commit}"
+    JSON = "json", "{problem}"
 
 
 class MalformedListing(Exception):
@@ -125,11 +124,11 @@ def _base_models(card: Mapping[str, Any]) -> list[str]:
     return [n for n in (named if isinstance(named, list) else [named])[:MOST_TAGS] if isinstance(n, str)]
 
 
-class ApiReason(StrEnum):
+class ApiReason(ReasonKind):
     """Reasons why a response of the Hub's API cannot be used."""
 
-    REFUSED = "refused"
-    LISTING = "listing"
+    REFUSED = "refused", "it refused with status {status}"
+    LISTING = "listing", "the list of files"
 
 
 def ask(repo: str, revision: str | None) -> Listing:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from enum import StrEnum
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -19,7 +18,7 @@ from importer.hub import client, endpoint, snapshot
 from importer.hub.organisation_filters import Filters
 from importer.hub.paging import Paging, following
 from importer.hub.reference import COMMIT, STEP, is_id
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 FIELDS = (
     "sha", "siblings", "config", "gated", "private", "disabled", "pipeline_tag", "library_name", "tags",
@@ -32,13 +31,13 @@ MOST_NAMES = 2000  # files of one entry that are looked at
 WEIGHTS = frozenset({"safetensors", "bin", "pt", "pth", "npz"})
 
 
-class ListReason(StrEnum):
+class ListReason(ReasonKind):
     """Reasons why a page of the list cannot be used."""
 
-    LONG = "long"
-    VALUES = "values"
-    NO_LIST = "no-list"
-    NO_NAME = "no-name"
+    LONG = "long", "one entry is longer than {limit:,} bytes"
+    VALUES = "values", "it holds more than {limit:,} values"
+    NO_LIST = "no-list", "it is no JSON list"
+    NO_NAME = "no-name", "{name!r} is not the name of an organisation or a user on the Hub"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
 from importer import config
 from importer.errors import Setting, UsageError
 from importer.hub import snapshot
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 WORD = re.compile(r"[\w][\w. +-]{0,99}", re.ASCII)
 SORTS = {"downloads": "downloads", "likes": "likes", "updated": "lastModified", "created": "createdAt"}
@@ -21,18 +20,18 @@ LONGEST = 200  # characters of a value
 MOST = 10_000_000_000
 
 
-class FilterReason(StrEnum):
+class FilterReason(ReasonKind):
     """Reasons why a filter cannot be used."""
 
-    FORM = "form"
-    UNKNOWN = "unknown"
-    TWICE = "twice"
-    NUMBER = "number"
-    DATE = "date"
-    GATED = "gated"
-    WORD = "word"
-    SORT = "sort"
-    LONG = "long"
+    FORM = "form", "{text!r} does not have the form KEY=VALUE"
+    UNKNOWN = "unknown", "{name!r} is no filter; filters: {known}"
+    TWICE = "twice", "{name} is given twice"
+    NUMBER = "number", "{name} takes a whole number, not {value!r}"
+    DATE = "date", "{name} takes a day such as 2026-01-31, not {value!r}"
+    GATED = "gated", "{name} takes yes or no, not {value!r}"
+    WORD = "word", "{name} takes one word of the Hub, not {value!r}"
+    SORT = "sort", "{name} takes one of {known}, not {value!r}"
+    LONG = "long", "the value of {name} has more than {most} characters"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from ipaddress import IPv4Address, ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from importer.hub.addresses import is_public
 from importer.hub.endpoint import HOST, PORTS
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 SECONDS = 10.0  # for the connection, and between two bytes of the answer
 TOTAL = 20.0  # seconds for all of it, from the look-up to the end of the answer's head
@@ -26,16 +25,19 @@ HEAD = 65_536  # bytes of an answer, up to the end of its head
 LONGEST_URL = 2000  # characters
 
 
-class AddressReason(StrEnum):
+class AddressReason(ReasonKind):
     """Why nothing is sent to an address."""
 
-    FORM = "form"
-    USER = "user"
-    PLAIN = "plain"
-    UNKNOWN = "unknown"
-    PRIVATE = "private"
-    FAILED = "failed"
-    NO_ANSWER = "no-answer"
+    FORM = "form", "it has the form https://HOST/PATH"
+    USER = "user", "it has a user name; the signature takes its place"
+    PLAIN = "plain", "http is not encrypted"
+    UNKNOWN = "unknown", "the name {host} has no address"
+    PRIVATE = "private", "{host} is a private address"
+    FAILED = "failed", "{host} could not be reached ({error})"
+    NO_ANSWER = (
+        "no-answer",
+        "{host} sent no whole head of an answer within {seconds:.0f} s and {most:,} bytes",
+    )
 
 
 @dataclass(frozen=True, slots=True)

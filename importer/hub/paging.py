@@ -6,24 +6,23 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from importer.errors import HubError
 from importer.hub import endpoint
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 NEXT = re.compile(r'<([^<>]{1,4096})>\s*;\s*rel\s*=\s*"?next"?')
 
 
-class PagingReason(StrEnum):
+class PagingReason(ReasonKind):
     """Reasons why a list is left before its last page."""
 
-    LOOP = "loop"
-    IDLE = "idle"
-    PAGES = "pages"
-    BYTES = "bytes"
-    SECONDS = "seconds"
-    ENTRIES = "entries"
+    LOOP = "loop", "this page of the list came before"
+    IDLE = "idle", "more than {limit:,} pages of the list have nothing new"
+    PAGES = "pages", "the list has more than {limit:,} pages"
+    BYTES = "bytes", "the list has more than {limit:,} bytes"
+    SECONDS = "seconds", "the list takes more than {limit:,.0f} seconds"
+    ENTRIES = "entries", "the list has more than {limit:,} entries"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 SCHEMES = ("hf://", "huggingface://")
 DIRECTORY = re.compile(r"\.{0,2}/|~/|\.{1,2}\Z")
@@ -31,27 +30,30 @@ LONGEST = 2048  # characters of a reference
 LONGEST_REVISION = 255
 
 
-class ReferenceReason(StrEnum):
+class ReferenceReason(ReasonKind):
     """Reasons why a text is no reference to a model."""
 
-    EMPTY = "empty"
-    LONG = "long"
-    CONTROL = "control"
-    NO_REVISIONS = "no-revisions"
-    NO_HOME = "no-home"
-    UNKNOWN_URL = "unknown-url"
-    OTHER_KIND = "other-kind"
-    MALFORMED_URL = "malformed-url"
-    USER_NAME = "user-name"
-    OTHER_HOST = "other-host"
-    NO_REPOSITORY = "no-repository"
-    NO_OWNER = "no-owner"
-    SLASHES = "slashes"
-    CHARACTERS = "characters"
-    DOUBLED = "doubled"
-    GIT = "git"
-    EMPTY_REVISION = "empty-revision"
-    REVISION = "revision"
+    EMPTY = "empty", "it is empty"
+    LONG = "long", "it is longer than {limit} characters"
+    CONTROL = "control", "it contains control characters"
+    NO_REVISIONS = "no-revisions", "a directory has no revisions"
+    NO_HOME = "no-home", "the home directory is not known"
+    UNKNOWN_URL = "unknown-url", "this kind of URL is not known"
+    OTHER_KIND = "other-kind", "it names a {what}, not a model"
+    MALFORMED_URL = "malformed-url", "it is not a well-formed URL"
+    USER_NAME = "user-name", "a URL with a user name in it is not accepted"
+    OTHER_HOST = "other-host", "{host} is not the Hub; if it is yours, set HF_ENDPOINT"
+    NO_REPOSITORY = "no-repository", "it names no repository"
+    NO_OWNER = (
+        "no-owner",
+        "the owner is missing (ids of one word are a legacy form: gpt2 is openai-community/gpt2)",
+    )
+    SLASHES = "slashes", "an id is owner/name, with one slash"
+    CHARACTERS = "characters", "{part!r} must be 1 to 96 letters, digits, '_', and inside also '.' or '-'"
+    DOUBLED = "doubled", "{part!r} contains '--' or '..'"
+    GIT = "git", "an id does not end in '.git'"
+    EMPTY_REVISION = "empty-revision", "the revision is empty"
+    REVISION = "revision", "{revision!r} cannot be the name of a revision"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from importer.hub import snapshot
 from importer.hub.reference import is_id
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 RELATION = "base_model:"  # of the Hub's tags: ``base_model:quantized:owner/name``
 TAG = f"{RELATION}quantized:"  # the Hub derives it from ``base_model`` of a card
@@ -19,12 +18,12 @@ MOST_TAGS, LONGEST_TAG = 200, 200
 MOST_TYPES, LONGEST_TYPE = 32, 20
 
 
-class RelatedReason(StrEnum):
+class RelatedReason(ReasonKind):
     """Reasons for an unknown list of quantised repositories."""
 
-    OFFLINE = "offline"
-    FAILED = "failed"
-    MALFORMED = "malformed"
+    OFFLINE = "offline", "the Hub was not asked, and no answer of it is stored"
+    FAILED = "failed", "{problem}"
+    MALFORMED = "malformed", "the Hub's answer could not be read"
 
 
 @dataclass(frozen=True, slots=True)

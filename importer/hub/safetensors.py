@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
 
 PREFIX = 8  # bytes: the header's length, little endian
 LONGEST = 16 * 1024 * 1024  # bytes of one header; shards with ten thousand tensors stay under 2 MiB
@@ -24,25 +23,25 @@ BITS = {
 }  # fmt: skip
 
 
-class HeaderReason(StrEnum):
+class HeaderReason(ReasonKind):
     """Reasons why a header is malformed."""
 
-    SHORT = "short"
-    EMPTY = "empty"
-    BEYOND = "beyond"
-    LONG = "long"
-    VALUES = "values"
-    NO_JSON = "no-json"
-    NO_OBJECT = "no-object"
-    OVERLAP = "overlap"
-    GAP = "gap"
-    ROOM = "room"
-    TWICE = "twice"
-    NOT_DESCRIBED = "not-described"
-    DTYPE = "dtype"
-    SHAPE = "shape"
-    OFFSETS = "offsets"
-    SIZE = "size"
+    SHORT = "short", "it is shorter than the eight bytes that every file begins with"
+    EMPTY = "empty", "its header is empty"
+    BEYOND = "beyond", "its header claims {said} bytes, and the file has {size}"
+    LONG = "long", "its header claims {said} bytes, and {limit} is the most that is read"
+    VALUES = "values", "its header holds more than {limit:,} values"
+    NO_JSON = "no-json", "its header is not JSON"
+    NO_OBJECT = "no-object", "its header is not an object"
+    OVERLAP = "overlap", "its tensors overlap at byte {byte}"
+    GAP = "gap", "its tensors leave a gap at byte {byte}"
+    ROOM = "room", "its tensors take {taken} bytes, and the file has {held} for them"
+    TWICE = "twice", "its header names something twice"
+    NOT_DESCRIBED = "not-described", "its header does not describe {name!r}"
+    DTYPE = "dtype", "{name!r} has the unknown dtype {dtype!r}"
+    SHAPE = "shape", "{name!r} has no usable shape"
+    OFFSETS = "offsets", "{name!r} has no usable offsets"
+    SIZE = "size", "{name!r} takes {size} bytes, which its shape and dtype do not"
 
 
 class MalformedHeader(Exception):

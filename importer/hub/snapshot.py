@@ -6,12 +6,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from importer.errors import RepositoryError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 LARGEST = 1 << 56  # bytes, parameters: no model is larger
 LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
@@ -48,28 +47,28 @@ def listed(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-class JsonReason(StrEnum):
+class JsonReason(ReasonKind):
     """Reasons why a text is not valid JSON, or not an object."""
 
-    DEEP = "deep"
-    BROKEN = "broken"
-    MARKED = "marked"
-    NO_OBJECT = "no-object"
+    DEEP = "deep", "it is nested too deep"
+    BROKEN = "broken", "{says}"
+    MARKED = "marked", "it begins with a byte order mark, so engines refuse it; save it without one"
+    NO_OBJECT = "no-object", "it is not an object"
 
 
-class UnreadReason(StrEnum):
+class UnreadReason(ReasonKind):
     """Reasons why a snapshot lacks the text of a file."""
 
-    NOT_LISTED = "not-listed"
-    TOO_LARGE = "too-large"
-    NOT_AMONG = "not-among"
-    NOT_TEXT = "not-text"
-    OUTSIDE = "outside"
-    NO_FILE = "no-file"
-    SYSTEM = "system"
-    OFFLINE = "not-asked"
-    NOT_STORED = "not-kept"
-    REFUSED = "refused"
+    NOT_LISTED = "not-listed", "the repository does not list it"
+    TOO_LARGE = "too-large", "it is larger than {limit}"
+    NOT_AMONG = "not-among", "it is not among the {most} files read"
+    NOT_TEXT = "not-text", "it is not UTF-8 text"
+    OUTSIDE = "outside", "it links to a place outside the directory"
+    NO_FILE = "no-file", "it is not a plain file"
+    SYSTEM = "system", "{says}"
+    OFFLINE = "not-asked", "the Hub was not asked, so its tags and the card are not known"
+    NOT_STORED = "not-kept", "it is not in the cache"
+    REFUSED = "refused", "it is listed, but the Hub answered {status} for it"
 
 
 @dataclass(frozen=True, slots=True)

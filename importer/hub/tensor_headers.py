@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from importer.hub import cache, client, endpoint, listing, safetensors, threads
 from importer.hub.folders import Folder, has_files, why
 from importer.hub.safetensors import PREFIX, MalformedHeader, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 FIRST = 128 * 1024  # bytes of the first request: they hold most headers and their length
 MOST_FILES = 1024  # models of a trillion parameters come in 200
@@ -30,17 +29,17 @@ Part = Callable[
 ]  # of file, first byte, count; returns bytes and the file's size
 
 
-class WeightsReason(StrEnum):
+class WeightsReason(ReasonKind):
     """Reasons why the beginnings of weight files, or responses with them, cannot be used."""
 
-    FILES = "files"
-    TOTAL = "total"
-    TWICE = "twice"
-    EMPTY = "empty"
-    LONGER = "longer"
-    WHOLE = "whole"
-    NO_RANGE = "unsaid"
-    OTHER = "other"
+    FILES = "files", "it is one of more than {limit} files"
+    TOTAL = "total", "its header and the others are larger than {limit} bytes"
+    TWICE = "twice", "{name!r} is in another file as well"
+    EMPTY = "empty", "it is empty"
+    LONGER = "longer", "it is longer than the part that was asked for"
+    WHOLE = "whole", "it is the whole file where a part was asked for"
+    NO_RANGE = "unsaid", "it does not say which part it is"
+    OTHER = "other", "it is another part than was asked for"
 
 
 def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) -> dict[str, Tensor]:

@@ -10,7 +10,6 @@ import errno
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
@@ -30,7 +29,7 @@ from importer import launcher as processes
 from importer.deadline import UNLIMITED, Deadline
 from importer.errors import LauncherError, one_line
 from importer.launcher import Finished, Purpose
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 T = TypeVar("T")
 LARGEST = processes.MOST_OUTPUT  # bytes of one answer
@@ -42,11 +41,11 @@ STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 KUBECTL_WARNINGS = re.compile(r"(?:(?:Warning: |[EFIW][0-9]{4} )[^\n]*+(?:\n|\Z))*+")
 
 
-class AnswerReason(StrEnum):
+class AnswerReason(ReasonKind):
     """Why an answer that is not shown cannot be used."""
 
-    NOTHING = "nothing"
-    TOO_LARGE = "too-large"
+    NOTHING = "nothing", "it is empty"
+    TOO_LARGE = "too-large", "it has more than {megabytes} MiB"
 
 
 class Answer(BaseModel):

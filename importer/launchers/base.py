@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from importer.deadline import Deadline
 from importer.launchers.target import Target
+from importer.reasons import ReasonKind
 
 FAR_END = ("-P", "-m", "importer", "run-task")  # what a Python at the far end runs, and then the task's file
 
@@ -72,15 +72,15 @@ class RemoteRun:
         return cls(ident, target.scheme, target.text)
 
 
-class FailureKind(StrEnum):
+class FailureKind(ReasonKind):
     """Why a run failed at the far end without a result of its own."""
 
-    ENVIRONMENT = "environment"  # image, runtime environment or Python could not be made ready
-    COMMAND = "command"  # the importer ended without a result
-    MEMORY = "memory"  # it was ended for its memory
-    TIME = "time"  # it was ended for its time
-    UNSCHEDULABLE = "unschedulable"  # the cluster says that it can never run there
-    OTHER = "other"
+    ENVIRONMENT = "environment", "since its environment could not be made ready"
+    COMMAND = "command", "since the importer there ended without a result"
+    MEMORY = "memory", "since it took more memory than it had"
+    TIME = "time", "since it took more time than it had"
+    UNSCHEDULABLE = "unschedulable", "since the cluster has no place for it"
+    OTHER = "other", "for a reason of the cluster"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,30 +10,29 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from enum import StrEnum
 from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from importer import config
 from importer.errors import UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 LONGEST = 2000  # characters
 
 
-class PlaceReason(StrEnum):
+class PlaceReason(ReasonKind):
     """Why a text names no target."""
 
-    NO_SCHEME = "no-scheme"
-    UNKNOWN_SCHEME = "unknown-scheme"
-    BAD_ADDRESS = "bad-address"
-    UNKNOWN_OPTION = "unknown-option"
-    BAD_OPTION = "bad-option"
-    TWICE = "twice"
-    UNPRINTABLE = "unprintable"
-    NO_LAUNCHER = "no-launcher"
-    NO_IMAGE = "no-image"
+    NO_SCHEME = "no-scheme", "it has no scheme; schemes are {schemes}"
+    UNKNOWN_SCHEME = "unknown-scheme", "{scheme!r} is no scheme; schemes are {schemes}"
+    BAD_ADDRESS = "bad-address", "its address is not one of {scheme}, such as {example}"
+    UNKNOWN_OPTION = "unknown-option", "{scheme} has no option {name!r}; near names: {near}"
+    BAD_OPTION = "bad-option", "{value!r} is no value of the option {name}"
+    TWICE = "twice", "the option {name} stands twice"
+    UNPRINTABLE = "unprintable", "it is too long, or has characters that cannot be printed"
+    NO_LAUNCHER = "no-launcher", "this importer has no launcher for it"
+    NO_IMAGE = "no-image", "its pod needs an image with the engine and the importer, as in {example}"
 
 
 class Form(NamedTuple):

@@ -14,9 +14,8 @@ The rules, in this order:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from importer.hub.snapshot import Snapshot
@@ -27,8 +26,8 @@ from importer.memory.plan_settings import asked, described, fixed_layout, gib, s
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind, Text
+from importer.sentences import render
 from importer.signals.architecture import FILE, config_of, model_types
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
@@ -42,16 +41,24 @@ STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is 
 OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
 
-class AmountReason(StrEnum):
+def _several(what: str) -> Text:
+    def says(fields: Fields) -> str:
+        of = "" if fields["of"] is None else f" of {fields['of']}"
+        return f"{fields['cards']}{of} {what}{fields['device']}, {fields['budget']} of each,"
+
+    return says
+
+
+class AmountReason(ReasonKind):
     """Reasons with amounts of memory on a device."""
 
-    OF_NODES = "of-nodes"
-    OF_ONE = "of-one"
-    OF_SEVERAL = "of-several"
-    CACHE = "cache"
-    STATES = "states"
-    REST = "rest"
-    WEIGHTS = "weights"
+    OF_NODES = "of-nodes", _several("memory nodes of ")
+    OF_ONE = "of-one", "{budget} of {device}"
+    OF_SEVERAL = "of-several", _several("")
+    CACHE = "cache", "KV cache {size} per token"
+    STATES = "states", "states {size}"
+    REST = "rest", "the rest {likely:.1f} to {high}"
+    WEIGHTS = "weights", "weights {size}"
 
 
 def usable(device: Device, placed: Placed) -> Reason:
@@ -80,24 +87,60 @@ def parts(fit: Fit) -> tuple[Reason, ...]:
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
 
-class FitReason(StrEnum):
+def _too_large_text(fields: Fields) -> str:
+    each = " on each" if fields["each"] else ""
+    over = f"{fields['over']} more than the {fields['budget']} that can be used"
+    parts = ", ".join(fields["parts"])
+    return "; ".join((f"it does not fit {fields['device']}: {parts}{each}, {over}", *fields["ways"]))
+
+
+def _neutral_text(fields: Fields) -> str:
+    holds = f"; {_or(fields['devices'])} hold {fields['tokens']:,} tokens" if fields["devices"] else ""
+    return f"for no device in particular: {', '.join(fields['parts'])}{holds}"
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
+class FitReason(ReasonKind):
     """Reasons for the settings of a fit."""
 
-    HOLDS = "holds"
-    WOULD_HOLD_ALL = "would-hold-all"
-    TOO_LARGE = "too-large"
-    NEUTRAL = "neutral"
-    MORE_CARDS = "more-cards"
-    WOULD_HOLD = "would-hold"
-    QUANTISED_IS_SMALLER = "quantised-is-smaller"
-    NO_BFLOAT16 = "no-bfloat16"
-    NO_BFLOAT16_OVERFLOWS = "no-bfloat16-overflows"
-    HALVED = "halved"
-    OVERFLOWS = "overflows"
-    STORED = "stored"
-    STORED_OTHERWISE = "stored-otherwise"
-    NOT_KNOWN = "not-known"
-    NO_LENGTH = "no-length"
+    HOLDS = "holds", "{usable} hold {tokens:,} tokens: {parts}", "fits the device"
+    WOULD_HOLD_ALL = "would-hold-all", "{held}; {devices:or} would hold all {tokens:,}"
+    TOO_LARGE = "too-large", _too_large_text, "does not fit"
+    NEUTRAL = "neutral", _neutral_text
+    MORE_CARDS = "more-cards", "{problem}; the document is for {more}", "does not fit"
+    WOULD_HOLD = "would-hold", "{devices:or} would hold {tokens:,} tokens"
+    QUANTISED_IS_SMALLER = "quantised-is-smaller", "a repository with quantised weights takes less"
+    NO_BFLOAT16 = (
+        "no-bfloat16",
+        "{device} does not calculate in bfloat16; warning: float16 ends at 65,504",
+        "device lacks BF16",
+    )
+    NO_BFLOAT16_OVERFLOWS = (
+        "no-bfloat16-overflows",
+        "{device} does not calculate in bfloat16, and float16 overflows with this model",
+        "device lacks BF16",
+    )
+    HALVED = (
+        "halved",
+        "the weights are in {stored}; vLLM takes {usual}, which takes half the memory",
+        "half of {stored}",
+    )
+    OVERFLOWS = (
+        "overflows",
+        "the weights are in {stored}; vLLM takes {usual}, since float16 overflows with this model",
+        "FP16 overflows",
+    )
+    STORED = "stored", "{file} says the weights are in {stored}", "{file}"
+    STORED_OTHERWISE = (
+        "stored-otherwise",
+        "{file} describes other weights than are published: {why}",
+        "{file}",
+    )
+    NOT_KNOWN = "not-known", "not known what {device} holds: {why}", "fit unknown"
+    NO_LENGTH = "no-length", "no file names a context length"
 
 
 @dataclass(frozen=True, slots=True)

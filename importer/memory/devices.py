@@ -10,13 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from enum import StrEnum
 from functools import cache
 from typing import Any, Literal
 
 from importer import config
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 Kind = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "npu"]
 HERE = "this machine"  # the source of its own figures
@@ -29,13 +28,13 @@ SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?", re.IGNORECASE | re.ASCII)
 FROM_CAPABILITY = {"fp32": (0, 0), "fp16": (5, 3), "bf16": (8, 0), "fp8": (8, 9), "nvfp4": (10, 0)}
 
 
-class DeviceReason(StrEnum):
+class DeviceReason(ReasonKind):
     """Reasons why a device or an amount of memory is invalid."""
 
-    COUNT = "count"
-    SIZE_FORM = "size-form"
-    SIZE_RANGE = "size-range"
-    WHOLE_MACHINE = "whole-machine"
+    COUNT = "count", "from 1 to {most} of a kind"
+    SIZE_FORM = "size-form", "it is a number and a unit, such as 48GiB or 800MB"
+    SIZE_RANGE = "size-range", "from 1 MiB to 1024 TiB"
+    WHOLE_MACHINE = "whole-machine", "{device} is a whole machine, and engines do not spread over several"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,64 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any, Literal
 
 from importer.memory.devices import CARDS
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
 
 Device = Literal["cuda", "rocm", "metal", "cpu"]
 Part = Literal["weights", "kv cache", "states", "activations", "logits", "graphs", "overhead"]
 
 
-class UnknownReason(StrEnum):
+class UnknownReason(ReasonKind):
     """Reasons why an estimate is unknown."""
 
-    CONFIG = "config"
-    SHAPE_FIELD = "shape-field"
-    SIZE = "size"
-    TOO_MANY_LAYERS = "too-many-layers"
+    CONFIG = "config", "{label} has no config.json that could be read"
+    SHAPE_FIELD = "shape-field", "config.json does not say {field}"
+    SIZE = "size", "no file says how large the weights are, and {why}"
+    TOO_MANY_LAYERS = "too-many-layers", "config.json says {number} layers, more than {most}"
 
 
-class SizeReason(StrEnum):
+class SizeReason(ReasonKind):
     """Reasons for the size of the weights: the source of the figure."""
 
-    CONFIG = "config"
-    CONFIG_WITHOUT_TOWER = "config-without-tower"
-    FILES = "files"
-    HEADERS = "headers"
-    HUB = "hub"
-    INDEX = "index"
-    NO_TOWER = "no-tower"
-    OTHERWISE = "otherwise"
+    CONFIG = (
+        "config",
+        "config.json describes {parameters:,} parameters in {dtype}; no file says how large they are",
+    )
+    CONFIG_WITHOUT_TOWER = (
+        "config-without-tower",
+        (
+            "config.json describes {parameters:,} parameters in {dtype}; no file says how large they are, "
+            "nor its tower of vision or sound"
+        ),
+    )
+    FILES = "files", "as large as its weight files, with their headers: {count} of them"
+    HEADERS = "headers", "the headers of its files list {count:,} tensors"
+    HUB = "hub", "the Hub counts {counts}"
+    INDEX = "index", "{file} says total_size: {size}"
+    NO_TOWER = "no-tower", "{why}; without the tower of vision or sound"
+    OTHERWISE = (
+        "otherwise",
+        "{why}; these are {bits} bits a parameter, where config.json describes {expected}",
+    )
 
 
-class TermReason(StrEnum):
+class TermReason(ReasonKind):
     """Reasons for the size of a part of an estimate."""
 
-    ACTIVATIONS = "activations"
-    ARRAYS = "arrays"
-    CAST = "cast"
-    DRAFTS_LEFT_OUT = "drafts-left-out"
-    ENGINE = "engine"
-    ENGINE_AND_BUFFERS = "engine-and-buffers"
-    GRAPHS = "graphs"
-    LOGITS = "logits"
-    PAGES = "pages"
-    PROJECTION_TWICE = "projection-twice"
-    SHARE = "share"
-    STATE_ARRAYS = "state-arrays"
-    STATE_PAGES = "state-pages"
-    WEIGHTS = "weights"
+    ACTIVATIONS = "activations", "{tokens:,} tokens of one step through the widest layer"
+    ARRAYS = "arrays", "{sequences} x {tokens:,} tokens in {dtype}: {kinds}"
+    CAST = "cast", "loaded in {dtype}"
+    DRAFTS_LEFT_OUT = "drafts-left-out", "without the layers that only draft"
+    ENGINE = "engine", "the engine itself, with nothing loaded"
+    ENGINE_AND_BUFFERS = "engine-and-buffers", "the engine itself, and buffers between cards"
+    GRAPHS = "graphs", "recorded CUDA graphs; enforce_eager leaves them out"
+    LOGITS = "logits", "{rows:,} rows of {values:,} values, in 16 and in 32 bits"
+    PAGES = "pages", "{sequences} x {tokens:,} tokens in {dtype}, {each:,.0f} bytes each: {kinds}"
+    PROJECTION_TWICE = "projection-twice", "with MLA's projection kept twice"
+    SHARE = "share", "{share:.0%} of them on each of {devices}"
+    STATE_ARRAYS = "state-arrays", "{sequences} x {size:,} bytes, however long the sequence"
+    STATE_PAGES = "state-pages", "{sequences:sequence|sequences}, {count:page|pages} of {size:,} bytes each"
+    WEIGHTS = "weights", "{parts:;}"
 
 
-class ContextReason(StrEnum):
+class ContextReason(ReasonKind):
     """Reasons why a context is the longest of a budget."""
 
-    FITS = "fits"
-    LESS = "less"
-    NONE = "none"
+    FITS = "fits", "all {tokens:,} tokens fit"
+    LESS = "less", "{tokens:,} tokens take {over:,} bytes more than are left"
+    NONE = "none", "{over:,} bytes too many before any context; {why}"
 
 
 @dataclass(frozen=True, slots=True)

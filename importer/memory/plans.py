@@ -3,70 +3,181 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Literal, cast
 
 from importer.errors import Setting, UsageError
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.sentences import render
 
 Goal = Literal["latency", "throughput", "context"]
 GOALS: tuple[Goal, ...] = ("latency", "throughput", "context")
 TYPICAL = 8192  # tokens of a sequence, where a number of sequences is requested without their length
 
 
-class AimReason(StrEnum):
+class AimReason(ReasonKind):
     """Why a goal, a number of sequences or their length is invalid."""
 
-    NO_GOAL = "no-goal"
-    NO_COUNT = "no-count"
+    NO_GOAL = "no-goal", "it is one of {known}"
+    NO_COUNT = "no-count", "it must be a whole number above zero"
 
 
-class PlanReason(StrEnum):
+def _stages(fields: Fields) -> str:
+    where = ": one or more for each machine" if fields["machines"] else ""
+    return f"{fields['stages']} stages of layers, {fields['cards']} x {fields['device']} for each{where}"
+
+
+def _copies(fields: Fields) -> str:
+    each = "one card holds" if fields["each"] == 1 else f"{fields['each']} cards hold"
+    return f"{each} the model; {fields['copies']} copies share the requests"
+
+
+def _experts(fields: Fields) -> str:
+    copies = f"; attention is copied {fields['copies']} times" if fields["copies"] > 1 else ""
+    return f"whole experts are dealt out over {fields['cards']} cards{copies}"
+
+
+def _slots(fields: Fields) -> str:
+    each = f" in each of {fields['copies']} copies" if fields["copies"] > 1 else ""
+    return f"{fields['count']} sequences at the same time{each}, as requested"
+
+
+def _sums(fields: Fields) -> str:
+    over = "their links" if fields["linked"] else "PCIe: this slows each token"
+    return f"{fields['cards']} cards add up twice in each layer, over {over}"
+
+
+class PlanReason(ReasonKind):
     """Reasons of a plan: for its layout and its settings, and what they cost."""
 
-    GOAL_LATENCY = "goal-latency"
-    GOAL_THROUGHPUT = "goal-throughput"
-    GOAL_CONTEXT = "goal-context"
-    DECODING_ALONE = "decoding-alone"
-    POOLED = "pooled"
-    TENSOR = "tensor"
-    STAGES = "stages"
-    COPIES = "copies"
-    EXPERTS = "experts"
-    EXPERTS_WHOLE = "experts-whole"
-    SERVERS = "servers"
-    SHARE = "share"
-    LARGER_SHARE = "larger-share"
-    CACHE = "cache"
-    FP8_CACHE = "fp8-cache"
-    SLOTS = "slots"
-    FEW_SLOTS = "few-slots"
-    BATCHED_LESS = "batched-less"
-    BATCHED_MORE = "batched-more"
-    SEQUENCES = "sequences"
-    ASKED = "asked"
-    BEYOND = "beyond"
-    FEWER = "fewer"
-    IDLE = "idle"
-    KEYS_COPIED = "keys-copied"
-    LATENT_COPIED = "latent-copied"
-    TOKENS_PARTED = "tokens-parted"
-    GATHERED = "gathered"
-    ENCODER = "encoder"
-    ENCODER_COPIED = "encoder-copied"
-    SUMS = "sums"
-    BUBBLES = "bubbles"
-    MACHINES = "machines"
-    LOCAL_COPIES = "local-copies"
-    COPIES_OF_MACHINES = "copies-of-machines"
-    ROUNDED = "rounded"
-    SISTERS = "sisters"
-    LISTED = "listed"
-    SISTER_HOLDS = "sister-holds"
-    OTHER_ENGINE = "other-engine"
-    NOT_EVEN = "not-even"
-    MORE_THAN_DEVICE = "more-than-device"
+    GOAL_LATENCY = "goal-latency", "goal latency: the least time for a token"
+    GOAL_THROUGHPUT = "goal-throughput", "goal throughput: the most tokens a second of all sequences"
+    GOAL_CONTEXT = "goal-context", "goal context: the longest sequences, then the most of them"
+    DECODING_ALONE = (
+        "decoding-alone",
+        "steps of decoding alone are compared; with long prompts and short answers, copies gain",
+    )
+    POOLED = "pooled", "each text is read in one step: copies share the texts"
+    TENSOR = (
+        "tensor",
+        "{cards} x {device} share each layer; {heads} heads divide by it",
+        "{heads} attention heads",
+    )
+    STAGES = "stages", _stages, "layers in stages"
+    COPIES = "copies", _copies, "{copies} copies"
+    EXPERTS = "experts", _experts, "experts dealt out"
+    EXPERTS_WHOLE = (
+        "experts-whole",
+        (
+            "{cards} x {device} share attention and keep experts whole, since the blocks of their scales do "
+            "not divide"
+        ),
+        "whole experts",
+    )
+    SERVERS = (
+        "servers",
+        (
+            "{servers:server|servers} of {cards:card|cards}: start the document once for each, with a "
+            "balancer before them"
+        ),
+    )
+    SHARE = "share", "{budget} of the {memory} of {device}", "usual share"
+    LARGER_SHARE = (
+        "larger-share",
+        "{budget} of the {memory} of {device}; with the usual {usual} the context would be shorter",
+        "longer context",
+    )
+    CACHE = (
+        "cache",
+        "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory",
+        "{count} sequences",
+    )
+    FP8_CACHE = (
+        "fp8-cache",
+        "keys and values in 8 bits, in which {device} calculates: half the memory for each token",
+        "half the memory",
+    )
+    SLOTS = "slots", _slots, "as requested"
+    FEW_SLOTS = (
+        "few-slots",
+        "{count:sequence|sequences} at the same time: the logits of more leave no room for the context",
+        "longer context",
+    )
+    BATCHED_LESS = (
+        "batched-less",
+        "{tokens:,} tokens of prompts in one step, so that running answers wait less",
+        "goal latency",
+    )
+    BATCHED_MORE = (
+        "batched-more",
+        "{tokens:,} tokens of prompts in one step, so that more prompts are read at once",
+        "goal throughput",
+    )
+    SEQUENCES = "sequences", "it holds {count:sequence|sequences} of {tokens:,} tokens at the same time"
+    ASKED = "asked", "{tokens:,} tokens were requested", "as requested"
+    BEYOND = "beyond", "{wanted:,} tokens were requested; the model has {most:,}", "the model's most"
+    FEWER = (
+        "fewer",
+        (
+            "it holds {held:,} of the {wanted:,} requested sequences of {tokens:,} tokens at the same time; "
+            "the others wait"
+        ),
+        "{held} held",
+    )
+    IDLE = "idle", "{count} x {device} have no part", "idle cards"
+    KEYS_COPIED = "keys-copied", "{heads} heads of keys on {cards} cards: copies take memory"
+    LATENT_COPIED = "latent-copied", "each of {cards} cards keeps the whole latent cache"
+    TOKENS_PARTED = (
+        "tokens-parted",
+        (
+            "each of {parts} cards keeps a part of the tokens of a sequence; without that the request does "
+            "not fit"
+        ),
+        "longer sequences",
+    )
+    GATHERED = (
+        "gathered",
+        "queries and results pass between {parts} cards in each layer: this slows each token",
+    )
+    ENCODER = (
+        "encoder",
+        (
+            "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
+            "encoder takes {size} more of each card"
+        ),
+        "whole encoder",
+    )
+    ENCODER_COPIED = (
+        "encoder-copied",
+        "each of {cards} cards keeps the whole encoder of pictures: {size} more",
+    )
+    SUMS = "sums", _sums
+    BUBBLES = "bubbles", "a token passes {stages} stages one after the other"
+    MACHINES = (
+        "machines",
+        "vLLM is started on each of {count} machines, with Ray or with nnodes, node_rank and master_addr",
+    )
+    LOCAL_COPIES = "local-copies", "{copies} copies on each of {machines} machines", "copies per machine"
+    COPIES_OF_MACHINES = (
+        "copies-of-machines",
+        (
+            "vLLM is started on each of {count} machines, with data_parallel_address and "
+            "data_parallel_start_rank"
+        ),
+    )
+    ROUNDED = (
+        "rounded",
+        "answers may differ a little from those with keys and values in 16 bits; not measured",
+    )
+    SISTERS = "sisters", "the card names quantised repositories of it: {names:and}"
+    LISTED = "listed", "the Hub lists quantised repositories of it, not checked: {names:and}"
+    SISTER_HOLDS = "sister-holds", "on {device}, by the Hub's list and not checked: {name}"
+    OTHER_ENGINE = "other-engine", "{device} is served by {engine}, not by the released {backend}"
+    NOT_EVEN = (
+        "not-even",
+        "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
+        "uneven parts",
+    )
+    MORE_THAN_DEVICE = "more-than-device", "it takes {needed} cards, and {device} has {count}", "more cards"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +17,7 @@ from importer.memory.estimate_types import Unknown, UnknownReason
 from importer.memory.layer_kinds import Kind
 from importer.memory.layers import Attention, Cache, Cross, Latent, Layer, Part, State
 from importer.memory.quantised import Scheme, scheme
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.architecture import config_of, text_config
 from importer.signals.quantisation import read as read_quantised
 
@@ -27,12 +26,12 @@ KV_FORMATS = {"fp8", "nvfp4"}
 CONTEXT = ("max_position_embeddings", "max_sequence_length", "seq_length", "n_positions", "model_max_length")
 
 
-class ShapeField(StrEnum):
+class ShapeField(ReasonKind):
     """Required fields of a language model's config."""
 
-    LAYERS = "layers"
-    HIDDEN = "hidden"
-    VOCABULARY = "vocabulary"
+    LAYERS = "layers", "the number of layers"
+    HIDDEN = "hidden", "the hidden size"
+    VOCABULARY = "vocabulary", "the vocabulary's size"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from importer.memory.estimate_types import Amount, SizeReason, Unknown, UnknownR
 from importer.memory.pages import BYTES
 from importer.memory.quantised import sizes
 from importer.memory.shape import Shape
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 
 Source = Literal["headers", "index", "api", "files", "config"]
 INDEX = "model.safetensors.index.json"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 
-class CompletenessReason(StrEnum):
+class CompletenessReason(ReasonKind):
     """Reasons why a parser reads less than another one."""
 
-    INCOMPLETE = "incomplete"
-    LOSES_STREAM = "loses-stream"
-    READS_UNMARKED = "reads-unmarked"
+    INCOMPLETE = "incomplete", "{case}: {problem}; {other} reads it"
+    LOSES_STREAM = "loses-stream", "{case}: lost token by token; {other} loses less"
+    READS_UNMARKED = "reads-unmarked", "it reads a call without its markers too"
 
 
 class Judged(Protocol):

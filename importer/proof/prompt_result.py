@@ -9,8 +9,8 @@ from typing import Any
 
 from importer.decisions.decision import PromptVerdict
 from importer.engines.deaths import Accident, ParserFailure
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind, Text
+from importer.sentences import render
 
 AUTO = "auto"
 
@@ -32,26 +32,37 @@ class PromptCase(StrEnum):
     IMAGE = "image"
 
 
-class PromptDifference(StrEnum):
+def _excerpts(what: str) -> Text:
+    def text(fields: Fields) -> str:
+        where = f"case {fields['case']}: {what.format(**fields)}"
+        if fields.get("ours") is None:
+            return where
+        return f"{where}; expected {fields['ours']!r}, rendered {fields['theirs']!r}"
+
+    text.__doc__ = "case {case}: " + what + "; expected {ours}, rendered {theirs}"
+    return text
+
+
+class PromptDifference(ReasonKind):
     """How an engine's prompt differs from that of transformers, the gravest first.
 
     Each has ``case`` and ``place``; most have excerpts from the first different character: ``ours`` and
     ``theirs``.
     """
 
-    REFUSED = "refused"  # the engine answers with an error
-    DROPPED = "dropped"  # a value is absent
-    PARTS_PRINTED = "parts-printed"  # parts are printed as data around their text
-    MOVED = "moved"  # an image stands elsewhere than between the texts around it
-    OTHER = "other"
-    VALUE_FORM = "value-form"  # a value as Python prints it and as JSON
-    SWITCHED = "switched"  # the engine sets a variable of the template by itself
-    KEY_ORDER = "key-order"  # keys of tools or of a call in another order
-    WHITESPACE = "whitespace"
-    ONLY_ENGINE = "only-engine"  # our rendering is refused, the engine's is not
+    REFUSED = "refused", "case {case}: refused with {words}"
+    DROPPED = "dropped", _excerpts("{place} is absent from the prompt")
+    PARTS_PRINTED = "parts-printed", _excerpts("the parts of {place} are printed as data")
+    MOVED = "moved", _excerpts("the image does not stand between the texts of {place}")
+    OTHER = "other", _excerpts("the prompt differs at {place}")
+    VALUE_FORM = "value-form", _excerpts("a value at {place} is printed in another form")
+    SWITCHED = "switched", "case {case}: the engine sets {variable} to {value} by itself"
+    KEY_ORDER = "key-order", _excerpts("keys at {place} stand in another order")
+    WHITESPACE = "whitespace", _excerpts("white space differs at {place}")
+    ONLY_ENGINE = "only-engine", "case {case}: transformers refuses the conversation, the engine renders it"
 
 
-KINDS: Mapping[str, type[StrEnum]] = {
+KINDS: Mapping[str, type[ReasonKind]] = {
     kinds.__name__: kinds for kinds in (PromptDifference, PromptVerdict, ParserFailure, Accident)
 }
 LOSSES = (

@@ -4,54 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 from importer.decisions.derived import HF
 from importer.engines.deaths import Accident, ParserFailure
-from importer.messages import render
 from importer.proof.prompt_result import FrontendPrompts
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule
 
 
-class JudgeReason(StrEnum):
+def _calls(number: int) -> str:
+    return {0: "no call", 1: "one call"}.get(number, f"{number} calls")
+
+
+class JudgeReason(ReasonKind):
     """Differences between a reading and its sample."""
 
-    ERROR = "error"  # in the parser's own words
-    ACCIDENT = "accident"  # possibly caused by a busy or full machine
-    OTHER_COUNT = "other-count"
-    NO_ANSWER = "no-answer"
-    NO_REASONING = "no-reasoning"
-    OTHER_REASONING = "other-reasoning"
-    NO_CONTENT = "no-content"
-    OTHER_CONTENT = "other-content"
-    OTHER_NAME = "other-name"
-    NOT_JSON = "not-json"
-    NOT_AN_OBJECT = "not-an-object"
-    LOST_ARGUMENT = "lost-argument"
-    OTHER_VALUE = "other-value"
-    INVENTED_ARGUMENT = "invented-argument"
+    # in the parser's own words
+    ERROR = "error", "{words}"
+    # possibly caused by a busy or full machine
+    ACCIDENT = "accident", "{words}"
+    OTHER_COUNT = (
+        "other-count",
+        lambda fields: f"read {_calls(fields['read'])} where {_calls(fields['stood'])} stood",
+    )
+    NO_ANSWER = "no-answer", "did not return the answer as content"
+    NO_REASONING = "no-reasoning", "read no reasoning"
+    OTHER_REASONING = "other-reasoning", "read the reasoning {got}, not {want}"
+    NO_CONTENT = "no-content", "left no content"
+    OTHER_CONTENT = "other-content", "left the content {got}, not {want}"
+    OTHER_NAME = "other-name", "read the name {got}, not {want}"
+    NOT_JSON = "not-json", "returned arguments that are no JSON: {got}"
+    NOT_AN_OBJECT = "not-an-object", "returned arguments that are no object"
+    LOST_ARGUMENT = "lost-argument", "lost the argument {name}"
+    OTHER_VALUE = "other-value", "returned {name} = {got}, not {want}"
+    INVENTED_ARGUMENT = "invented-argument", "invented the argument {name}"
 
 
-class ProofReason(StrEnum):
+FIELD_TEXTS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
+
+
+def _read_text(fields: Fields) -> str:
+    who = ", ".join(fields["parsers"]) or "none"
+    more, vocabulary = " …" if fields["more"] else "", ", vocabulary assumed" if fields["assumed"] else ""
+    engine, noun = f"{fields['engine']} {fields['version']}", FIELD_TEXTS[fields["field"]]
+    read = f"{fields['count']} of {fields['of']} {noun} of {engine} read what the template writes"
+    return f"{read}: {who}{more}{vocabulary}"
+
+
+def _splits(fields: Fields) -> str:
+    where = f"cut after token {fields['split']}" if fields["split"] else "token by token"
+    return f"{fields['case']}: {fields['different']} of {fields['count']} splits differ, first {where}"
+
+
+class ProofReason(ReasonKind):
     """Results of a proof, or reasons why there is none."""
 
-    READ = "read"
-    NOT_PROVED = "not-proved"
-    NOTHING_RENDERED = "nothing-rendered"
-    NO_CALLS = "no-calls"
-    NO_THINKING = "no-thinking"
-    OWN_RENDERER = "own-renderer"
-    ENGINE_FAILED = "engine-failed"
-    CASE = "case"
-    WHOLE_ONLY = "whole-only"
-    NOT_REPLAYED = "not-replayed"
-    SPLITS_DIFFER = "splits-differ"
-    RECORDED = "recorded"  # of a kind that is unknown here: its text alone
+    READ = "read", _read_text, "{engine} {version}"
+    NOT_PROVED = "not-proved", "not proved: {why}"
+    NOTHING_RENDERED = "nothing-rendered", "there was nothing to render"
+    NO_CALLS = "no-calls", "the template renders no tool calls", "no calls rendered"
+    NO_THINKING = "no-thinking", "the template renders no reasoning", "no reasoning rendered"
+    OWN_RENDERER = (
+        "own-renderer",
+        "{engine} renders this model by its own code (tokenizer mode {mode}), not by a template",
+    )
+    ENGINE_FAILED = "engine-failed", "{problem}"
+    CASE = "case", "{case}: {problem}"
+    WHOLE_ONLY = "whole-only", "whole-only ({cases:;})"
+    NOT_REPLAYED = "not-replayed", "{case}: not replayed, {words}"
+    SPLITS_DIFFER = "splits-differ", _splits
+    # of a kind that is unknown here: its text alone
+    RECORDED = "recorded", "{text}"
 
 
-KINDS: Mapping[str, type[StrEnum]] = {
+KINDS: Mapping[str, type[ReasonKind]] = {
     kinds.__name__: kinds for kinds in (JudgeReason, ProofReason, Accident, ParserFailure)
 }
 

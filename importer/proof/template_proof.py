@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from importer.chat_template.cases import ANSWER, ONE
 from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis
-from importer.decisions.derived import HF
+from importer.decisions.derived import HF, HF_LIMITS
 from importer.engines.parsers import ParserQuestion, Reading, Replay, Tokens
 from importer.proof import verdicts
 from importer.proof.judge import judge_reasoning, judge_tool
 from importer.proof.response_template import ResponseTemplate, derive
 from importer.proof.result import ProofReason
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 
 SETTING = "response_template"
 RENAMED = "lookup_item_v2"
@@ -33,13 +32,18 @@ STREAMED = frozenset({*verdicts.STREAMED, "code"})
 KINDS = {"tool_calls": "tool_parser", "thinking": "reasoning_parser"}
 
 
-class TemplateReason(StrEnum):
+def _derived(fields: Fields) -> str:
+    of = f"{fields['engine']} {fields['frontend'] or ''}".strip()
+    return f"proved on {of} and transformers: {', '.join(fields['fields'])} hf, {fields['cases']} cases"
+
+
+class TemplateReason(ReasonKind):
     """Results of a derivation, and what its parser lacks."""
 
-    PROVED = "proved"
-    LIMITS = "limits"
-    NOT_DERIVED = "not-derived"
-    INCOMPLETE = "incomplete"
+    PROVED = "proved", _derived
+    LIMITS = "limits", HF_LIMITS
+    NOT_DERIVED = "not-derived", "its chat template shows no format that a response template could read"
+    INCOMPLETE = "incomplete", "no derived response template reads every case; {case}: {problem}"
 
 
 class ReadsTemplates(Protocol):

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from importer.errors import DocumentError
-from importer.messages.words import plain
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run
+from importer.sentences import plain
 
 LONGEST = (
     60_000  # characters of a case's exchanges and of its log; CI systems refuse files that are too large

@@ -6,8 +6,8 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from importer.messages.words import plain
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run, pace, split, trials
+from importer.sentences import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

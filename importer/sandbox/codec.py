@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from importer.errors import BRANCHES, ImporterError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 Change = Callable[[Any], Any]
 PLAIN = (str, int, float, bool, NoneType)
@@ -202,7 +202,7 @@ def _encode_reason(reason: Reason) -> Any:
 
 def _decode_reason(raw: Any) -> Reason:
     kind = _kind(raw[0])
-    if not isinstance(kind, StrEnum):
+    if not isinstance(kind, ReasonKind):
         raise CodecError(f"{raw[0]} is no kind of a reason")
     return Reason(kind, **{name: _decode_free(value) for name, value in raw[1].items()})
 

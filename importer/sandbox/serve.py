@@ -19,7 +19,6 @@ from importlib import import_module
 from typing import Any
 
 from importer.errors import ImporterError
-from importer.messages import catalogue
 from importer.sandbox.codec import codec_of, encode_error
 from importer.sandbox.limits import OutOfTimeError, confine, deadline, processor
 from importer.sandbox.task import MAX_ANSWER, TASKS, SandboxReason, Task
@@ -34,7 +33,6 @@ def main(memory: int) -> None:
     """Serve until stdin closes. ``memory`` is bytes of address space for the process."""
     gc.disable()  # imported modules stay: collections are a tenth of the start
     tasks = {name: _loaded(name) for name in TASKS}
-    catalogue()  # messages are loaded lazily
     resident = _resident()
     gc.freeze()
     gc.enable()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Generic, Self, TypeVar
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -43,13 +42,13 @@ class Task(Generic[Q, A]):
     warm: str = ""
 
 
-class SandboxReason(StrEnum):
+class SandboxReason(ReasonKind):
     """Reasons with the limit that a text exceeds."""
 
-    TIME = "time"
-    MEMORY = "memory"
-    OUTPUT = "output"
-    DEPTH = "depth"
+    TIME = "time", "it takes more than {seconds:g} s of processor time"
+    MEMORY = "memory", "it needs more than {size:,} MiB of memory"
+    OUTPUT = "output", "what is made of it is larger than {size:,} MiB"
+    DEPTH = "depth", "it is nested too deep"
 
 
 @dataclass(frozen=True, slots=True)

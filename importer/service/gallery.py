@@ -22,8 +22,8 @@ from importer.config_file.store import Store, StoredDocument, receipt_path
 from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, named, named_template
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.service import list_columns
 from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext

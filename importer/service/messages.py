@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from importer.errors import ImporterError, Setting, one_line, sentence_row
-from importer.messages import Text, row, worded, worded_field
-from importer.messages.errors import STEPS
+from importer.errors import STEPS, ImporterError, Setting, one_line, sentence_row
+from importer.reasons import Text
+from importer.sentences import row, worded, worded_field
 
-# Texts in place of those of ``messages``, by key.
+# Texts in place of those of the kinds, by key.
 INSTEAD: Mapping[str, Text] = {
     "UsageError.revision-conflict": "The reference names revision {inline!r} and 'revision' names {option!r}.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and approved_only asks for that.",

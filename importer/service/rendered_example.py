@@ -14,8 +14,8 @@ from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
 from importer.errors import HubError, ImporterError
 from importer.hub.local import AllowedFolders
-from importer.messages import render
 from importer.sandbox import Sandbox
+from importer.sentences import render
 from importer.service.gallery import DocumentVersion
 
 PLAIN = "question"  # a case without a call

@@ -11,8 +11,8 @@ from importer.app.publication_state import PublicationState, entry_of, publicati
 from importer.config_file import schema
 from importer.config_file.store import StoredDocument
 from importer.errors import ServiceError
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.service.security.grants import Caller, need_approval
 
 Step = Literal["import", "review", "validation", "entry", "release"]

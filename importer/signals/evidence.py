@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 # Kinds of models that vLLM serves without a conversation: those that pool, and those that transcribe.
 POOLS = ("embedding", "reranker", "classifier", "reward")
@@ -90,10 +90,10 @@ class Source(StrEnum):
     PROOF = "proof"
 
 
-class Severity(StrEnum):
+class Severity(ReasonKind):
     """Severity of a reason, kept as a reason around the reason."""
 
-    WARNING = "warning"
+    WARNING = "warning", "warning: {reason}", "{reason}"
 
 
 @dataclass(frozen=True, slots=True)

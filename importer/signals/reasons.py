@@ -2,291 +2,676 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from importer.reasons import Fields, ReasonKind, Text
 
 
-class BackendReason(StrEnum):
+class BackendReason(ReasonKind):
     """Reasons for a backend."""
 
-    MLX_WEIGHTS = "mlx-weights"
-    MLX_ORIGIN = "mlx-origin"
-    MLX_IS_NATIVE = "mlx-is-native"
-    VLLM_SERVES = "vllm-serves"
-    OTHER_COULD = "other-could"
-    OTHER_CAN = "other-can"
+    MLX_WEIGHTS = "mlx-weights", "the weights are in MLX's own quantisation ({quote})", "weights' format"
+    MLX_ORIGIN = "mlx-origin", "the repository is made for MLX ({quote})", "repository for MLX"
+    MLX_IS_NATIVE = "mlx-is-native", "MLX is native to Apple machines", "Apple machines"
+    VLLM_SERVES = "vllm-serves", "vLLM serves on CPU and CUDA machines", "CPU and CUDA"
+    OTHER_COULD = "other-could", "{engine} could load it there", "{engine}"
+    OTHER_CAN = "other-can", "{refusal}; {engine} can load it", "weights' format"
 
 
-class CacheReason(StrEnum):
+WAYS = {
+    "decoder": "a decoder",
+    "hybrid": "a hybrid of attention and state-space or linear layers",
+    "attention_free": "a model without attention",
+    "encoder_decoder": "an encoder with a decoder",
+}
+
+
+def _by_itself(what: str) -> Text:
+    return lambda fields: (
+        f"{fields['engine']} has {what} {'on' if fields['on'] else 'off'} by itself for {WAYS[fields['way']]}"
+    )
+
+
+class CacheReason(ReasonKind):
     """Reasons for the settings of prompts and their cache."""
 
-    SCALES_TO_SET = "scales-to-set"
-    SCALES_TAKEN = "scales-taken"
-    PREFIX_CACHING = "prefix-caching"
-    CHUNKED_PREFILL = "chunked-prefill"
-    LATENT_ATTENTION = "latent-attention"
+    SCALES_TO_SET = (
+        "scales-to-set",
+        "the checkpoint has scales for a KV cache in {cache}, which {engine} must be told",
+        "checkpoint's scales",
+    )
+    SCALES_TAKEN = (
+        "scales-taken",
+        "the checkpoint has scales for a KV cache in {cache}, which {engine} takes by itself",
+        "checkpoint's scales",
+    )
+    PREFIX_CACHING = "prefix-caching", _by_itself("prefix caching"), "{engine}"
+    CHUNKED_PREFILL = "chunked-prefill", _by_itself("chunked prefill"), "{engine}"
+    LATENT_ATTENTION = (
+        "latent-attention",
+        "on processors without AMX it is off for models with multi-head latent attention (kv_lora_rank)",
+        "without AMX",
+    )
 
 
-class CardReason(StrEnum):
+SHORT_MODES = {None: "", "thinking": ", thinking", "non_thinking": ", non-thinking"}
+
+
+def _short_card(where: str) -> Text:
+    return lambda fields: where + SHORT_MODES[fields["mode"]]
+
+
+MODES = {None: "", "thinking": " with thinking", "non_thinking": " without thinking"}
+
+
+def _recommended(start: str) -> Text:
+    return lambda fields: f"{start} {fields['key']} {fields['value']}{MODES[fields['mode']]}"
+
+
+def _unclear(start: str) -> Text:
+    return lambda fields: (
+        f"{start} {fields['key']} {' and '.join(map(str, fields['values']))}{MODES[fields['mode']]}, "
+        "and nothing tells which is meant"
+    )
+
+
+class CardReason(ReasonKind):
     """Reasons from a model card."""
 
-    HEADER = "header"
-    RECOMMENDS = "recommends"
-    EXAMPLE = "example"
-    UNCLEAR = "unclear"
-    UNCLEAR_EXAMPLE = "unclear-example"
+    HEADER = "header", "the card's header says {quote}", "card header"
+    RECOMMENDS = "recommends", _recommended("the card recommends"), _short_card("model card")
+    EXAMPLE = "example", _recommended("the card's example has"), _short_card("card example")
+    UNCLEAR = "unclear", _unclear("the card recommends")
+    UNCLEAR_EXAMPLE = "unclear-example", _unclear("the card's example has")
 
 
-class CodeReason(StrEnum):
+_ALLOWED = "the document's trust_remote_code: true allows it, after a look at the files"
+
+
+class CodeReason(ReasonKind):
     """Reasons about a repository's code."""
 
-    NAMED = "named"
-    UNLISTED = "unlisted"
-    ELSEWHERE = "elsewhere"
-    NEEDED = "needed"
-    OWN_TYPE = "own-type"
-    NOT_KNOWN = "not-known"
-    LACKING = "lacking"
-    NOT_NEEDED = "not-needed"
-    CONFIGURATION = "configuration"
-    MODEL = "model"
-    TOKENIZER = "tokenizer"
+    NAMED = "named", "code of the repository is named in {places:and} for {parts}", "{places}"
+    UNLISTED = "unlisted", "the repository does not list {files}"
+    ELSEWHERE = "elsewhere", "code of other repositories is named, which no commit pins: {repos}"
+    NEEDED = "needed", "{engine} will not start without this code: " + _ALLOWED
+    OWN_TYPE = "own-type", "{engine} has the model type {model_type} itself, so the code is not needed for it"
+    NOT_KNOWN = (
+        "not-known",
+        (
+            "whether {engine} starts without this code is not known; the document's trust_remote_code: true "
+            "allows it"
+        ),
+    )
+    LACKING = (
+        "lacking",
+        lambda fields: (
+            f"{fields['engine']} has no {' and no '.join(fields['parts'])} of its own; "
+            f"it will not start without this code: {_ALLOWED}"
+        ),
+    )
+    NOT_NEEDED = "not-needed", "{engine} has all of it itself, so the code is not needed and not run"
+    CONFIGURATION = "configuration", "configuration for {model_type}"
+    MODEL = "model", "model for it"
+    TOKENIZER = "tokenizer", "tokenizer for it"
 
 
-class GatherReason(StrEnum):
+class GatherReason(ReasonKind):
     """Reasons for a parser's name on another engine."""
 
-    RENAMED = "renamed"
+    RENAMED = "renamed", "{reason}, which is {parser} on {engine}", "{reason}"
 
 
-class LengthReason(StrEnum):
+class LengthReason(ReasonKind):
     """Reasons for a context length."""
 
-    NAMED = "named"
-    BY_CLASS = "by-class"
-    ASSUMED = "assumed"
-    IN_IT_ALREADY = "in-it-already"
-    MULTIPLIED = "multiplied"
-    LONGROPE = "longrope"
-    ORIGINAL = "original"
-    WINDOW = "window"
-    STRETCHABLE = "stretchable"
-    TOKENIZER = "tokenizer"
-    AFTER_PADDING = "after-padding"
+    NAMED = "named", "{file} says {quote}", "{file}"
+    BY_CLASS = "by-class", "{file} names no {key}; {model_type} has {tokens} by default", "{model_type}"
+    ASSUMED = "assumed", "{file} names no length, and {engine} then assumes {tokens}", "{engine}"
+    IN_IT_ALREADY = (
+        "in-it-already",
+        "rope scaling {rope} with factor {factor:g} is in this length already",
+        "rope {rope}",
+    )
+    MULTIPLIED = "multiplied", "rope scaling {rope} multiplies {tokens} by {factor:g}", "rope {rope}"
+    LONGROPE = (
+        "longrope",
+        "with longrope up to {tokens} can be asked for, at some cost to short prompts",
+        "longrope",
+    )
+    ORIGINAL = "original", "{key}: {tokens}", "{key}"
+    WINDOW = (
+        "window",
+        "layers with a sliding window look back {tokens} tokens only (sliding_window)",
+        "sliding window",
+    )
+    STRETCHABLE = (
+        "stretchable",
+        "the card tells how YaRN stretches it to {tokens}, at a cost to short prompts; it stays off",
+        "model card",
+    )
+    TOKENIZER = (
+        "tokenizer",
+        "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
+        "{file}",
+    )
+    AFTER_PADDING = (
+        "after-padding",
+        "of {rows} positions the first {first} belong to padding, so a text has the others",
+        "positions after padding",
+    )
 
 
-class ClaimReason(StrEnum):
+class ClaimReason(ReasonKind):
     """Reasons for parsers that a repository declares."""
 
-    TOOL_PARSER_TYPE = "tool-parser-type"
-    RESPONSE_TEMPLATE = "response-template"
+    TOOL_PARSER_TYPE = "tool-parser-type", "the repository's {file} says {quote}", "{file}"
+    RESPONSE_TEMPLATE = (
+        "response-template",
+        "the repository's {file} has a response_template with {field}",
+        "{file}",
+    )
 
 
-class KinReason(StrEnum):
+class KinReason(ReasonKind):
     """Reasons for parsers by the model type, or by the name of the repository."""
 
-    NAMED = "named"
-    LIKE = "like"
+    NAMED = (
+        "named",
+        "config.json says model_type: {model_type}, for which the parser {parser} is named",
+        "type {model_type}",
+    )
+    LIKE = (
+        "like",
+        "the parser {parser} has the name of {name}, with its version or an earlier one",
+        "model name",
+    )
 
 
-class ModelNameReason(StrEnum):
+def _short_mode(fields: Fields) -> str:
+    """{family}, and the way of answering where the table has one of its own."""
+    return f"{fields['family']}{SHORT_MODES[fields['mode']]}"
+
+
+FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
+
+
+def _whose(base: str | None) -> str:
+    return "its name" if base is None else f"the model it was made from, {base},"
+
+
+def _parser(fields: Fields) -> str:
+    noun, note = FIELDS[fields["field"]], ""
+    if fields["bare"]:
+        note = " (a bare name is the base model's)"
+    elif fields["note"]:
+        note = f" ({fields['note']})"
+    says = f"{_whose(fields['base'])} says {fields['family']}, known to"
+    if fields["parser"] is None:
+        return f"{says} have no {noun}{note}"
+    return f"{says} need the {noun} {fields['parser']}{note}"
+
+
+def _row(fields: Fields) -> str:
+    way = "" if fields["mode"] is None else f" when {fields['mode'].replace('_', '-')}"
+    origin = f", from {fields['origin']}" if fields["origin"] else ""
+    return f"the sampling table has {fields['key']} {fields['value']} for {fields['family']}{way}{origin}"
+
+
+class ModelNameReason(ReasonKind):
     """Reasons from the tables for a name or a model type."""
 
-    FAMILY = "family"
-    PARSER = "parser"
-    SAMPLING = "sampling"
-    MODEL_TYPE = "model-type"
+    FAMILY = (
+        "family",
+        lambda fields: f"{_whose(fields['base'])} belongs to the family {fields['family']}",
+        "model name",
+    )
+    PARSER = "parser", _parser, "family {family}"
+    SAMPLING = "sampling", _row, _short_mode
+    MODEL_TYPE = "model-type", "config.json says {quote}, which is {family}", "config.json"
 
 
-class NotChat(StrEnum):
+KINDS = {
+    "chat": "a chat model",
+    "embedding": "an embedding model",
+    "reranker": "a reranker",
+    "classifier": "a classifier",
+    "reward": "a reward model",
+    "transcription": "a model for transcription",
+    "speech": "a speech or audio model",
+    "image": "an image or video model",
+    "draft": "a draft model for speculative decoding",
+    "mlx-task": "a model with MLX weights that returns no text of a chat",
+    "encoder-decoder": "a model with an encoder and a decoder that vLLM lacks",
+    "no-text": "a model without a head for text",
+    "unnamed": "a model whose config.json names no model type and no architecture",
+    "adapter": "an adapter (LoRA) without the model that it changes",
+    "base": "a base model",
+    "guard": "a guard model",
+    "ocr": "an OCR model",
+    "translation": "a translation model",
+}
+
+
+class NotChat(ReasonKind):
     """Kinds of models that no engine here serves."""
 
-    SPEECH = "speech"
-    IMAGE = "image"
-    DRAFT = "draft"
-    MLX_TASK = "mlx-task"
-    ENCODER_DECODER = "encoder-decoder"
-    NO_TEXT = "no-text"
-    UNNAMED = "unnamed"
-    ADAPTER = "adapter"
+    SPEECH = "speech", KINDS["speech"]
+    IMAGE = "image", KINDS["image"]
+    DRAFT = "draft", KINDS["draft"]
+    MLX_TASK = "mlx-task", KINDS["mlx-task"]
+    ENCODER_DECODER = "encoder-decoder", KINDS["encoder-decoder"]
+    NO_TEXT = "no-text", KINDS["no-text"]
+    UNNAMED = "unnamed", KINDS["unnamed"]
+    ADAPTER = "adapter", KINDS["adapter"]
 
 
-class KindRemedy(StrEnum):
+class KindRemedy(ReasonKind):
     """Remedies for a model that cannot be imported."""
 
-    DRAFTED = "drafted"
-    IMAGE_ENGINE = "image-engine"
-    SPEECH_ENGINE = "speech-engine"
-    LIBRARY = "library"
-    TRANSFORMERS = "transformers"
-    CTRANSLATE2 = "ctranslate2"
-    OWN_LIBRARY = "own-library"
-    NO_MLX = "no-mlx"
-    MADE_FROM = "made-from"
-    ADAPTED = "adapted"
-    ADAPTED_UNNAMED = "adapted-unnamed"
-    ORIGINAL = "original"
+    DRAFTED = "drafted", "Import the model that it drafts for."
+    IMAGE_ENGINE = "image-engine", "Serve it with vLLM-Omni, or with diffusers, also behind LocalAI."
+    SPEECH_ENGINE = (
+        "speech-engine",
+        "Serve it with vLLM-Omni, mlx-audio or transformers, also behind LocalAI.",
+    )
+    LIBRARY = "library", "Serve it with {library}, the library that its page on the Hub names."
+    TRANSFORMERS = "transformers", "Serve it with transformers, also behind LocalAI."
+    CTRANSLATE2 = (
+        "ctranslate2",
+        (
+            "Serve it with CTranslate2 or, for Whisper, faster-whisper; or import the repository with the "
+            "original weights."
+        ),
+    )
+    OWN_LIBRARY = (
+        "own-library",
+        (
+            "Serve it with the library that wrote its files, or import the repository with the original "
+            "config.json."
+        ),
+    )
+    NO_MLX = (
+        "no-mlx",
+        (
+            "Import the repository with the original weights for vLLM; mlx-embeddings and mlx-audio serve "
+            "MLX weights."
+        ),
+    )
+    MADE_FROM = (
+        "made-from",
+        "Serve the GGUF files with llama.cpp, or import {repo}, which they were made from.",
+    )
+    ADAPTED = (
+        "adapted",
+        (
+            "Import {repo}, its base model, and serve both: vLLM takes --enable-lora and --lora-modules "
+            "NAME=PATH, with the path of this adapter."
+        ),
+    )
+    ADAPTED_UNNAMED = (
+        "adapted-unnamed",
+        (
+            "Import its base model, and serve both: vLLM takes --enable-lora and --lora-modules NAME=PATH, "
+            "with the path of this adapter."
+        ),
+    )
+    ORIGINAL = (
+        "original",
+        (
+            "Serve the GGUF files with llama.cpp, or import the repository with the original safetensors "
+            "weights; the card does not name it."
+        ),
+    )
 
 
-class KindReason(StrEnum):
+def _of_kind(text: str) -> Text:
+    """A format string in which ``{of}`` is the kind of model with its article."""
+    return lambda fields: text.format_map({**fields, "of": KINDS[fields["of"]]})
+
+
+class KindReason(ReasonKind):
     """Reasons for the kind of a model."""
 
-    ARCHITECTURE = "architecture"
-    KEY = "key"
-    FILE = "file"
-    KIND_BY_NAME = "name-says-kind"
-    TAG = "tag"
-    TEMPLATE = "template"
-    MODEL_TYPE = "model-type"
-    CONVERSATIONAL = "conversational"
-    NAME_HAS_WORD = "name-has-word"
-    FAMILY = "family"
-    NO_TEMPLATE = "no-template"
-    NOTHING_ELSE = "nothing-else"
-    ONLY_GGUF = "only-gguf"
-    ONE_SCORE = "one-score"
+    ARCHITECTURE = "architecture", _of_kind("the architecture {name} is that of {of}"), "architecture"
+    KEY = "key", "config.json has {key}", "config.json"
+    FILE = "file", _of_kind("it has {file}, as {of} has"), "listed files"
+    KIND_BY_NAME = "name-says-kind", _of_kind("its name says that it is {of}"), "model name"
+    TAG = "tag", "the Hub's {field} says {tag}", "Hub tags"
+    TEMPLATE = "template", "it has a chat template in {where}", "chat template"
+    MODEL_TYPE = "model-type", "config.json says {quote}, which is {family}", "config.json"
+    CONVERSATIONAL = "conversational", "the Hub's tags say conversational", "Hub tags"
+    NAME_HAS_WORD = "name-has-word", "its name says {word}", "model name"
+    FAMILY = "family", "its name belongs to the family {family}", "family {family}"
+    NO_TEMPLATE = "no-template", "it has a {file} and no chat template anywhere", "no chat template"
+    NOTHING_ELSE = "nothing-else", "nothing says that it is anything but a chat model", "default"
+    ONLY_GGUF = "only-gguf", "its only weights are GGUF files"
+    ONE_SCORE = (
+        "one-score",
+        (
+            "{name} with one label and a chat template ranks texts, or scores answers as a reward model; "
+            "nothing says which"
+        ),
+        "one label",
+    )
 
 
-class LoadReason(StrEnum):
+def _card(fields: Fields) -> str:
+    least = "" if fields["least"] is None else f" of compute capability {fields['least']:.1f} or more"
+    return f"it needs an NVIDIA card{least}"
+
+
+class LoadReason(ReasonKind):
     """Reasons why an engine's version can load a model, or cannot."""
 
-    TOGETHER = "together"
-    DEPRECATED = "deprecated"
-    REMOVED = "removed"
-    NOT_ITS_OWN = "not-its-own"
-    NO_CODE = "no-code"
-    NO_MODEL_TYPE = "no-model-type"
-    MLX_WEIGHTS = "mlx-weights"
-    NO_METHOD = "no-method"
-    REFUSED = "refused"
-    NOT_NAMED = "not-named"
-    NOT_TRIED = "not-tried"
-    TRIAL_FAILED = "trial-failed"
-    ON_PROCESSORS = "on-processors"
-    TOO_OLD_A_CARD = "too-old-a-card"
-    DETECTED = "detected"
-    NEEDS_CARD = "needs-card"
-    MLX_READS = "mlx-reads"
-    DOES_NOT_READ = "does-not-read"
-    NOT_THE_FORMAT = "not-the-format"
-    NVFP4_ONLY = "nvfp4-only"
-    CONVERTED = "converted"
-    MADE_WHOLE = "made-whole"
-    FP8_NOT_KNOWN = "fp8-not-known"
+    TOGETHER = "together", "{reasons:;}"
+    DEPRECATED = (
+        "deprecated",
+        "{engine} refuses {method}, which it means to drop, unless it is told to allow it",
+        "{engine} deprecation",
+    )
+    REMOVED = "removed", "{engine} does not serve {architecture} any more; {last} was the last that did"
+    NOT_ITS_OWN = (
+        "not-its-own",
+        "{engine} has no {architecture} of its own; it would try transformers' code for it",
+    )
+    NO_CODE = (
+        "no-code",
+        (
+            "{engine} has neither {architecture} nor the model type {model_type}, and the repository has no "
+            "code for them; a newer version may"
+        ),
+    )
+    NO_MODEL_TYPE = "no-model-type", "{engine} has no model type {model_type}"
+    MLX_WEIGHTS = "mlx-weights", "{engine} does not read weights in MLX's own quantisation"
+    NO_METHOD = "no-method", "{engine} has no quantisation method {method}"
+    REFUSED = "refused", "{engine} refuses {quantisation}: {words}"
+    NOT_NAMED = (
+        "not-named",
+        "{engine} takes the weights for whole: nothing in the files names modelopt where it is looked for",
+    )
+    NOT_TRIED = (
+        "not-tried",
+        "whether {engine} runs {quantisation} on processors was not tried; it detects the method by itself",
+    )
+    TRIAL_FAILED = (
+        "trial-failed",
+        "{engine} does not run {quantisation} on processors: a trial ended with “{words}”; {needs}",
+    )
+    ON_PROCESSORS = (
+        "on-processors",
+        "{engine} loads {quantisation} on processors and detects it by itself",
+        "{engine}",
+    )
+    TOO_OLD_A_CARD = (
+        "too-old-a-card",
+        (
+            "{engine} needs compute capability {least:.1f} or more for {quantisation}; {device} has "
+            "{capability:.1f}"
+        ),
+    )
+    DETECTED = "detected", "{engine} detects it by itself; {needs}", "{engine}"
+    NEEDS_CARD = "needs-card", _card
+    MLX_READS = "mlx-reads", "weights in MLX's own quantisation, which {engine} reads", "{engine}"
+    DOES_NOT_READ = "does-not-read", "{engine} does not read {quantisation}"
+    NOT_THE_FORMAT = "not-the-format", "{engine} does not read compressed-tensors in the format {format}"
+    NVFP4_ONLY = "nvfp4-only", "{engine} reads ModelOpt's NVFP4 alone, not {scheme}"
+    CONVERTED = (
+        "converted",
+        "{engine} turns {quantisation} into its own quantisation while it loads",
+        "{engine}",
+    )
+    MADE_WHOLE = (
+        "made-whole",
+        "{engine} turns {quantisation} of {model_type} into whole weights while it loads",
+        "{engine}",
+    )
+    FP8_NOT_KNOWN = (
+        "fp8-not-known",
+        "{engine} reads FP8 weights of some model types; {model_type} is not known to be one",
+    )
 
 
-class FormReason(StrEnum):
+class FormReason(ReasonKind):
     """Reasons for the form of the files to read."""
 
-    ONLY_OWN_TOKENIZER = "only-own-tokenizer"
-    BOTH_TOKENIZERS = "both-tokenizers"
-    NO_CONFIG = "no-config"
-    NO_OTHER_WEIGHTS = "no-other-weights"
-    ONLY_OWN_WEIGHTS = "only-own-weights"
-    BOTH_FORMS = "both-forms"
-    BOTH_WEIGHTS = "both-weights"
+    ONLY_OWN_TOKENIZER = "only-own-tokenizer", "its only tokenizer is Mistral's own", "listed files"
+    BOTH_TOKENIZERS = (
+        "both-tokenizers",
+        "it has both tokenizers, and the chat template goes with this one",
+        "listed files",
+    )
+    NO_CONFIG = "no-config", "it has params.json and no config.json", "listed files"
+    NO_OTHER_WEIGHTS = "no-other-weights", "it has params.json and no other weights", "listed files"
+    ONLY_OWN_WEIGHTS = "only-own-weights", "its only weights are Mistral's own (consolidated)", "listed files"
+    BOTH_FORMS = (
+        "both-forms",
+        "it has Mistral's own form too, which versions of vLLM would take by themselves",
+        "listed files",
+    )
+    BOTH_WEIGHTS = (
+        "both-weights",
+        (
+            "it has Mistral's own form too, which versions of vLLM would take by themselves; only these are "
+            "downloaded"
+        ),
+        "listed files",
+    )
 
 
-class InputReason(StrEnum):
+class InputReason(ReasonKind):
     """Reasons for a model's inputs other than text."""
 
-    KEY = "key"
-    FILE = "file"
-    TAKES = "takes"
-    LIMITED = "limited"
+    KEY = "key", "{file} has {key}", "{file}"
+    FILE = "file", "it has {file}", "listed files"
+    TAKES = "takes", "it takes {names} beside text: {shown:;}", "repository files"
+    LIMITED = (
+        "limited",
+        "a chat sends its images again with every turn; {engine} would take {usual} of each",
+        "importer",
+    )
 
 
-class QuantReason(StrEnum):
+def _scheme(fields: Fields) -> str:
+    weights = f"weights of {fields['bits']} bits" if fields["bits"] else "weights of mixed precision"
+    groups = f" in groups of {fields['group']}" if fields["group"] else ""
+    return f"{weights}{groups}, by {fields['file']}"
+
+
+class QuantReason(ReasonKind):
     """Reasons for a quantisation."""
 
-    METHOD = "method"
-    SCHEME = "scheme"
+    METHOD = "method", "{file} says {quote}", "{file}"
+    SCHEME = "scheme", _scheme, "{file}"
 
 
-class GenerationReason(StrEnum):
+class GenerationReason(ReasonKind):
     """Reasons from a generation config."""
 
-    VALUE = "value"
-    UNUSABLE = "unusable"
-    IMPLIED = "implied"
-    NEW_TOKENS = "new-tokens"
-    ALL_TOKENS = "all-tokens"
-    NOT_DONE = "not-done"
+    VALUE = "value", "the vendor's {file} says {quote}", "{file}"
+    UNUSABLE = "unusable", "the vendor's {file} says {quote}, which is no value that an engine takes"
+    IMPLIED = (
+        "implied",
+        "the vendor's {file} says {quote} and no temperature, which is 1 in transformers",
+        "{file}",
+    )
+    NEW_TOKENS = (
+        "new-tokens",
+        "the vendor's {file} says {quote} (new tokens), a limit for transformers' own generate()",
+    )
+    ALL_TOKENS = (
+        "all-tokens",
+        (
+            "the vendor's {file} says {quote} (tokens of prompt and answer together), a limit for "
+            "transformers' own generate()"
+        ),
+    )
+    NOT_DONE = "not-done", "the vendor's {file} says {quote}, which no engine here does"
 
 
-class SisterReason(StrEnum):
+def _repository(fields: Fields) -> str:
+    """Return a repository with the method and the bits of its weights."""
+    bits = "" if fields["bits"] is None else f", {fields['bits']} bits"
+    return f"{fields['name']} ({fields['method']}{bits})"
+
+
+class SisterReason(ReasonKind):
     """Reasons of a fact about repositories of the same model."""
 
-    NAMED = "named"
-    LISTED = "listed"
-    NOT_LISTED = "not-listed"
-    REPOSITORY = "repository"
+    NAMED = "named", "the card names {names:and}", "card"
+    LISTED = "listed", "the Hub lists {names:and} as quantised from it; not checked", "Hub"
+    NOT_LISTED = "not-listed", "its quantised repositories are unknown: {problem}", "Hub"
+    REPOSITORY = "repository", _repository, "Hub"
 
 
-class DraftReason(StrEnum):
+_UNSEEN = "whether its weights still hold them was not seen (no {file} was read)"
+
+
+class DraftReason(ReasonKind):
     """Reasons why heads for multi-token prediction draft, or do not."""
 
-    NOT_OF_THIS_TYPE = "not-of-this-type"
-    NOT_ON_PROCESSORS = "not-on-processors"
-    NOT_HELD = "not-held"
-    OFFERED = "offered"
-    FILE_HOLDS = "file-holds"
-    TENSOR_HOLDS = "tensor-holds"
-    NO_TENSOR = "no-tensor"
-    MADE_FROM = "made-from"
-    QUANTISED_LATER = "quantised-later"
-    AS_TRAINED = "as-trained"
+    NOT_OF_THIS_TYPE = (
+        "not-of-this-type",
+        "config.json says {quote}, and {engine} does not draft with this model type's own heads",
+    )
+    NOT_ON_PROCESSORS = (
+        "not-on-processors",
+        "config.json says {quote}, and {engine} does not draft on processors",
+    )
+    NOT_HELD = "not-held", "config.json says {quote}, but {how}, so nothing is drafted"
+    OFFERED = (
+        "offered",
+        (
+            "off: config.json says {quote}, and {how}. {offer} drafts a token a step, for faster single "
+            "answers; vLLM then refuses every request with min_p or logit_bias"
+        ),
+        "config.json",
+    )
+    FILE_HOLDS = "file-holds", "the weights hold them ({file})"
+    TENSOR_HOLDS = "tensor-holds", "the weights hold them ({tensor})"
+    NO_TENSOR = "no-tensor", "none of the {count} tensors in {file} is of such heads"
+    MADE_FROM = "made-from", "it was made from {base}, and " + _UNSEEN
+    QUANTISED_LATER = "quantised-later", "it was quantised after its training ({method}), and " + _UNSEEN
+    AS_TRAINED = "as-trained", "nothing shows that its weights were made again without them"
 
 
-class StopReason(StrEnum):
+def _ends(fields: Fields) -> str:
+    says = "the tokenizer's eos_token"
+    if fields["file"] is not None:
+        says = f"eos_token_id in {fields['file']} and {says}"
+    return f"{says}, and the template's end of turn" if fields["template"] else says
+
+
+def _end_of_turn(fields: Fields) -> str:
+    how = "ends an answer with" if fields["ends"] else "goes straight on with"
+    listed = ", ".join(fields["listed"]) or "none is listed"
+    return f"the template {how} {' and '.join(fields['words'])}, which no list of end tokens has ({listed})"
+
+
+class StopReason(ReasonKind):
     """Reasons for end tokens and stop words."""
 
-    LISTED = "listed"
-    END_OF_TURN = "end-of-turn"
-    UNNAMED = "unnamed"
+    LISTED = "listed", _ends, "tokenizer"
+    END_OF_TURN = "end-of-turn", _end_of_turn, "chat template"
+    UNNAMED = "unnamed", "token {id}"
 
 
-class TaskReason(StrEnum):
+class TaskReason(ReasonKind):
     """Reasons for the settings of a model that pools or transcribes."""
 
-    POOLS = "pools"
-    CONVERTED = "converted"
-    OUTPUTS = "outputs"
-    NO_HEAD = "no-head"
-    YES_OR_NO = "yes-or-no"
-    SERVED_BY = "served-by"
+    POOLS = "pools", _of_kind("{of} returns no text, so vLLM pools"), "no text"
+    CONVERTED = "converted", "vLLM converts {name} with {convert}", "converted"
+    OUTPUTS = "outputs", "{file} describes what a request returns", "{file}"
+    NO_HEAD = (
+        "no-head",
+        "{name} has no trained layer for scores: vLLM needs the tokens of its answers in hf_overrides",
+        "no head",
+    )
+    YES_OR_NO = (
+        "yes-or-no",
+        "a reranker of {name} answers yes or no, and vLLM makes a score of the two tokens",
+        "yes or no",
+    )
+    SERVED_BY = "served-by", _of_kind("of the engines here vLLM alone serves {of}"), "no text"
 
 
-class ShownReason(StrEnum):
+THINKING = {
+    "rendered": "renders reasoning in a block",
+    "prompt": "writes a block into the prompt",
+    "stripped": "cuts reasoning blocks out of past turns",
+    "instructed": "asks for reasoning in its system prompt",
+    None: "shows reasoning",
+}
+
+
+def _no_calls(fields: Fields) -> str:
+    problem = f" ({fields['problem']})" if fields["problem"] else ""
+    asked = f", but asks for them in the format {fields['asked']}" if fields["asked"] else ""
+    return f"the template renders no tool calls{problem}{asked}"
+
+
+def _thinks(fields: Fields) -> str:
+    says = f"the template {'opens a block in the prompt' if fields['opened'] else THINKING[fields['by']]}"
+    if fields["switch"]:
+        default = {True: "on", False: "off", None: "unsaid"}[fields["default"]]
+        return f"{says}, switched by {fields['switch']}, by default {default}"
+    if fields["alike"]:
+        return f"{says}, in a block of its own"
+    if fields["idle"]:
+        return f"{says}, but neither opens one nor switches it: nothing shows that this model thinks"
+    return says
+
+
+class ShownReason(ReasonKind):
     """Reasons from a rendered template."""
 
-    NO_TEMPLATE = "no-template"
-    MADE_FOR = "made-for"
-    NO_CALLS = "no-calls"
-    UNKNOWN_CALLS = "unknown-calls"
-    CALLS = "calls"
-    NO_REASONING = "no-reasoning"
-    NOT_RENDERED = "not-rendered"
-    THINKS = "thinks"
-    SWITCHES = "switches"
+    NO_TEMPLATE = "no-template", "the repository has no chat template that could be read", "no template"
+    MADE_FOR = (
+        "made-for",
+        "the chat template {convention} of ours writes calls for {parser}",
+        "template {convention}",
+    )
+    NO_CALLS = "no-calls", _no_calls, "no calls rendered"
+    UNKNOWN_CALLS = (
+        "unknown-calls",
+        "the template renders tool calls in a format that is not known by its markers",
+        "unknown call format",
+    )
+    CALLS = "calls", "the template writes tool calls in the format {format}", "format {format}"
+    NO_REASONING = "no-reasoning", "the template renders no reasoning", "no reasoning rendered"
+    NOT_RENDERED = (
+        "not-rendered",
+        lambda fields: f"the template could not be rendered: {fields['problem'] or 'unknown'}",
+        "template not rendered",
+    )
+    THINKS = "thinks", _thinks, "chat template"
+    SWITCHES = "switches", "the template has a switch for reasoning, {switch}, and renders none"
 
 
-class TokenNumberReason(StrEnum):
+class TokenNumberReason(ReasonKind):
     """Reasons about token numbers."""
 
-    BEYOND = "beyond"
-    BEYOND_CONFIG = "beyond-config"
+    BEYOND = (
+        "beyond",
+        "the embedding has {rows} rows, and none for {tokens:and}: a message with it may end the engine",
+    )
+    BEYOND_CONFIG = (
+        "beyond-config",
+        "config.json names {rows} tokens, and {tokens:and} lies beyond: its weights may have no row",
+    )
 
 
-class UnservedReason(StrEnum):
+class UnservedReason(ReasonKind):
     """Reasons why no engine here generates text with a model."""
 
-    ENCODER_DECODER = "encoder-decoder"
-    NO_HEAD = "no-head"
-    NAMES_NOTHING = "names-nothing"
-    ADAPTS = "adapts"
+    ENCODER_DECODER = (
+        "encoder-decoder",
+        "{name} has an encoder and a decoder, and {engine} wraps decoders alone",
+    )
+    NO_HEAD = "no-head", "{name} has no head for text, and {engine} does not know it"
+    NAMES_NOTHING = "names-nothing", "{file} names no model type and no architecture"
+    ADAPTS = "adapts", "it has {file} and no weights of a model"
 
 
-class WayInReason(StrEnum):
+class WayInReason(ReasonKind):
     """Reasons for the evidence on the way in."""
 
-    CHECKED = "checked"
+    CHECKED = "checked", "{checked} nonces were looked for in rendered prompts, with {findings} findings"

@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, 
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may query
 PATIENCE = 30  # seconds that a writer waits for another one
@@ -25,11 +24,11 @@ CHANGES = 0x696D706F  # PostgreSQL's number for the lock that changes of the gal
 MIGRATIONS = 0x6D696772
 
 
-class DatabaseReason(StrEnum):
+class DatabaseReason(ReasonKind):
     """Why a database cannot be used."""
 
-    FORM = "form"
-    OWN_COPY = "own-copy"
+    FORM = "form", "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
+    OWN_COPY = "own-copy", "PostgreSQL is copied by its own program: pg_dump with the custom format"
 
 
 class Database:

@@ -7,7 +7,6 @@ import hmac
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -15,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from importer.config import now
 from importer.errors import ServiceError, Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.storage import audit
 from importer.storage.actors import OWN, folded
 from importer.storage.audit import AuditContext
@@ -28,12 +27,12 @@ SECRET = 32  # random bytes: too many to be guessed, so a plain hash keeps them
 NOBODY = hashlib.sha256(b"").hexdigest()
 
 
-class KeyNameReason(StrEnum):
+class KeyNameReason(ReasonKind):
     """Why a key cannot have a name."""
 
-    LINE = "line"
-    TAKEN = "taken"
-    OWN = "own"
+    LINE = "line", "it is a line of at most {most} characters"
+    TAKEN = "taken", "a key has or had this name, or one that looks like it, and the audit log has it"
+    OWN = "own", "the audit log has the service's own actions under this name"
 
 
 @dataclass(frozen=True, slots=True)

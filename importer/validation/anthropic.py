@@ -6,10 +6,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import beside_chat
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, ReplyError
@@ -19,22 +18,22 @@ from importer.validation.prompts import Prompt
 from importer.validation.reply import Delta, EventParser, Reply, ToolCall, Usage, assemble, error_message
 
 
-class MessagesReason(StrEnum):
+class MessagesReason(ReasonKind):
     """What breaks the format of an answer."""
 
-    NOT_A_MESSAGE = "not-a-message"
-    NO_BLOCKS = "no-blocks"
-    EVENT_NAME = "event-name"
-    NO_STOP = "no-stop"
-    WRONG_PLACE = "wrong-place"
-    WRONG_INDEX = "wrong-index"
-    WRONG_BLOCK = "wrong-block"
-    BLOCK_NOT_OBJECT = "block-not-object"
-    INPUT_NOT_OBJECT = "input-not-object"
-    NOT_JSON = "not-json"
-    NOT_OBJECT = "not-object"
-    FIELD_NOT_OBJECT = "field-not-object"
-    FIELD_NOT_TEXT = "field-not-text"
+    NOT_A_MESSAGE = "not-a-message", "the answer is no message of the assistant: {words}"
+    NO_BLOCKS = "no-blocks", "the message has no list of blocks"
+    EVENT_NAME = "event-name", "an event's name is not its type, and Anthropic's clients go by it"
+    NO_STOP = "no-stop", "the stream ended without message_stop"
+    WRONG_PLACE = "wrong-place", "{event} came at the wrong place of the stream"
+    WRONG_INDEX = "wrong-index", "{name} has the index {index!r}, not {expected}"
+    WRONG_BLOCK = "wrong-block", "a {delta} is in a block of {block}"
+    BLOCK_NOT_OBJECT = "block-not-object", "a block of the message is not an object"
+    INPUT_NOT_OBJECT = "input-not-object", "the input of a tool is not an object: {given}"
+    NOT_JSON = "not-json", "the engine sent what is not JSON"
+    NOT_OBJECT = "not-object", "the engine sent what is not an object"
+    FIELD_NOT_OBJECT = "field-not-object", "`{key}` of {part} is not an object"
+    FIELD_NOT_TEXT = "field-not-text", "`{key}` of a block is not text"
 
 
 PATH = "/v1/messages"

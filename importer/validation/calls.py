@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, swallowed, tools_unseen
 from importer.validation.expectations import CommonReason
@@ -21,27 +20,30 @@ from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import call_markup, drafted, gives_argument, looks_like_call, outside
 
 
-class CallReason(StrEnum):
+class CallReason(ReasonKind):
     """What is right or wrong with a call."""
 
-    CALL_IN_CONTENT = "call-in-content"
-    NOT_FINISHED = "not-finished"
-    LETTERS_CHANGED = "letters-changed"
-    ASKS_OTHER = "asks-other"
-    CALLED = "called"
-    NO_GOOD_CALL = "no-good-call"
-    ARRIVED_AS = "arrived-as"
-    LOST = "lost"
-    OLD_FIELD = "old-field"
-    NO_CALL = "no-call"
-    NAME_HOLDS_MORE = "name-holds-more"
-    NOT_OFFERED = "not-offered"
-    NO_ID = "no-id"
-    NOT_JSON = "not-json"
-    ENCODED_TWICE = "encoded-twice"
-    TEXT_FOR_VALUE = "text-for-value"
-    ARGUMENT_LOST = "argument-lost"
-    UNFIT = "unfit"
+    CALL_IN_CONTENT = (
+        "call-in-content",
+        "the call was read, but its text is still in the content: {remains!r}",
+    )
+    NOT_FINISHED = "not-finished", "finish_reason is {finish_reason!r}, not 'tool_calls'"
+    LETTERS_CHANGED = "letters-changed", "letters changed on the way: {arguments!r}"
+    ASKS_OTHER = "asks-other", "the call asks for something else: {arguments}"
+    CALLED = "called", "{name} {arguments}"
+    NO_GOOD_CALL = "no-good-call", "there is no good call to go on from: see tool-call"
+    ARRIVED_AS = "arrived-as", "the model wrote a call and it arrived as {place}: {quote!r}"
+    LOST = "lost", "finish_reason says tool_calls and there is none: the parser lost it"
+    OLD_FIELD = "old-field", "the call came as {field}, which clients have not read since there are several"
+    NO_CALL = "no-call", "the model answered without a call"
+    NAME_HOLDS_MORE = "name-holds-more", "the call's name holds more than a name: {name!r}"
+    NOT_OFFERED = "not-offered", "the model called {name!r}, which it was not offered"
+    NO_ID = "no-id", "the call has no id, so no result can be given for it"
+    NOT_JSON = "not-json", "the arguments are not JSON: {arguments!r}"
+    ENCODED_TWICE = "encoded-twice", "the arguments are encoded twice: {arguments!r}"
+    TEXT_FOR_VALUE = "text-for-value", "a value is text where it is not meant to be: {message}"
+    ARGUMENT_LOST = "argument-lost", "the model wrote {lost!r}, and the call arrived without it"
+    UNFIT = "unfit", "the arguments do not fit the tool's schema: {problem}"
 
 
 def judge_call(reply: Reply, prompt: Prompt) -> Outcome:

@@ -15,14 +15,13 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
 from importer.validation.errors import (
     AnswerFailure,
     ExchangeError,
@@ -38,11 +37,11 @@ from importer.validation.redaction import redacted, secrets_of
 from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole
 
 
-class ClientReason(StrEnum):
+class ClientReason(ReasonKind):
     """Why a body is not read."""
 
-    NOT_JSON = "not-json"
-    TOO_LARGE = "too-large"
+    NOT_JSON = "not-json", "the answer of {path} is not JSON"
+    TOO_LARGE = "too-large", "the answer is larger than {limit} bytes"
 
 
 TIME_LIMIT = 120.0  # seconds for one exchange, first byte to last

@@ -7,10 +7,9 @@ parsers that read the template in the proof, and the log of the engine.
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 
 from importer.proof.result import Proof
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import alternate_tool_listings, proof_check, tokenized, tool_markup
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
@@ -41,16 +40,16 @@ from importer.validation.tool_markup import (
 )
 
 
-class BlameReason(StrEnum):
+class BlameReason(ReasonKind):
     """What shows the part at fault."""
 
-    ANOTHER_READ = "another-read"
-    LEFT_OUT = "left-out"
-    OTHER_NUMBERS = "other-numbers"
-    THOUGHT_UNENDED = "thought-unended"
-    NO_WHOLE_CALL = "no-whole-call"
-    RETOLD = "retold"
-    LISTED = "listed"
+    ANOTHER_READ = "another-read", "the template would render it, and the engine reads another one"
+    LEFT_OUT = "left-out", "the model's template renders it, and the engine leaves it out"
+    OTHER_NUMBERS = "other-numbers", "{key} {value} has the model reckon with other numbers than its own"
+    THOUGHT_UNENDED = "thought-unended", "here the model itself does not end its thought"
+    NO_WHOLE_CALL = "no-whole-call", "in its template's own format the model writes no whole call"
+    RETOLD = "retold", "the model writes {own!r}, and its template tells that as {told!r} later"
+    LISTED = "listed", "told of the same tools in another form, the model calls them"
 
 
 # The case of the proof that a parser fails, though it reads all others.

@@ -6,19 +6,18 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 
 from importer.engines import logs
 from importer.engines.deaths import Attribution, Death
 from importer.engines.logs import Lacking
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 
-class JournalReason(StrEnum):
+class JournalReason(ReasonKind):
     """Why a log has no answer."""
 
-    LOG_GONE = "log-gone"
+    LOG_GONE = "log-gone", "its log is gone"
 
 
 EXCERPT = 4000  # characters of an excerpt

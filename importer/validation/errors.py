@@ -11,12 +11,11 @@ ExchangeError
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Self
 
 from importer.engines.deaths import Attribution
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
 from importer.validation.outcome import Fail, Inconclusive
 from importer.validation.remedy import Remedy
 
@@ -26,27 +25,27 @@ GATEWAY = (502, 504)
 OF_FORM = (405, 406, 411, 415, 422, 431)
 
 
-class AnswerFailure(StrEnum):
+class AnswerFailure(ReasonKind):
     """How an exchange fails, with the causes that log and template show."""
 
-    UNREACHABLE = "unreachable"
-    TIMED_OUT = "timed-out"
-    REFUSED = "refused"
-    OVERLOADED = "overloaded"
-    REPORTS_ERROR = "reports-error"
-    DIED = "died"
-    ANSWERED_AGAIN = "answered-again"
-    LOG_LACKS = "log-lacks"
-    LOG_RAISED = "log-raised"
-    TEMPLATE_REFUSES = "template-refuses"
+    UNREACHABLE = "unreachable", "the connection failed: {problem}"
+    TIMED_OUT = "timed-out", "no whole answer within {seconds:.0f} s"
+    REFUSED = "refused", "the engine answered {status}: {says}"
+    OVERLOADED = "overloaded", "the server refuses for load, also after {seconds:.0f} s: {status}, {says}"
+    REPORTS_ERROR = "reports-error", "the engine reports an error: {says}"
+    DIED = "died", "the engine died: {says}"
+    ANSWERED_AGAIN = "answered-again", "sent again, the same request was answered"
+    LOG_LACKS = "log-lacks", "its log: {lacking}"
+    LOG_RAISED = "log-raised", "its log: {raised}"
+    TEMPLATE_REFUSES = "template-refuses", "the chat template refuses it: {says}"
 
 
-class SilenceReason(StrEnum):
+class SilenceReason(ReasonKind):
     """Why no more probes run."""
 
-    NO_ANSWERS = "no-answers"
-    TIME_IS_UP = "time-is-up"
-    BYTES_SPENT = "bytes-spent"
+    NO_ANSWERS = "no-answers", "not asked: {probes} probes before it had no answer within {seconds:g} s"
+    TIME_IS_UP = "time-is-up", "not asked: the time limit of the validation is over"
+    BYTES_SPENT = "bytes-spent", "not asked: the answers of the validation have {limit:,} bytes already"
 
 
 class ExchangeError(Exception):

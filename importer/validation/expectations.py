@@ -4,63 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from importer.config_file import document_keys
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import TASKS
+from importer.signals.reasons import KINDS
 
 
-class PromiseReason(StrEnum):
+class PromiseReason(ReasonKind):
     """Why a probe does not apply."""
 
-    NOT_OFFERED = "not-offered"
-    OFFER_UNKNOWN = "offer-unknown"
-    BASE_MODEL = "base-model"
-    NO_TOOL_PARSER = "no-tool-parser"
-    NO_REASONING_PARSER = "no-reasoning-parser"
-    NO_CONTEXT = "no-context"
-    OTHER_TASK = "other-task"
+    NOT_OFFERED = (
+        "not-offered",
+        lambda fields: f"{fields.get('engine') or 'the engine'} does not offer: {', '.join(fields['names'])}",
+    )
+    OFFER_UNKNOWN = "offer-unknown", "nobody knows whether the engine offers it"
+    BASE_MODEL = "base-model", "a base model completes text and does not chat"
+    NO_TOOL_PARSER = "no-tool-parser", "the document names no tool parser"
+    NO_REASONING_PARSER = "no-reasoning-parser", "the document names no reasoning parser"
+    NO_CONTEXT = "no-context", "the document names no longest context"
+    OTHER_TASK = "other-task", lambda fields: f"{KINDS[fields['of']]} does something else"
 
 
-class CommonReason(StrEnum):
+class CommonReason(ReasonKind):
     """Reasons of several judges."""
 
-    TEMPLATE_IN = "template-in"
-    RESULT_UNSEEN = "result-unseen"
-    TOOLS_UNSEEN = "tools-unseen"
-    THOUGHT_UNREAD = "thought-unread"
-    CALL_UNREAD = "call-unread"
-    STILL_WRITING = "still-writing"
-    NEXT_TURN = "next-turn"
-    GOES_ON = "goes-on"
-    NOTHING_ARRIVED = "nothing-arrived"
-    NOT_COUNTED = "not-counted"
-    AT_LIMIT = "at-limit"
-    TURNS_UNSEEN = "turns-unseen"
-    ANSWERED = "answered"
-    EMPTY = "empty"
-    NOT_STOPPED = "not-stopped"
-    NOT_RENDERED = "not-rendered"
-    GIVEN_TWICE = "given-twice"
-    STILL_THINKING = "still-thinking"
-    NO_THOUGHT = "no-thought"
-    DONE_BEFORE = "done-before"
-    PROMPT_CHANGED = "prompt-changed"
-    OTHER_MERGES = "other-merges"
-    THINKING_MARKER = "thinking-marker"
-    NOT_PROVED = "not-proved"
-    NO_TEMPLATE = "no-template"
-    WHOLE_IS_RIGHT = "whole-is-right"
-    REFUSED_CLEANLY = "refused-cleanly"
-    UNENDED = "unended"
-    NOT_ASKED = "not-asked"
-    NO_TOKENIZER = "no-tokenizer"
-    TOKENIZER_AWAY = "tokenizer-away"
-    TOKENIZER_UNREAD = "tokenizer-unread"
-    CHAT_IS_RIGHT = "chat-is-right"
-    TOOLS_LEFT_OUT = "tools-left-out"
+    TEMPLATE_IN = "template-in", "the chat template in use is that of {place}"
+    RESULT_UNSEEN = (
+        "result-unseen",
+        "the tool's result does not reach the prompt: a longer one makes it no longer",
+    )
+    TOOLS_UNSEEN = "tools-unseen", "the tools do not reach the prompt: a second one makes it no longer"
+    THOUGHT_UNREAD = "thought-unread", "the model thinks and no parser takes the thoughts"
+    CALL_UNREAD = "call-unread", "the model wrote a call that no parser took"
+    STILL_WRITING = "still-writing", "the model was still writing at the limit of tokens"
+    NEXT_TURN = "next-turn", "the answer does not end: it goes on into another turn"
+    GOES_ON = "goes-on", "the answer does not end: the model writes {token} and the engine goes on"
+    NOTHING_ARRIVED = "nothing-arrived", "the model wrote {tokens} tokens and nothing of them arrived"
+    NOT_COUNTED = "not-counted", "the engine does not count the prompt's tokens"
+    AT_LIMIT = "at-limit", "the answer came to the limit of tokens"
+    TURNS_UNSEEN = "turns-unseen", "earlier turns do not reach the prompt"
+    ANSWERED = "answered", "answered {content!r}"
+    EMPTY = "empty", "the answer is empty"
+    NOT_STOPPED = "not-stopped", "finish_reason is {finish_reason!r}, not 'stop'"
+    NOT_RENDERED = "not-rendered", "nobody can tell what the template writes"
+    GIVEN_TWICE = "given-twice", "the answer is given twice, as reasoning and as content"
+    STILL_THINKING = "still-thinking", "the model was still thinking at the limit of tokens"
+    NO_THOUGHT = "no-thought", "the model answered without a thought"
+    DONE_BEFORE = "done-before", "the model was done before the limit"
+    PROMPT_CHANGED = "prompt-changed", "the tokenizer makes {changed!r} of the prompt"
+    OTHER_MERGES = (
+        "other-merges",
+        (
+            "{unmade} of {sampled} words of the vocabulary are more than one token, such as {example!r}: the "
+            "merges are in another order, or some are gone"
+        ),
+    )
+    THINKING_MARKER = "thinking-marker", "the thinking marker {marker} is in the {place}"
+    NOT_PROVED = "not-proved", "the template beside the weights is not the one that was proved"
+    NO_TEMPLATE = "no-template", "there is no chat template beside the weights"
+    WHOLE_IS_RIGHT = "whole-is-right", "the whole answer is right"
+    REFUSED_CLEANLY = "refused-cleanly", "refused cleanly: {error}"
+    UNENDED = "unended", "by itself the model ends no thought here"
+    NOT_ASKED = "not-asked", "not asked: {why}"
+    NO_TOKENIZER = "no-tokenizer", "there is no tokenizer.json that could be asked"
+    TOKENIZER_AWAY = (
+        "tokenizer-away",
+        lambda fields: (
+            f"tokenizer.json of {fields['model']} is not on this disk"
+            + (
+                f"; the Hub client's download of commit {fields['revision']} has it"
+                if fields["revision"]
+                else ""
+            )
+        ),
+    )
+    TOKENIZER_UNREAD = (
+        "tokenizer-unread",
+        "tokenizer.json is here, and no engine is installed whose library reads it",
+    )
+    CHAT_IS_RIGHT = "chat-is-right", "/v1/chat/completions is right"
+    TOOLS_LEFT_OUT = "tools-left-out", "the tools do not reach the prompt: {here} tokens instead of {chat}"
 
 
 THOUGHT = 1792  # tokens of a short thought, before an answer

@@ -6,21 +6,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
 
 from importer.errors import UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 
-class RequestHeaderReason(StrEnum):
+class RequestHeaderReason(ReasonKind):
     """Why a header is refused."""
 
-    NOT_A_NAME = "not-a-name"
-    RESERVED = "reserved"
-    NO_VALUE = "no-value"
-    NOT_A_VALUE = "not-a-value"
-    TWICE = "twice"
-    BESIDE_KEY = "beside-key"
+    NOT_A_NAME = "not-a-name", "has no valid name"
+    RESERVED = "reserved", "belongs to the request itself"
+    NO_VALUE = "no-value", "has no value"
+    NOT_A_VALUE = "not-a-value", "has a value that is not one line of printable ASCII"
+    TWICE = "twice", "is given twice"
+    BESIDE_KEY = "beside-key", "is given beside a key, which is sent under this name"
 
 
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # a token of RFC 9110

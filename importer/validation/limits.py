@@ -6,9 +6,7 @@ with the model's format stands in the proof. The outcome keeps the exchange that
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason
 from importer.validation.outcome import NotApplicable, Outcome, counts_as_passed
@@ -24,11 +22,17 @@ ONLY_STREAMED = (
 )
 
 
-class LimitReason(StrEnum):
+class LimitReason(ReasonKind):
     """What no parser of the engine does with the format of the model."""
 
-    CUT_THOUGHTS = "cut-thoughts"
-    IN_PIECES = "in-pieces"
+    CUT_THOUGHTS = (
+        "cut-thoughts",
+        "no reasoning parser of {engine} that reads this model's thoughts reads a cut one",
+    )
+    IN_PIECES = (
+        "in-pieces",
+        "no tool parser of {engine} that reads this model's calls reads all of them in pieces",
+    )
 
 
 def within(outcome: Outcome, probe: Probe, ctx: Context) -> Outcome:

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any, Final, Literal, TypeVar
 
 from importer.engines.deaths import Attribution
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.validation.stages.fact import Facts
 
 # A failure whose judge is contradicted by the rungs of its exchange, and that nothing else explains.

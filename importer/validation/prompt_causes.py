@@ -7,12 +7,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.render import now
 from importer.engines.arguments import grouped
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.outcome import Fail
@@ -22,12 +21,18 @@ from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 
-class PromptCause(StrEnum):
+class PromptCause(ReasonKind):
     """What gives a prompt other tokens."""
 
-    SWITCHED = "switched"
-    OTHER_TEMPLATE = "other-template"
-    SERVERS_DIFFER = "servers-differ"
+    SWITCHED = (
+        "switched",
+        "the prompt is that of the template with {switches}, which the document does not set",
+    )
+    OTHER_TEMPLATE = "other-template", "the prompt is what {argument} of the start renders: {text!r}"
+    SERVERS_DIFFER = (
+        "servers-differ",
+        "{trials} equal requests have prompts of {counts} tokens: servers that differ answer",
+    )
 
 
 TIMES = 5  # equal requests: one server of three shows among them

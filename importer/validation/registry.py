@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from enum import StrEnum
 from functools import partial
 
 from importer.engines.base import OFFERS
 from importer.errors import UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import both_ways, judge_call
 from importer.validation.client import trim
 from importer.validation.context import Context
@@ -21,10 +20,10 @@ from importer.validation.prompts import Prompt, Tool, user
 from importer.validation.reply import Reply
 
 
-class OwnReason(StrEnum):
+class OwnReason(ReasonKind):
     """The answer to the question."""
 
-    ANSWER = "answer"
+    ANSWER = "answer", "{text}"
 
 
 SHOWN = 4000  # characters of an answer

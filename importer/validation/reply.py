@@ -9,39 +9,41 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 from importer.engines.tokenizer import byte_of_character
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.errors import AnswerFailure, ReplyError, StreamCut
 
 
-class EventReason(StrEnum):
+class EventReason(ReasonKind):
     """Why an event is not read."""
 
-    TOO_LARGE = "too-large"
-    NOT_UTF8 = "not-utf8"
+    TOO_LARGE = "too-large", "an event of the stream is larger than {limit} bytes"
+    NOT_UTF8 = "not-utf8", "the stream is not UTF-8"
 
 
-class ReplyReason(StrEnum):
+class ReplyReason(ReasonKind):
     """Why an answer is not read."""
 
-    GOES_ON = "goes-on"
-    CUT = "cut"
-    TOO_LONG = "too-long"
-    NOT_JSON = "not-json"
-    EVENTS_JOINED = "events-joined"
-    NOT_OBJECT = "not-object"
-    NO_CHOICES = "no-choices"
-    NO_CHOICE = "no-choice"
-    NOT_TEXT = "not-text"
-    CALLS_NO_LIST = "calls-no-list"
-    CALL_NULLED = "call-nulled"
-    CALL_WITHOUT_INDEX = "call-without-index"
-    CALLS_MISCOUNTED = "calls-miscounted"
-    NO_NUMBER = "no-number"
-    LOGPROBS_NO_LIST = "logprobs-no-list"
+    GOES_ON = "goes-on", "the stream goes on after [DONE]"
+    CUT = "cut", "the stream was cut before its end"
+    TOO_LONG = "too-long", "the texts of the answer have more than {limit:,} characters"
+    NOT_JSON = "not-json", "the engine sent what is not JSON: {start!r}"
+    EVENTS_JOINED = "events-joined", "no empty line stands between the events of a stream"
+    NOT_OBJECT = "not-object", "{part} is not an object"
+    NO_CHOICES = "no-choices", "what has no list of choices stands for an answer or a piece of one: {start}"
+    NO_CHOICE = "no-choice", "the answer has no choice"
+    NOT_TEXT = "not-text", "`{key}` is not text"
+    CALLS_NO_LIST = "calls-no-list", "`tool_calls` is not a list"
+    CALL_NULLED = "call-nulled", "a piece of a streamed call has null for {key!r}, which belongs left out"
+    CALL_WITHOUT_INDEX = "call-without-index", "a streamed tool call has no index"
+    CALLS_MISCOUNTED = (
+        "calls-miscounted",
+        "streamed tool calls have the indexes {places}, and none is {missing}",
+    )
+    NO_NUMBER = "no-number", "`{key}` is not a number of tokens"
+    LOGPROBS_NO_LIST = "logprobs-no-list", "`logprobs.content` is not a list"
 
 
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB

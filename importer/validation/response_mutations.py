@@ -9,43 +9,42 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 
-class AnswerChange(StrEnum):
+class AnswerChange(ReasonKind):
     """One change of an answer on its way to the client; fields name the ``part`` of the answer."""
 
-    THOUGHTS_LEFT_OUT = "thoughts-left-out"
-    THOUGHTS_IN_TEXT = "thoughts-in-text"
-    TEXT_IN_THOUGHTS = "text-in-thoughts"
-    CALLS_LEFT_OUT = "calls-left-out"
-    CALLS_IN_TEXT = "calls-in-text"
-    CALLS_ADDED = "calls-added"
-    OTHER_NAME = "other-name"
-    OTHER_ARGUMENTS = "other-arguments"
-    OTHER_END = "other-end"
-    PART_LEFT_OUT = "part-left-out"
-    BEGUN_AGAIN = "begun-again"
-    REPEATED = "repeated"
-    PIECES_REPEATED = "pieces-repeated"
-    ALL_IN_EACH_PIECE = "all-in-each-piece"
-    END_LOST = "end-lost"
-    BEGINNING_LOST = "beginning-lost"
-    LETTERS_BROKEN = "letters-broken"
-    LETTERS_LOST = "letters-lost"
-    LATIN_1 = "latin-1"
-    ESCAPED = "escaped"
-    HTML_ESCAPED = "html-escaped"
-    SPACES_CHANGED = "spaces-changed"
-    TEXT_ADDED = "text-added"
-    FIELD_RENAMED = "field-renamed"
-    WORDS_CHANGED = "words-changed"
+    THOUGHTS_LEFT_OUT = "thoughts-left-out", "thoughts are left out"
+    THOUGHTS_IN_TEXT = "thoughts-in-text", "thoughts stand in the content"
+    TEXT_IN_THOUGHTS = "text-in-thoughts", "the content stands among the thoughts"
+    CALLS_LEFT_OUT = "calls-left-out", "calls are left out"
+    CALLS_IN_TEXT = "calls-in-text", "calls stand in the content"
+    CALLS_ADDED = "calls-added", "of {own} calls it makes {came}"
+    OTHER_NAME = "other-name", "for the tool {own!r} it names {came!r}"
+    OTHER_ARGUMENTS = "other-arguments", "for the arguments {own!r} it has {came!r}"
+    OTHER_END = "other-end", "for the finish_reason {own!r} it has {came!r}"
+    PART_LEFT_OUT = "part-left-out", "the {part} is left out"
+    BEGUN_AGAIN = "begun-again", "the {part} begins again in the middle"
+    REPEATED = "repeated", "the {part} comes twice"
+    PIECES_REPEATED = "pieces-repeated", "pieces of the {part} come twice"
+    ALL_IN_EACH_PIECE = "all-in-each-piece", "each piece of the {part} has all that came before it"
+    END_LOST = "end-lost", "the end of the {part} is lost"
+    BEGINNING_LOST = "beginning-lost", "the beginning of the {part} is lost"
+    LETTERS_BROKEN = "letters-broken", "letters of the {part} are broken"
+    LETTERS_LOST = "letters-lost", "letters beyond ASCII are lost from the {part}"
+    LATIN_1 = "latin-1", "the {part} is UTF-8 that was read as Latin-1"
+    ESCAPED = "escaped", "the {part} comes with escapes: {came!r}"
+    HTML_ESCAPED = "html-escaped", "the {part} is escaped as for a web page"
+    SPACES_CHANGED = "spaces-changed", "white space in the {part} is changed"
+    TEXT_ADDED = "text-added", "something is added to the {part}: {came!r}"
+    FIELD_RENAMED = "field-renamed", "it writes {came} for the field {own}"
+    WORDS_CHANGED = "words-changed", "the {part} has other words: {came!r} in place of {own!r}"
 
 
 # What a server does that does not run its parser, or runs another one.

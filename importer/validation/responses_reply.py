@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.errors import AnswerFailure, ReplyError
 from importer.validation.reply import (
     DONE,
@@ -30,25 +29,25 @@ from importer.validation.reply import (
 )
 
 
-class ResponsesReason(StrEnum):
+class ResponsesReason(ReasonKind):
     """How an answer breaks the format."""
 
-    NOT_A_RESPONSE = "not-a-response"
-    NO_OUTPUT = "no-output"
-    NO_ITEM_ID = "no-item-id"
-    EVENT_NAME = "event-name"
-    NOT_BEGUN = "not-begun"
-    NOT_ENDED = "not-ended"
-    GOES_ON = "goes-on"
-    WRONG_NUMBER = "wrong-number"
-    OTHER_RESPONSE = "other-response"
-    WRONG_INDEX = "wrong-index"
-    OTHER_ITEM = "other-item"
-    ITEM_CLOSED = "item-closed"
-    ITEM_OPEN = "item-open"
-    PIECES_DIFFER = "pieces-differ"
-    END_DIFFERS = "end-differs"
-    UNNUMBERED = "unnumbered"
+    NOT_A_RESPONSE = "not-a-response", "the answer is no response: {words}"
+    NO_OUTPUT = "no-output", "the response has no list of items, or an item no list of parts"
+    NO_ITEM_ID = "no-item-id", "an item of the output has no id: {item}"
+    EVENT_NAME = "event-name", "an event's name is not its type"
+    NOT_BEGUN = "not-begun", "the stream begins with {event}, not with response.created"
+    NOT_ENDED = "not-ended", "the stream ended without response.completed"
+    GOES_ON = "goes-on", "{event} came after the end of the response"
+    WRONG_NUMBER = "wrong-number", "an event has the sequence number {number}, and the one before it {before}"
+    OTHER_RESPONSE = "other-response", "{event} names another response"
+    WRONG_INDEX = "wrong-index", "an item has the output_index {index!r}, not {expected}"
+    OTHER_ITEM = "other-item", "{event} names another item than its output_index"
+    ITEM_CLOSED = "item-closed", "{event} came after the end of its item"
+    ITEM_OPEN = "item-open", "the response ended before its item {index}"
+    PIECES_DIFFER = "pieces-differ", "the pieces before {event} do not add up to it"
+    END_DIFFERS = "end-differs", "the {part} of the whole response at the end is not what was streamed"
+    UNNUMBERED = "unnumbered", "no event has a sequence number"
 
 
 NUMBER = "sequence_number"

@@ -11,13 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
 
 from importer import tracing
 from importer.progress import Progress, silent
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import TASKS
 from importer.validation import failures, limits, root_causes, setting_bisection
 from importer.validation.client import Client
@@ -50,10 +49,10 @@ from importer.validation.score.measure import measure
 from importer.validation.stages import cause
 
 
-class SpoiltReason(StrEnum):
+class SpoiltReason(ReasonKind):
     """The effect of a sampling value of the document."""
 
-    PASSES_WITHOUT = "passes-without"
+    PASSES_WITHOUT = "passes-without", "without {name} {value:g} it passes"
 
 
 # Neutral values, and the remedy for others.

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from importer.engines import start_trials
@@ -20,7 +19,7 @@ from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.outcome import (
     BY_ANSWERS,
     UNEXPLAINED,
@@ -44,11 +43,14 @@ STARTS = 4  # that there has to be time for
 INFERRED = (Remedy.WRITE_TURNS, Remedy.OPEN_THOUGHT)  # of templates, from answers alone
 
 
-class ControlReason(StrEnum):
+class ControlReason(ReasonKind):
     """What a control start shows."""
 
-    PASSES_WITHOUT = "passes-without"
-    PACKAGE_UNFIT = "package-unfit"
+    PASSES_WITHOUT = "passes-without", "a second start without {setting} passes, and one with it does not"
+    PACKAGE_UNFIT = (
+        "package-unfit",
+        "{package} asks for {requirement}, and the engine's environment has {installed}",
+    )
 
 
 class Starts(Protocol):

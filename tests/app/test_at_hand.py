@@ -13,7 +13,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.demo import MODEL
 from importer.engines.token_merges import MergedWords
 from importer.hub import ANYWHERE, cache
-from importer.messages import render
+from importer.sentences import render
 from importer.validation.expectations import CommonReason
 from importer.validation.prompts import GREETING
 from tests.hubserver import HubServer, Repo, isolate

@@ -9,10 +9,10 @@ import pytest
 
 from importer.decisions.decision import Chosen
 from importer.decisions.parsers import ParserReason
-from importer.messages import render
 from importer.proof import ParserVerdict, Proof
 from importer.proof.result import NO_THINKING, JudgeReason, ProofReason
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import warning
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Repo

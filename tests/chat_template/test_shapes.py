@@ -14,6 +14,7 @@ from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage.covering import covering
 from importer.chat_template.request_coverage.findings import (
+    TRAITS,
     WayInField,
     WayInFinding,
     WayInKind,
@@ -34,8 +35,7 @@ from importer.chat_template.request_coverage.traits import (
 )
 from importer.chat_template.samples import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
-from importer.messages import render
-from importer.messages.request_coverage import TRAITS
+from importer.sentences import render
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes import template_coverage

@@ -9,8 +9,8 @@ import pytest
 
 from importer.chat_template.render import RefusalReason, Rendered, Renderer, RenderJob, RenderRefused
 from importer.chat_template.render_worker import CLOCK
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 
 ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 ASK = RenderJob([{"role": "user", "content": "Zürich <b> & 'x'"}])

@@ -27,9 +27,9 @@ from importer.engines.install import Installed
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
 from importer.engines.process import EngineServer, serve
 from importer.engines.vllm import PLUGIN
-from importer.messages import render
 from importer.proof import ParserVerdict, Proof
 from importer.proof.prove import prove
+from importer.sentences import render
 from tests import template_texts as texts
 from tests.waiting import PATIENCE
 

@@ -26,7 +26,7 @@ from importer.chat_template.request_coverage.findings import (
 )
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
-from importer.messages import render
+from importer.sentences import render
 from tests import template_texts as texts
 from tests.tiers import one_of_each
 from tests.way_in_faults import FAULTS, JSON, SOUND, Fault

@@ -28,7 +28,7 @@ from importer.engines.vllm import PLUGIN, VllmCpu
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Options
-from importer.messages import render
+from importer.sentences import render
 from importer.validation.prompts import GREETING
 from tests.commandline import Desk, desk
 from tests.templating import ASK, FILE, beside, imported, with_entry

@@ -15,16 +15,17 @@ from importer.config_file.build import comment, edited, heads, source
 from importer.config_file.yaml_edit.cst import Layout
 from importer.decisions.decision import Chosen, RejectedCandidate
 from importer.decisions.precedence import WeighReason
-from importer.messages.comments import HEADS, TEXTS, short
+from importer.decisions.sampling import SamplingReason
 from importer.proof.result import ProofReason
-from importer.reasons import Reason, key_of
+from importer.reasons import Reason, ReasonKind, key_of
+from importer.sentences import placeholders, short
 from importer.signals import tables
 from importer.signals.evidence import Status
 from importer.signals.reasons import ModelNameReason
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Repo
 from tests.models.formats import FORMATS as MODELS
-from tests.product.test_messages import enumerations, placeholders, uses
+from tests.product.test_messages import enumerations, uses
 from tests.syntax import MODULES, tree
 
 __all__ = ["desk"]
@@ -98,7 +99,7 @@ LONGEST: dict[str, Any] = {
 }
 
 
-def declared() -> set[str]:
+def declared() -> list[ReasonKind]:
     """Every kind of a reason that the rooms declare which give reasons for values."""
     rooms = ("importer.signals.", "importer.decisions.", "importer.memory.choose")
     names = {
@@ -107,29 +108,28 @@ def declared() -> set[str]:
         if module.startswith(rooms)
         for node in tree(MODULES[module]).body
     }
-    used = {use.key.partition(".")[0] for use in uses()} - {"AmountReason"}  # amounts inside other reasons
-    return {key_of(kind) for name in names & used for kind in enumerations()[name]}
+    used = {type(use.kind).__name__ for use in uses()} - {"AmountReason"}  # amounts inside other reasons
+    return [kind for name in sorted(names & used) for kind in enumerations()[name]]
 
 
 @pytest.mark.xdist_group("syntax")
 def test_every_kind_that_decides_has_a_short_form() -> None:
-    shorts = {f"{name}.{kind}" for name, rows in TEXTS.items() for kind in rows}
-    assert not shorts & UNDECIDING
-    assert declared() - shorts == UNDECIDING
-    assert shorts <= {key_of(kind) for enumeration in enumerations().values() for kind in enumeration}
+    assert {key_of(kind) for kind in declared() if not kind.short} == UNDECIDING
 
 
 @pytest.mark.xdist_group("syntax")
-@pytest.mark.parametrize("key", [f"{name}.{kind}" for name, rows in TEXTS.items() for kind in rows])
-def test_a_short_form_is_short_and_of_fields_that_are_there(key: str) -> None:
-    name, _, kind = key.partition(".")
-    text = TEXTS[name][kind]
-    fields = [use.fields for use in uses() if use.key == key and use.fields is not None]
-    wanted = placeholders(text) if isinstance(text, str) else {"family", "mode"} & set(LONGEST)
-    if isinstance(text, str):
-        assert all(wanted <= held for held in fields), (key, fields)
-    engine = "vllm-mlx" if key in ("ProofReason.read", "SamplingReason.cut-by-server") else LONGEST["engine"]
-    reason = Reason(enumerations()[name](kind), **LONGEST | {"engine": engine})
+def test_short_forms_are_short_and_of_fields_that_are_there() -> None:
+    every = (kind for kinds in enumerations().values() if kinds is not AttentionReason for kind in kinds)
+    for kind in [kind for kind in every if kind.short]:
+        check_short(kind)
+
+
+def check_short(kind: ReasonKind) -> None:
+    if isinstance(kind.short, str):
+        fields = [use.fields for use in uses() if use.kind is kind and use.fields is not None]
+        assert all({*placeholders(kind.short)} <= held for held in fields), (kind, fields)
+    versioned = kind not in (ProofReason.READ, SamplingReason.CUT_BY_SERVER)
+    reason = Reason(kind, **LONGEST | {"engine": LONGEST["engine"] if versioned else "vllm-mlx"})
     made = short(reason)
     assert made
     assert len(made.split()) <= 3, made
@@ -168,7 +168,6 @@ def test_a_persons_value_keeps_what_is_imported_where_that_is_short() -> None:
 
 
 def test_the_head_has_a_line_for_each_kind() -> None:
-    assert {*HEADS} == {kind.value for kind in AttentionReason}
     why = Reason(WeighReason.SET_BY_USER)
     made = heads(Attention(kind, "reasoning_parser", why) for kind in (*AttentionReason, *AttentionReason))
     assert len(made) == len(AttentionReason)

@@ -22,9 +22,9 @@ from importer.config_file.name_allocator import ALLOWED, check, choose, slug
 from importer.config_file.store import write_all
 from importer.decisions.decision import Chosen, KnownNone, Undecided
 from importer.errors import DocumentError, UsageError
-from importer.messages import render
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.reasons import GenerationReason
 from tests.facts import as_reason
 

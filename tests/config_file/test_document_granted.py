@@ -15,7 +15,7 @@ from importer import config
 from importer.config_file import environment
 from importer.config_file.engine_arguments import load, order, versions
 from importer.config_file.grants import GrantReason, grants, set_values
-from importer.messages import render
+from importer.sentences import render
 
 
 def kinds(data: Mapping[str, Any]) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 from importer.config_file.model_conflicts import ModelFacts, conflicts, read
 from importer.engines import capabilities
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.messages import render
+from importer.sentences import render
 
 DENSE: dict[str, Any] = {
     "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_attention_heads": 32,

@@ -12,7 +12,7 @@ from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.model_facts import RecordedFacts
 from importer.config_file.receipt import parse
 from importer.errors import DocumentError
-from importer.messages import render
+from importer.sentences import render
 from tests.commandline import Desk, desk, edit, receipt
 
 __all__ = ["desk"]

@@ -9,7 +9,7 @@ from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Decision, Preferences, Undecided
 from importer.decisions.derived import DerivedReason, PairReason
-from importer.messages import render
+from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule
 from tests.decisions.test_decide import VLLM, fact
 from tests.facts import as_reason

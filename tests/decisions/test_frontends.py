@@ -6,8 +6,8 @@ from importer.config_file.attention import attention
 from importer.decisions.decision import Chosen, Decision, KnownNone, Target, Undecided
 from importer.decisions.decision import RejectedCandidate as Rejected
 from importer.decisions.frontends import FrontendReason, elsewhere, settle
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import Source
 
 WHY = (Reason(FrontendReason.OTHER_VERSION, proved="1", version="2"),)

@@ -16,8 +16,8 @@ from importer.decisions.decision import Chosen, Decision, KnownNone, Preferences
 from importer.decisions.precedence import WeighReason
 from importer.decisions.sampling import CUTS, KEYS, thinks
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals import family, sampling
 from importer.signals.evidence import Evidence, Rule
 from tests.facts import as_reason, whys

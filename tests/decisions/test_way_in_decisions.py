@@ -12,7 +12,7 @@ from importer.config_file.attention import attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, Undecided
 from importer.decisions.request_coverage import WayInEffect
-from importer.messages import render
+from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.commandline import CHAT, Desk, desk, document, receipt
 from tests.decisions.test_decide import VLLM, fact

@@ -12,8 +12,8 @@ from importer.demo import MODEL
 from importer.engines.doctor import model
 from importer.engines.doctor.case import CheckSkipped, DoctorCase, Fine, Trouble
 from importer.engines.doctor.kinds import DoctorReason
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 
 EMBEDDING = {"model.embed_tokens.weight": [1000, 64], "model.layers.0.mlp.up_proj.weight": [256, 64]}
 

@@ -19,7 +19,7 @@ from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.doctor import DoctorCase, Trouble, host, model
 from importer.engines.doctor.frontend import frontend
-from importer.messages import render
+from importer.sentences import render
 from tests.doctoring import copy, engine, fine, skipped, stopped, warned
 
 __all__ = ["copy"]

@@ -15,7 +15,7 @@ from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.mlx_vlm import CONSTRAINTS, VERSION, MlxVlm
 from importer.errors import DocumentError
-from importer.messages import render
+from importer.sentences import render
 from tests.commandline import Desk, desk  # noqa: F401 - a fixture
 
 THINKS = ["tool_parser:json_tools", "reasoning_parser:<think>"]

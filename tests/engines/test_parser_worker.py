@@ -10,7 +10,7 @@ from importer.engines import parsers
 from importer.engines.parser_worker import markers, replay, wire
 from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Tokens
 from importer.errors import EngineError
-from importer.messages import render
+from importer.sentences import render
 
 pytestmark = pytest.mark.usefixtures("fresh_workers")
 

@@ -10,7 +10,7 @@ import importer.demo
 from importer.chat_template.samples import Sample
 from importer.engines import registries
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
-from importer.messages import render
+from importer.sentences import render
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
 

@@ -14,7 +14,7 @@ from importer.chat_template.samples import Sample
 from importer.engines import parsers, registries
 from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
 from importer.engines.vllm import VllmCuda
-from importer.messages import render
+from importer.sentences import render
 from tests.engines.test_parser_worker_engine import (
     ASK,
     CALL,

@@ -19,8 +19,8 @@ from importer.engines.ready import Exit
 from importer.engines.start_trials import Setup, StartSetting, culprit
 from importer.engines.start_watch import StartWatch
 from importer.errors import EngineError
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from tests.toy_engine import adapter
 from tests.waiting import PYTHON
 

@@ -14,7 +14,7 @@ from importer.engines.base import Step, steps
 from importer.engines.machine import has_gpu
 from importer.engines.vllm import CONSTRAINTS, MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda
 from importer.errors import DocumentError
-from importer.messages import render
+from importer.sentences import render
 
 FOLDER = Path("/weights")
 

@@ -14,7 +14,7 @@ from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.vllm_mlx import CONSTRAINTS, VERSION, VllmMlx
 from importer.errors import DocumentError
-from importer.messages import render
+from importer.sentences import render
 
 READS = ["tool_parser:hermes", "reasoning_parser:qwen3"]
 

@@ -11,7 +11,7 @@ import yaml
 from importer.config_file import schema
 from importer.errors import DocumentError
 from importer.exports.localai_gallery import GalleryEntry, entry
-from importer.messages import render
+from importer.sentences import render
 from tests.exporting import ON_MLX, VLLM, export, text
 from tests.exports.test_exports import RECEIPT
 

@@ -19,8 +19,8 @@ from importer.config_file.engine_arguments import version_of
 from importer.engines.arguments import grouped, joined
 from importer.engines.base import Address
 from importer.engines.vllm import VllmCuda
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.validation.expectations import promise_of
 from tests.exporting import DOCUMENTS, VLLM, export, text
 

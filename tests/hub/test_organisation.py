@@ -15,7 +15,7 @@ from importer.hub.organisation import Entry
 from importer.hub.organisation_filters import Filters
 from importer.hub.rate_limit import Budget, under
 from importer.hub.resolver import resolve_listed
-from importer.messages import render
+from importer.sentences import render
 from tests.hubserver import Fault, HubServer, Repo, isolate
 
 FILES = {"config.json": {"model_type": "llama"}, "model.safetensors": b"\0", "README.md": "# mine"}

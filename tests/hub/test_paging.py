@@ -13,7 +13,7 @@ from importer.errors import HubError
 from importer.hub import ANYWHERE, fetch_weights, organisation, paging, parse, resolve
 from importer.hub.organisation_filters import Filters
 from importer.hub.paging import Bounds, PagingReason
-from importer.messages import render
+from importer.sentences import render
 from tests.hubserver import HubServer, Reply, Repo, isolate
 
 FILES = {"config.json": {"model_type": "llama"}, "model.safetensors": b"\0", "tokenizer.json": {}}

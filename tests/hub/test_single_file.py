@@ -10,7 +10,7 @@ from importer.errors import RepositoryError
 from importer.hub.gguf import check_file
 from importer.hub.reference import parse
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals.backend import evidence
 from importer.signals.reasons import BackendReason
 

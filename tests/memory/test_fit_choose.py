@@ -21,7 +21,7 @@ from importer.memory.parallelism import FULLER_SHARE, FitRequest, spare
 from importer.memory.planner import SHORTEST
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import context, quantisation
 from importer.signals.engine_capabilities import UNKNOWN
 from tests.facts import losses, whys

@@ -16,8 +16,8 @@ from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 
 # DeepSeek V4 Flash and Pro: the keys that its caches depend on.
 V4: dict[str, Any] = {

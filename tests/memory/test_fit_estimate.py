@@ -19,8 +19,8 @@ from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
 from importer.memory.quantised import scheme, sizes
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from tests.toy_shapes import TOYS
 
 CONFIG = TOYS["full: grouped heads"]

@@ -17,7 +17,7 @@ from importer.memory.estimate_types import Amount, Load, Unknown, UnknownReason
 from importer.memory.layers import Attention, Latent, State
 from importer.memory.shape import Shape, describe, read
 from importer.memory.weights import Weights
-from importer.messages import render
+from importer.sentences import render
 from tests.toy_shapes import TOYS
 
 PLAIN = {"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64, "vocab_size": 128}

@@ -8,7 +8,7 @@ import pytest
 
 from importer.memory.choose import Choice
 from importer.memory.plans import PlanReason
-from importer.messages import render
+from importer.sentences import render
 from tests.memory.test_fit_choose import QWEN_8B, QWEN_8B_BYTES
 from tests.memory.test_fit_splits import LLAMA_70B
 from tests.memory.test_plans import planned

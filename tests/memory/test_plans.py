@@ -16,7 +16,7 @@ from importer.memory.plans import Aim, Goal, PlanReason, Split, aim
 from importer.memory.shape import Shape
 from importer.memory.speed import step
 from importer.memory.weights import Weights
-from importer.messages import render
+from importer.sentences import render
 from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B, QWEN_8B_BYTES, snapshot
 from tests.memory.test_fit_splits import LLAMA_70B, MOE_FP8
 

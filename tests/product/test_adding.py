@@ -21,7 +21,7 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
 from importer.engines.registries import load, versions
 from importer.hub.snapshot import Snapshot
-from importer.messages import worded
+from importer.sentences import render, short
 from importer.signals import name as pattern
 from importer.signals.family import match
 from importer.signals.tables import parse_parsers, raw
@@ -177,11 +177,10 @@ def test_what_a_source_may_not_say(
 
 def test_a_reader_of_evidence() -> None:
     """Its fact is decided by the rule's place in the order, and its sentence is that of the kind."""
-    found, texts = module("reader"), eval(f"{{{EXAMPLES['sentence']}}}")
+    found = module("reader")
     [fact] = found["evidence"](Snapshot("r", "a/b", None, (), {}, {"card": {"datasets": ["c4", "dolma"]}}))
     assert found["evidence"](Snapshot("r", "a/b", None, (), {})) == []
     decided = decide([fact], Preferences(), Target("vllm"))["datasets"]
     assert (decided.value, decided.status) == (["c4", "dolma"], fact.rule.status)
-    kind = fact.reason.kind
-    assert texts[type(kind).__name__].keys() == {kind.value}
-    assert worded(texts[type(kind).__name__][kind.value], fact.reason.fields) == "the card names c4 and dolma"
+    assert render(fact.reason) == "the card names c4 and dolma"
+    assert short(fact.reason) == "model card"

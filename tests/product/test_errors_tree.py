@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cache
-from string import Formatter
 from typing import NamedTuple, get_args
 
 import pytest
@@ -13,10 +12,10 @@ import pytest
 from importer import errors
 from importer.cli import messages as cli
 from importer.errors import BRANCHES, KINDS, one_line
-from importer.messages import Text, catalogue
-from importer.messages.errors import TEXTS
+from importer.reasons import Text
+from importer.sentences import placeholders
 from importer.service import messages as service
-from tests.product.test_messages import uses
+from tests.product.test_messages import enumerations, uses
 from tests.syntax import MODULES, nodes, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
@@ -60,12 +59,6 @@ def _raised() -> Iterator[Raised]:
             yield Raised(module, call.lineno, name, str(call.args[0].value), fields)
 
 
-def placeholders(text: Text) -> set[str]:
-    """The fields that a text shows; a function names them in braces in its docstring."""
-    shown = str(text.__doc__) if callable(text) else text
-    return {name for _, name, _, _ in Formatter().parse(shown) if name}
-
-
 def test_each_is_raised_with_the_fields_of_its_kind() -> None:
     wrong = []
     for one in raised():
@@ -88,13 +81,16 @@ def test_mypy_knows_the_kinds_that_are_declared() -> None:
     }  # fmt: skip
 
 
-def test_every_kind_has_a_sentence_over_its_fields() -> None:
-    assert {branch: {*rows} for branch, rows in TEXTS.items()} == {
-        branch.__name__: {*branch.kinds} for branch in BRANCHES
-    }
-    for branch in BRANCHES:
-        for kind, declared in branch.kinds.items():
-            assert placeholders(TEXTS[branch.__name__][kind]) <= {*declared.fields}, kind
+def test_a_field_of_a_kind_is_shown_by_a_text() -> None:
+    """Those of ``more`` by a front end's, and by none that all front ends have."""
+    own = [table for front_end in (cli, service) for table in (front_end.HINTS, front_end.INSTEAD)]
+    for kind, branch in KINDS.items():
+        declared = branch.kinds[kind]
+        keys = (kind, f"{branch.__name__}.{kind}")
+        texts = [text for table in own for key, text in table.items() if key in keys]
+        common = {*placeholders(declared.text), *placeholders(declared.step)}
+        assert not common & {*declared.more}, kind
+        assert {*declared.more} <= {name for text in texts for name in placeholders(text)}, kind
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
@@ -103,23 +99,24 @@ def test_every_kind_that_a_front_end_meets_has_a_next_step(front_end: str) -> No
     assert {*hints} | elsewhere == {*KINDS}
     assert not {*hints} & elsewhere
     for kind, text in hints.items():
-        assert placeholders(text) <= {*KINDS[kind].kinds[kind].fields}, kind
+        assert {*placeholders(text)} <= {*KINDS[kind].kinds[kind].fields}, kind
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
 def test_a_front_ends_own_texts_replace_some(front_end: str) -> None:
+    branches = {branch.__name__ for branch in BRANCHES}
     instead = {"cli": cli.INSTEAD, "service": service.INSTEAD}[front_end]
     for key, text in instead.items():
         owner, _, name = key.partition(".")
         if owner == "Setting":
             assert name in {*errors.Setting}
-        elif owner in TEXTS:
-            assert placeholders(text) <= {*KINDS[name].kinds[name].fields}, key
+        elif owner in branches:
+            assert {*placeholders(text)} <= {*KINDS[name].kinds[name].fields}, key
             assert KINDS[name].__name__ == owner
         else:
-            given = [use.fields for use in uses() if use.key == key and use.fields is not None]
-            assert key in catalogue()
-            assert all(placeholders(text) <= fields for fields in given), key
+            kind = enumerations()[owner](name)
+            given = [use.fields for use in uses() if use.kind is kind and use.fields is not None]
+            assert all({*placeholders(text)} <= fields for fields in given), key
 
 
 def test_what_is_met_elsewhere_is_raised_there() -> None:
@@ -139,7 +136,7 @@ def test_each_is_one_printable_line_whatever_its_fields_are() -> None:
         assert str(error).isprintable(), kind
         for front_end in (cli.sentence, cli.hint, service.detail, service.hint):
             assert front_end(error).isprintable(), kind
-        for name in placeholders(TEXTS[branch.__name__][kind]):
+        for name in placeholders(branch.kinds[kind].text):
             assert name in str(error), kind
 
 

@@ -1,25 +1,23 @@
-"""Reasons and their sentences: each has one, with the fields it is given, and nobody reads it back."""
+"""Kinds of reasons and their sentences: each has one over the fields that it is given."""
 
 from __future__ import annotations
 
 import ast
 import copy
+import subprocess
+import sys
 from collections.abc import Iterator
-from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from string import Formatter
 from typing import NamedTuple
 
 import pytest
 
 from importer.app.publication_state import PublicationReason
 from importer.config_file.entry_facts import EntryReason
-from importer.errors import KINDS
 from importer.memory.plans import PlanReason
-from importer.messages import catalogue, joined, render, sentence
-from importer.messages.words import counted, moment
-from importer.reasons import Reason, key_of
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import counted, joined, moment, placeholders, render, sentence
 from tests.syntax import MODULES, nodes, tree, written
 
 pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
@@ -29,19 +27,17 @@ class Use(NamedTuple):
     """One ``Reason(Enumeration.KIND, …)``; ``fields`` is ``None`` where they are passed on whole."""
 
     place: str
-    key: str
+    kind: ReasonKind
     fields: frozenset[str] | None
 
 
 @cache
-def enumerations() -> dict[str, type[StrEnum]]:
-    """Every enumeration of text that a module declares, by its name."""
-    found: dict[str, type[StrEnum]] = {}
+def enumerations() -> dict[str, type[ReasonKind]]:
+    """Every enumeration of kinds that a module declares, by its name."""
+    found: dict[str, type[ReasonKind]] = {}
     for module, path in MODULES.items():
         for node in tree(path).body:
-            if isinstance(node, ast.ClassDef) and "StrEnum" in {written(base) for base in node.bases}:
-                if ".parser_worker" in module or ".parser_plugin" in module:
-                    continue
+            if isinstance(node, ast.ClassDef) and "ReasonKind" in {written(base) for base in node.bases}:
                 assert node.name not in found, f"two enumerations are called {node.name}"
                 found[node.name] = getattr(import_module(module), node.name)
     return found
@@ -65,36 +61,56 @@ def _uses() -> Iterator[Use]:
                 continue
             whole = any(keyword.arg is None for keyword in node.keywords)
             fields = None if whole else frozenset(k.arg for k in node.keywords if k.arg is not None)
-            yield Use(f"{module}:{node.lineno}", key_of(enumeration[kind.attr]), fields)
+            yield Use(f"{module}:{node.lineno}", enumeration[kind.attr], fields)
 
 
-def placeholders(text: str) -> set[str]:
-    return {name.split(".")[0].split("[")[0] for _, name, _, _ in Formatter().parse(text) if name}
+def test_every_kind_has_a_text() -> None:
+    kinds = [kind for enumeration in enumerations().values() for kind in enumeration]
+    assert not [repr(kind) for kind in kinds if not kind.text]
+    assert len(kinds) > 1000
 
 
-def test_every_reason_has_a_sentence_with_its_fields() -> None:
-    texts = catalogue()
-    wrong = [f"{use.place}: {use.key} has no sentence" for use in uses() if use.key not in texts]
-    for use in uses():
-        text = texts.get(use.key)
-        if isinstance(text, str) and use.fields is not None and not placeholders(text) <= use.fields:
-            wrong.append(f"{use.place}: {use.key} lacks {sorted(placeholders(text) - use.fields)}")
-    assert not wrong
+def test_every_reason_is_given_the_fields_of_its_text() -> None:
+    assert not [
+        f"{use.place}: {use.kind!r} lacks {sorted(lacking)}"
+        for use in uses()
+        if isinstance(use.kind.text, str) and use.fields is not None
+        and (lacking := {*placeholders(use.kind.text)} - use.fields)
+    ]  # fmt: skip
 
 
-def test_every_sentence_is_of_a_kind_that_is_there() -> None:
-    keys = {key_of(kind) for enumeration in enumerations().values() for kind in enumeration}
-    keys |= {f"{branch.__name__}.{kind}" for kind, branch in KINDS.items()}
-    assert not sorted(catalogue().keys() - keys)
+def test_every_kind_is_used() -> None:
+    """By its name; members of an enumeration that is called with a value are used by it."""
+    named, called = set[tuple[str, str]](), set[str]()
+    for node in (node for path in MODULES.values() for node in nodes(path)):
+        if isinstance(node, ast.Attribute):
+            named.add((written(node.value).rpartition(".")[2], node.attr))
+        elif isinstance(node, ast.Call):
+            called.add(written(node.func))
+    by_name = [kinds for name, kinds in enumerations().items() if name not in called]
+    assert not [repr(kind) for kinds in by_name for kind in kinds if (kinds.__name__, kind.name) not in named]
 
 
-class _Fruit(StrEnum):
-    BASKET = "basket"
-    APPLE = "apple"
+def test_a_kept_reason_is_rendered_though_no_module_of_its_room_is_imported() -> None:
+    code = (
+        "import sys; from importer.sentences import rendered;"
+        "print({'importer.exports.base', 'importer.hub.snapshot'} & {*sys.modules});"
+        "inner = {'kind': 'UnreadReason.too-large', 'limit': '4 MB'};"
+        "print(rendered({'kind': 'Unexportable.localai-backend', 'backend': [inner, 'x']}));"
+        "print(rendered({'kind': 'Nothing.here'}), rendered({'kind': 'Loss.nothing'}), rendered({}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    told = "LocalAI has no backend it is larger than 4 MB, x"
+    assert done.stdout.splitlines() == ["set()", told, "None None None"]
 
 
-class _Computer(StrEnum):
-    APPLE = "apple"
+class _Fruit(ReasonKind):
+    BASKET = "basket", "{things:and}"
+    APPLE = "apple", "a {colour} apple"
+
+
+class _Computer(ReasonKind):
+    APPLE = "apple", "a computer"
 
 
 @pytest.mark.parametrize(
@@ -126,10 +142,9 @@ def test_one_of_a_kind_has_no_plural() -> None:
 
 
 def test_reasons_inside_reasons_become_sentences() -> None:
-    own = {"_Fruit.apple": "a {colour} apple", "_Fruit.basket": "{things:and}"}
     apples = [Reason(_Fruit.APPLE, colour=colour) for colour in ("red", "green")]
     basket = Reason(_Fruit.BASKET, things=apples)
-    assert render(basket, own) == "a red apple and a green apple"
+    assert render(basket) == "a red apple and a green apple"
     assert sentence(_Fruit.APPLE, {"colour": "red"}, {"_Fruit.apple": lambda told: told["colour"]}) == "red"
     assert basket == Reason(_Fruit.BASKET, things=apples)
     assert basket.to_json()["things"][0] == {"kind": "_Fruit.apple", "colour": "red"}

@@ -63,8 +63,8 @@ READING = {
 }  # fmt: skip
 ATTRIBUTES = {"message", "hint", "detail"}
 CALLS = {
-    "render", "sentence", "sentence_of", "worded",  # of messages
-    "messages.render", "messages.sentence", "messages.sentence_of", "messages.text", "messages.line",
+    "render", "rendered", "sentence", "worded",  # of sentences
+    "messages.sentence", "messages.text", "messages.line",
     "messages.hint", "messages.detail", "error.sentence", "error.message",
 }  # fmt: skip
 BRANCH = re.compile(

@@ -17,7 +17,7 @@ OURS = sorted(
 )
 # Names under which a sentence, or what becomes one, is kept.
 SENTENCES = {"says", "why", "hint", "message", "reason", "remedy", "problem", "lost", "comments"}
-RENDERS = {"render", "sentence", "worded_field", "messages.render", "messages.sentence"}
+RENDERS = {"render", "sentence", "short", "worded", "worded_field", "messages.sentence"}
 READS = {
     "startswith", "endswith", "partition", "rpartition", "split", "rsplit", "splitlines", "strip", "lstrip",
     "rstrip", "removeprefix", "removesuffix", "find", "rfind", "index", "rindex", "replace", "lower", "upper",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.messages import render
 from importer.proof.completeness import (
     CompletenessReason,
     attainable,
@@ -16,6 +15,7 @@ from importer.proof.completeness import (
     shortfall,
 )
 from importer.proof.result import ParserVerdict
+from importer.sentences import render
 from tests.facts import as_reason
 
 

@@ -22,7 +22,6 @@ from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
-from importer.messages import render
 from importer.proof.cache import cached_prompts
 from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves, shaped
 from importer.proof.differences import difference, moved
@@ -30,6 +29,7 @@ from importer.proof.prompt_evidence import FORMAT, KEY, downgraded, evidence
 from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
 from importer.proof.prompts import Ours, compare
 from importer.reasons import Reason
+from importer.sentences import render
 from tests import template_texts as texts
 
 TARGET = Target("vllm", "0.32.0")

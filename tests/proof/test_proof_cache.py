@@ -17,7 +17,6 @@ from importer.decisions.decision import Target
 from importer.engines.deaths import Accident
 from importer.engines.parsers import Reading, Tokens
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
 from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module
 from importer.proof.cache import cached
@@ -26,6 +25,7 @@ from importer.proof.prompt_evidence import MODES, own_renderer, rendered_by
 from importer.proof.prove import unproved
 from importer.proof.result import NO_CALLS, NO_THINKING, DerivedTemplate, JudgeReason, ProofReason
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule
 from tests.facts import as_reason
 

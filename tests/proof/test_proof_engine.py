@@ -24,9 +24,9 @@ from importer.decisions.decision import Preferences
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
 from importer.proof import Proof
 from importer.proof.prove import prove
+from importer.sentences import render
 from tests import template_texts as texts
 from tests.facts import whys
 

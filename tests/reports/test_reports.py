@@ -16,9 +16,9 @@ from jinja2 import nodes
 from markupsafe import Markup
 from rich.console import Console
 
-from importer.messages.words import moment
 from importer.reports import html, json_report, junit, terminal
 from importer.reports.report_model import duration, sheet
+from importer.sentences import moment
 from tests.commandline import Desk, desk
 from tests.reporting import ALL, ATTRIBUTES, ELEMENTS, EXCHANGE, looked_at, report, stored, told
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer import yaml_reader
-from importer.messages import render
+from importer.sentences import render
 from importer.yaml_reader import YamlError, YamlReason, read
 from tests.yaml_texts import DOCUMENTS, Writer
 

@@ -23,7 +23,7 @@ from importer.config_file.diff import digest
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
-from importer.messages import render
+from importer.sentences import render
 from importer.service.api.etags import numbers, same
 from importer.service.api.request_models import merged
 from importer.service.gallery import Gallery

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import card, card_advice
 from importer.signals.evidence import Evidence
 from importer.signals.sampling_values import RANGES, usable

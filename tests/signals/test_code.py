@@ -14,7 +14,7 @@ from importer.engines import capabilities, get
 from importer.errors import DocumentError
 from importer.hub import local
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import code
 from importer.signals.evidence import is_warning
 

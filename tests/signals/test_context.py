@@ -13,7 +13,7 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
 from importer.engines import capabilities
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import caching, context
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from tests.facts import whys

@@ -20,7 +20,7 @@ from importer.decisions.decision import Preferences, Target
 from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import architecture, backend, declared_parsers, sampling, template_markers
 from importer.signals.collect import collect, for_engine
 from importer.signals.evidence import Evidence, Rule

@@ -9,8 +9,8 @@ import pytest
 
 from importer.cli.messages import hint
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals.kind import find_kind
 from importer.signals.reasons import NotChat
 from importer.signals.unserved import holds_nothing

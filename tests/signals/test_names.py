@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals.family import base_models, evidence, match, match_names
 from importer.signals.name import Name, joined, normalise
 from importer.signals.tables import parser_table

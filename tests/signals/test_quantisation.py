@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from importer.engines import capabilities
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import backend, caching, loading, quantisation
 from importer.signals.engine_capabilities import Machine
 from importer.signals.quantisation import Quantised

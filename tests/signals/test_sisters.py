@@ -8,8 +8,8 @@ import pytest
 
 from importer.hub.related import RelatedReason, RelatedRepositories, RelatedRepository
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.signals import quantised_variants
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule

@@ -6,7 +6,7 @@ import pytest
 
 from importer.engines import capabilities
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.messages import render
+from importer.sentences import render
 from importer.signals import mistral_files
 
 OWN = ("params.json", "consolidated.safetensors", "tekken.json")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.validation import alternate_tool_listings, streams
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context

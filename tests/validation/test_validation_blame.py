@@ -10,9 +10,9 @@ import pytest
 
 from importer.app.beside_weights import rendering
 from importer.engines.deaths import Death, Died
-from importer.messages import render
 from importer.proof.result import NO_CALLS, ParserVerdict, Proof
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.validation import diagnosis, failures, proof_check
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context

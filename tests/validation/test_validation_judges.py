@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.validation.calls import judge_call
 from importer.validation.diagnosis import unread
 from importer.validation.expectations import (

@@ -18,9 +18,9 @@ from importer.chat_template.request_coverage.findings import WayInField, WayInKi
 from importer.engines import get, install, tokenizer
 from importer.engines.deaths import Attribution
 from importer.hub import local
-from importer.messages import render
 from importer.proof.result import Proof
 from importer.reasons import Reason
+from importer.sentences import render
 from importer.validation import cause_rules, diagnosis, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from importer.messages import render
 from importer.proof.result import NO_THINKING, ParserVerdict, Proof
+from importer.sentences import render
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
 from importer.validation.client import Client

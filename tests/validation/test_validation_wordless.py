@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from importer import messages
+from importer import sentences
 from importer.engines import get, install
 from importer.proof.result import ParserVerdict, Proof
 from importer.reports.compare import compare
@@ -36,7 +36,7 @@ CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}
 
 def wordless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every sentence, of reasons, remedies and errors alike, an x."""
-    monkeypatch.setattr(messages, "sentence", lambda *_, **__: "x")
+    monkeypatch.setattr(sentences, "sentence", lambda *_, **__: "x")
 
 
 def structured(request: Request) -> list[dict[str, Any]]:
@@ -218,7 +218,9 @@ def test_no_module_reads_a_sentence() -> None:
         module
         for module in JUDGES
         for node in nodes(MODULES[module])
-        if isinstance(node, ast.ImportFrom) and node.module == "importer.messages"
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "importer.sentences"
+        and {alias.name for alias in node.names} & {"render", "sentence", "worded", "rendered"}
     }
     assert renders <= WORDED
 

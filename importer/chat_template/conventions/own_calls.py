@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from enum import StrEnum
 
 from importer.chat_template import tool_calls
 from importer.chat_template.cases import ASK, ONE, TOOLS, CaseStyle, Turn
@@ -20,7 +19,7 @@ from importer.chat_template.render import Renders
 from importer.chat_template.request_coverage.check import check
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 NAME = "own-calls"
 SYSTEM = Turn("system", "Keep it short.")
@@ -28,11 +27,11 @@ SYSTEM = Turn("system", "Keep it short.")
 EXAMPLE = {ONE.name: "first_function", "city": "name", "Paris": "value"}
 
 
-class OwnCallsReason(StrEnum):
+class OwnCallsReason(ReasonKind):
     """Reasons why tools cannot be offered before a template."""
 
-    NO_CALLS = "no-calls"
-    HIDDEN = "hidden"
+    NO_CALLS = "no-calls", "the model's own template writes no call"
+    HIDDEN = "hidden", "the model's own template does not show its system turn"
 
 
 def offer(own: Template, vocabulary: Vocabulary, renderer: Renders) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from importer.chat_template.probe import HOPELESS
 from importer.chat_template.render import RenderJob, RenderRefused, Renders, Result
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 SYSTEM = Turn("system", "Keep it short.")
 REPLY = Turn("assistant", cases.ANSWER)
@@ -29,12 +28,12 @@ ROUND = (
 )  # fmt: skip
 
 
-class DressReason(StrEnum):
+class DressReason(ReasonKind):
     """Reasons why a convention cannot wrap a model's own template."""
 
-    CHANGED = "changed"
-    LOST = "lost"
-    REFUSED = "refused"
+    CHANGED = "changed", "it would change what the model's own template writes without tools"
+    LOST = "lost", "the model's own template does not show all that it is given, {text!r} is lost"
+    REFUSED = "refused", "the model's own template does not go with it: {words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,42 +8,158 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from importer.chat_template.request_coverage.traits import OPTIONAL, Shape, Trait
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind, Text
 
 KEY = "way_in"  # of the evidence and of the decision
 ToolsShown = Literal["shown", "sometimes", "lost", "refused", "broken", "none"]
 
 
-class WayInKind(StrEnum):
+# A field of a request, and what its loss does.
+FIELDS: Mapping[str, tuple[str, str]] = {
+    "system": ("the system turn", "instructions of the operator have no effect"),
+    "developer": ("the turn of a developer", "its instructions have no effect"),
+    "role": ("the role of a turn", "the model takes its own words for the user's"),
+    "later-system": ("a later system turn", "its instructions have no effect"),
+    "system-part": ("a second text of the system turn", "its instructions have no effect"),
+    "user": ("the text of the user", "the model answers another question"),
+    "second-user": ("a second question in a row", "the model answers one of them"),
+    "user-part": ("a second text of one question", "the model answers another question"),
+    "answer": ("an earlier answer", "the model forgets its own words"),
+    "answer-part": ("a second text of an earlier answer", "the model forgets its own words"),
+    "words-beside-call": ("the text beside a call", "the model forgets its own words"),
+    "reasoning": ("the reasoning before a call", "the model plans again after each result"),
+    "image": ("an image", "the model answers without it"),
+    "tool-name": ("the name of a tool", "the model cannot call it"),
+    "tool-description": ("the description of a tool", "the model guesses its purpose"),
+    "parameter": ("a parameter of a tool", "the model cannot set it"),
+    "parameter-description": ("the description of a parameter", "the model guesses its meaning"),
+    "enum": ("the permitted values of a parameter", "the model invents values"),
+    "nested-parameter": ("a property inside an object", "the model invents names"),
+    "nested-description": ("the description of a property", "the model guesses its meaning"),
+    "required": ("the list of required parameters", "the model leaves some out"),
+    "type": ("the type of a parameter", "the model guesses it"),
+    "call": ("an earlier call", "the model cannot match the results"),
+    "argument-name": ("the name of an argument in an earlier call", "the model repeats the fault"),
+    "argument": ("an argument of an earlier call", "the model repeats the fault"),
+    "nested-argument": ("an object in an earlier call", "the model repeats the fault"),
+    "number": ("a number in an earlier call", "the model repeats the fault"),
+    "boolean": ("a boolean in an earlier call", "the model repeats the fault"),
+    "null": ("a null in an earlier call", "the model repeats the fault"),
+    "empty": ("an empty value in an earlier call", "the model repeats the fault"),
+    "result": ("the result of a tool", "the model answers without it"),
+    "result-part": ("a second text of one result", "the model answers without it"),
+}
+# Where a request has a trait; see ``Trait``.
+TRAITS: Mapping[str, str] = {
+    "no-lead": "without a system turn",
+    "system": "beside a system turn",
+    "developer": "beside a developer's turn",
+    "first-turn": "in a first turn",
+    "earlier-turns": "after earlier turns",
+    "earlier-calls": "after earlier calls",
+    "hundreds-of-turns": "in hundreds of turns",
+    "question-last": "before any result",
+    "result-last": "beside a result",
+    "two-calls": "beside two calls",
+    "two-rounds": "in a second round of calls",
+    "hundreds-of-calls": "in hundreds of calls",
+    "only-calls": "without words beside calls",
+    "words-beside-calls": "where calls have words beside them",
+    "no-reasoning": "without reasoning",
+    "reasoning": "beside reasoning",
+    "arguments": "where calls have arguments",
+    "no-arguments": "where calls have no arguments",
+    "no-names": "where speakers have no names",
+    "names": "where speakers have names",
+    "results-named": "where results have names",
+    "results-unnamed": "where results have no names",
+    "no-tools": "without tools",
+    "tools": "beside tools",
+    "described": "where tools have descriptions",
+    "no-description": "where a tool has no description",
+    "null-description": "where the description of a tool is null",
+    "parameters": "where tools have parameters",
+    "no-parameters": "where a tool has no parameters",
+    "null-parameters": "where the parameters of a tool are null",
+    "no-properties": "where the parameters of a tool have no properties",
+    "no-required": "where a tool has no list of required parameters",
+    "nested": "where a parameter holds an object",
+    "choices": "where a parameter has permitted values",
+    "defaults": "where a parameter has a default",
+    "tool-template": "by the repository's template for tools",
+}
+
+
+def _nouns(fields: Fields) -> tuple[str, str]:
+    """Return the names of one field or several, and the effect of the first."""
+    field = fields["field"]
+    names = [str(one) for one in field] if isinstance(field, tuple) else [str(field)]
+    known = [FIELDS[name] for name in names if name in FIELDS]
+    if not known:
+        return "a request", "the model answers another one"
+    return ", ".join(noun for noun, _ in known), known[0][1]
+
+
+def _where(fields: Fields) -> str:
+    """Return the traits of the requests that are meant; nothing where all of them are."""
+    traits = [TRAITS[str(trait)] for trait in fields.get("shape", ())]
+    return f" {' and '.join(traits)}" if traits else ""
+
+
+def _field(verb: str) -> Text:
+    """Return a text: the fields, {field} of the request, then ``verb`` and the effect."""
+
+    def text(fields: Fields) -> str:
+        nouns, effect = _nouns(fields)
+        return f"{nouns} {verb}{_where(fields)}: {effect}"
+
+    text.__doc__ = "{field} " + verb
+    return text
+
+
+def _refused(verb: str) -> Text:
+    """Return a text: the fields, ``verb``, and the template's own words."""
+
+    def text(fields: Fields) -> str:
+        return f"{_nouns(fields)[0]} {verb}{_where(fields)}: {fields['words']}"
+
+    text.__doc__ = "{field} " + verb + ": {words}"
+    return text
+
+
+class WayInKind(ReasonKind):
     """What a template does to a part of a request."""
 
-    EVERYTHING_LOST = "everything-lost"
-    FAILS = "fails"
-    NEEDS_FIELD = "needs-field"
-    SYNTAX = "syntax"
-    TOO_COSTLY = "too-costly"
-    TOOLS_LOST = "tools-lost"
-    TOOLS_REFUSED = "tools-refused"
-    TOOLS_WITHOUT_SYSTEM = "tools-only-without-system"
-    TOOLS_WITH_SYSTEM = "tools-only-with-system"
-    TOOLS_AFTER_RESULT = "tools-lost-after-result"
-    TOOLS_LATER = "tools-lost-later"
-    NO_TOOLS = "no-tools"
-    TEXT_ARGUMENTS = "text-arguments"
-    LOST = "lost"
-    CUT = "cut"
-    ESCAPED = "html-escaped"
-    UNESCAPED = "unescaped"
-    ASCII = "ascii-escaped"
-    REPR = "python-repr"
-    CASED = "case-changed"
-    ALTERED = "altered"
-    DOUBLED = "doubled"
-    OUT_OF_ORDER = "out-of-order"
-    TRIMMED = "trimmed"
-    UNSEEN = "unseen"
-    CLOSED = "closed"
-    REFUSED = "refused"
+    EVERYTHING_LOST = "everything-lost", "no text of a conversation reaches the prompt"
+    FAILS = "fails", _refused("makes the rendering fail")
+    NEEDS_FIELD = "needs-field", "{words} is needed, a field that no server sends"
+    SYNTAX = "syntax", "the Jinja is not valid, so each request fails: {words}"
+    TOO_COSTLY = "too-costly", "a rendering exceeds the limits of time, memory or length"
+    TOOLS_LOST = "tools-lost", "calls are shown, but the tools on offer are not"
+    TOOLS_REFUSED = "tools-refused", "requests with tools are refused: {words}"
+    TOOLS_WITHOUT_SYSTEM = "tools-only-without-system", "the tools are shown only without a system turn"
+    TOOLS_WITH_SYSTEM = "tools-only-with-system", "the tools are shown only with a system turn"
+    TOOLS_AFTER_RESULT = (
+        "tools-lost-after-result",
+        "the tools are gone after the first result: the model cannot call again",
+    )
+    TOOLS_LATER = "tools-lost-later", "the tools are gone in later turns: the model cannot call again"
+    NO_TOOLS = "no-tools", "there is no place for tools"
+    TEXT_ARGUMENTS = "text-arguments", "calls are complete only if the server leaves arguments as JSON text"
+    LOST = "lost", _field("is lost")
+    CUT = "cut", _field("is cut short")
+    ESCAPED = "html-escaped", _field("is escaped as HTML")
+    UNESCAPED = "unescaped", _field("stands in quotes without escapes")
+    ASCII = "ascii-escaped", _field("has escapes in place of letters that ASCII lacks")
+    REPR = "python-repr", _field("is written as Python prints it")
+    CASED = "case-changed", _field("is in other letters, small or capital")
+    ALTERED = "altered", _field("is altered")
+    DOUBLED = "doubled", _field("stands there twice")
+    OUT_OF_ORDER = "out-of-order", _field("stands out of order")
+    TRIMMED = "trimmed", _field("loses the white space around it")
+    UNSEEN = "unseen", "the template writes invisible characters: {words}"
+    CLOSED = "closed", "the prompt ends with {words}, the end of an answer, so the model has nothing to say"
+    REFUSED = "refused", _refused("is refused")
 
 
 class WayInField(StrEnum):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
@@ -13,20 +12,20 @@ import yaml
 from importer.config_file.diff import KeyPath, same
 from importer.config_file.yaml_edit.cst import BREAKS, MERGE, Alias, Layout, Node, aligned, is_block, labels
 from importer.config_file.yaml_edit.render import YamlStyle, block, inline
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 
 
-class EditReason(StrEnum):
+class EditReason(ReasonKind):
     """Why an edit cannot be made."""
 
-    MEET = "meet"
-    NOTHING_LEFT = "nothing-left"
-    EMPTY_DASH = "empty-dash"
-    BROKEN = "broken"
-    BROKEN_BY = "broken-by"
-    OTHER_VALUES = "other-values"
-    COMMENT_LOST = "comment-lost"
-    TOO_DEEP = "too-deep"
+    MEET = "meet", "two changes meet in one place"
+    NOTHING_LEFT = "nothing-left", "nothing of it would stay"
+    EMPTY_DASH = "empty-dash", "a list or map that begins on the line of its dash would be empty"
+    BROKEN = "broken", "the result would be broken"
+    BROKEN_BY = "broken-by", "the result would be broken, {problem}"
+    OTHER_VALUES = "other-values", "the result would not hold the wanted values"
+    COMMENT_LOST = "comment-lost", "a comment would be lost"
+    TOO_DEEP = "too-deep", "it is nested too deep"
 
 
 class EditRefused(Exception):

@@ -5,29 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import yaml
 
 from importer import yaml_reader
 from importer.config_file.diff import KeyPath, dotted
-from importer.messages import render
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
+from importer.sentences import render
 from importer.yaml_reader import YamlError
 
 
-class TextReason(StrEnum):
+class TextReason(ReasonKind):
     """What is wrong with a text."""
 
-    ON_LINE = "on-line"
-    OF_PATH = "of-path"
-    NOT_A_MAP = "not-a-map"
-    KEY_NO_TEXT = "key-no-text"
-    NO_NUMBER = "no-number"
-    NO_TEXT = "no-text"
-    NO_JSON = "no-json"
-    NOT_UTF8 = "not-utf8"
+    ON_LINE = "on-line", "line {line}: {problem}"
+    OF_PATH = "of-path", "{path}: {problem}"
+    NOT_A_MAP = "not-a-map", "it is not a map of keys"
+    KEY_NO_TEXT = "key-no-text", "the key {key} is not text; quote it"
+    NO_NUMBER = "no-number", "{value} is not a number that JSON has"
+    NO_TEXT = "no-text", "{value!r} is not text"
+    NO_JSON = "no-json", "{value} is a {type}, which JSON does not have; quote it"
+    NOT_UTF8 = "not-utf8", "it is not UTF-8 text"
 
 
 @dataclass(frozen=True, slots=True)

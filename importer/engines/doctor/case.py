@@ -22,8 +22,8 @@ from importer.engines.deaths import ENVIRONMENT, Attribution
 from importer.engines.install import Installed
 from importer.errors import EngineError, ImporterError
 from importer.hub.folders import read_object
-from importer.messages import render
 from importer.reasons import Reason
+from importer.sentences import render
 
 GB = 10**9
 VLLM = ("vllm-cpu", "vllm-cuda")

@@ -11,10 +11,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from importer.messages.words import moment, plain
 from importer.reports import pictures, report_model
 from importer.reports.html import drawing
 from importer.reports.report_model import ReportModel
+from importer.sentences import moment, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.memory.plan_settings import gib
-from importer.messages.words import counted
 from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, mapping, mappings, number
 from importer.reports.report_model import Run
+from importer.sentences import counted
 
 ENDS = ("low", "likely", "high")
 KINDS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from importer.messages.words import counted, moment
 from importer.reports.pictures.runs import LEGEND
 from importer.reports.pictures.shapes import Legend, Picture, Shape, number
 from importer.reports.report_model import OUTCOMES, duration
+from importer.sentences import counted, moment
 
 WIDTH, LEFT, RIGHT = 660.0, 130.0, 10.0
 PANEL, SPACE = 76.0, 22.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from importer.messages.words import moment
 from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, number
 from importer.reports.report_model import OUTCOMES, Run, duration
+from importer.sentences import moment
 
 PARTS = ("start", "probes", "stop")
 NAMES = {"not-applicable": "not applicable"}

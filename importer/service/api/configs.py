@@ -20,7 +20,7 @@ from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
-from importer.messages import render
+from importer.sentences import render
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.api.problems import problems

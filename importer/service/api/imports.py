@@ -20,7 +20,7 @@ from importer.config_file.review import change_json
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ServiceError
 from importer.hub import parse
-from importer.messages import render
+from importer.sentences import render
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.import_lines import check_organisation, check_request, read_lines
 from importer.service.api.organisation_summary import ImportSummary

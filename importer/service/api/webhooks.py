@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.errors import ServiceError
-from importer.messages import rendered
+from importer.sentences import rendered
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Body, Spoken

@@ -15,9 +15,9 @@ from importer.errors import ServiceError
 from importer.hub import digests, parse, resolve
 from importer.hub.rate_limit import Budget, under
 from importer.hub.snapshot import Snapshot
-from importer.messages import render
 from importer.progress import Progress
 from importer.proof.result import Proof
+from importer.sentences import render
 from importer.service.api.request_models import Import, request_of
 from importer.service.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob, Stopped

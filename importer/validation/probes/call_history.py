@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import left_out
 from importer.validation.expectations import CommonReason, no_tools
@@ -15,14 +14,20 @@ from importer.validation.prompts import WEATHER, WEATHER_ANSWERED, WEATHER_CALLE
 from importer.validation.remedy import Remedy
 
 
-class CallsKeptReason(StrEnum):
+class CallsKeptReason(ReasonKind):
     """The reasons of ``calls-kept``."""
 
-    CALLS_UNSEEN = "calls-unseen"
-    NULL_IS_NO_TEXT = "null-is-no-text"
-    NULL_IS_TEXT = "null-is-text"
-    OTHER_FORM = "other-form"
-    KEPT = "kept"
+    CALLS_UNSEEN = "calls-unseen", "earlier calls do not reach the prompt: a longer one makes it no longer"
+    NULL_IS_NO_TEXT = "null-is-no-text", "null is no text"
+    NULL_IS_TEXT = (
+        "null-is-text",
+        "a call's turn whose content is null makes {null} tokens of prompt, one without text {empty}",
+    )
+    OTHER_FORM = (
+        "other-form",
+        "the template writes a call's arguments as {form}: {quote!r}; the model does not",
+    )
+    KEPT = "kept", "earlier calls reach the prompt"
 
 
 NAME = "calls-kept"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from math import isclose, isfinite
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, other_task
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -20,14 +19,14 @@ TEXTS = ("What a wonderful day!", "I want my money back.", "What a wonderful day
 CLOSE = 1e-2  # relative difference of two values of one text; batches round otherwise
 
 
-class ClassesReason(StrEnum):
+class ClassesReason(ReasonKind):
     """The reasons of ``classes``."""
 
-    NO_VALUES = "no-values"
-    OTHER_COUNT = "other-count"
-    NOT_NUMBERS = "not-numbers"
-    DIFFERS = "differs"
-    VALUES = "values"
+    NO_VALUES = "no-values", "{count} results arrived for {texts} texts"
+    OTHER_COUNT = "other-count", "a text has {count} values, the document promises {promised}"
+    NOT_NUMBERS = "not-numbers", "a value is no number"
+    DIFFERS = "differs", "the values of one text differ"
+    VALUES = "values", "{count} values for a text"
 
 
 def needs(promise: Expectations) -> Reason | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import no_chat
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -13,12 +12,12 @@ from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
 
 
-class ClientLeavesReason(StrEnum):
+class ClientLeavesReason(ReasonKind):
     """The reasons of ``client-leaves``."""
 
-    EMPTY = "empty"
-    SLOW = "slow"
-    ANSWERED = "answered"
+    EMPTY = "empty", "after clients had left, an answer came back empty"
+    SLOW = "slow", "after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s"
+    ANSWERED = "answered", "answered in {seconds:.1f} s after four clients had left"
 
 
 NAME = "client-leaves"

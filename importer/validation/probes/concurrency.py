@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, ServerUnreachable
 from importer.validation.expectations import no_chat
@@ -17,13 +16,13 @@ from importer.validation.prompts import AGAIN, COUNT, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply
 
 
-class SixteenReason(StrEnum):
+class SixteenReason(ReasonKind):
     """The reasons of ``sixteen-at-once``."""
 
-    FAILED = "failed"
-    MIXED = "mixed"
-    FAILED_AFTER = "failed-after"
-    ANSWERED = "answered"
+    FAILED = "failed", "of {count} requests at once one failed: {error}"
+    MIXED = "mixed", "{prompt!r} got the answer to {other!r}"
+    FAILED_AFTER = "failed-after", "after {count} requests at once a single one failed: {error}"
+    ANSWERED = "answered", "{good} of {count} answered as each alone"
 
 
 NAME = "sixteen-at-once"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, PromiseReason
@@ -13,12 +12,12 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.remedy import Remedy
 
 
-class ContextLengthReason(StrEnum):
+class ContextLengthReason(ReasonKind):
     """The reasons of ``context-length``."""
 
-    NOT_TOLD = "not-told"
-    OTHER = "other"
-    SAME = "same"
+    NOT_TOLD = "not-told", "the engine does not tell its context"
+    OTHER = "other", "it serves {served:,} tokens, the document says {promised:,}"
+    SAME = "same", "{served:,} tokens"
 
 
 NAME = "context-length"

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import anthropic
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 
 
-class CountTokensReason(StrEnum):
+class CountTokensReason(ReasonKind):
     """The reasons of ``count-tokens``."""
 
-    NO_NUMBER = "no-number"
-    DIFFERS = "differs"
-    NO_COUNT = "no-count"
-    COUNTED = "counted"
-    SAME = "same"
+    NO_NUMBER = "no-number", "{prompt}: input_tokens is {before!r}"
+    DIFFERS = "differs", "{prompt}: {before} tokens counted before, {after} in the answer"
+    NO_COUNT = "no-count", "the answers do not count their prompt"
+    COUNTED = "counted", "{prompt} {tokens}"
+    SAME = "same", "tokens before as in the answer: {counts}"
 
 
 NAME = "count-tokens"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.validation.context import STEADY, Context
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
@@ -13,13 +11,18 @@ from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 
-class OwnLimitReason(StrEnum):
+def _cut(fields: Fields) -> str:
+    tokens = "few" if fields["tokens"] is None else fields["tokens"]
+    return f"without max_tokens in the request an answer is cut after {tokens} tokens"
+
+
+class OwnLimitReason(ReasonKind):
     """The reasons of ``own-limit``."""
 
-    ALL_CUT = "all-cut"
-    ANY_LIMIT = "any-limit"
-    CUT = "cut"
-    ENDS = "ends"
+    ALL_CUT = "all-cut", "answers are cut after {tokens} tokens where {allowed} are allowed"
+    ANY_LIMIT = "any-limit", "the answer comes to any limit: see plain-chat"
+    CUT = "cut", _cut
+    ENDS = "ends", "ends by itself, finish_reason {finish_reason!r}"
 
 
 NAME = "own-limit"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from math import isfinite, sqrt
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, other_task
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -21,17 +20,17 @@ UNIT = 0.01  # distance of a length from one
 SETTING = Reason(Remedy.CORRECT_SETTING, key="importer.outputs")
 
 
-class EmbeddingReason(StrEnum):
+class EmbeddingReason(ReasonKind):
     """The reasons of ``embedding``."""
 
-    NO_VECTORS = "no-vectors"
-    OTHER_SIZE = "other-size"
-    NOT_NUMBERS = "not-numbers"
-    DIFFERS = "differs"
-    SAME_FOR_ALL = "same-for-all"
-    OTHER_LENGTH = "other-length"
-    VECTORS = "vectors"
-    TOKENS = "tokens"
+    NO_VECTORS = "no-vectors", "{count} vectors arrived for {texts} texts"
+    OTHER_SIZE = "other-size", "a vector has {size} values, the document promises {promised}"
+    NOT_NUMBERS = "not-numbers", "a vector holds a value that is no number"
+    DIFFERS = "differs", "the vectors of one text differ: cosine {cosine:.3f}"
+    SAME_FOR_ALL = "same-for-all", "two different texts have the same vector"
+    OTHER_LENGTH = "other-length", "a vector has length {length:.3f}, the document promises 1"
+    VECTORS = "vectors", "{size} values, length {length:.3f}"
+    TOKENS = "tokens", "a vector for each of {count} tokens"
 
 
 def needs(promise: Expectations) -> Reason | None:

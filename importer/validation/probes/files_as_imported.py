@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from importer.hub.snapshot import TEMPLATES
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import proof_check
 from importer.validation.context import Context
@@ -15,13 +14,13 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.remedy import Remedy
 
 
-class FilesReason(StrEnum):
+class FilesReason(ReasonKind):
     """The reasons of ``files-as-imported``."""
 
-    NOT_KNOWN = "not-known"
-    SAME = "same"
-    CHANGED = "changed"
-    BROKEN = "broken"
+    NOT_KNOWN = "not-known", "nobody wrote down what the files were"
+    SAME = "same", "{count} files are as they were"
+    CHANGED = "changed", "of {files:and} the document was made with another version"
+    BROKEN = "broken", "{files:and} is not JSON; the engine may go on without it"
 
 
 NAME = "files-as-imported"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.client import Exchange
 from importer.validation.context import SIDE_BY_SIDE, Context
 from importer.validation.errors import ExchangeError, Overloaded, TimedOut
@@ -15,13 +14,19 @@ from importer.validation.prompts import GREETING
 from importer.validation.remedy import Remedy
 
 
-class FirstAnswerReason(StrEnum):
+class FirstAnswerReason(ReasonKind):
     """The reasons of ``first-answer``."""
 
-    BEGAN = "began"
-    MEASURED = "measured"
-    ELSEWHERE = "elsewhere"
-    TOO_SLOW = "too-slow"
+    BEGAN = "began", "answered after {seconds:.2f} s"
+    MEASURED = "measured", "{rate:.1f} tokens/s"
+    ELSEWHERE = "elsewhere", "the answer is judged by other probes"
+    TOO_SLOW = (
+        "too-slow",
+        (
+            "slow: {rate:.1f} tokens/s; all probes would take about {seconds:.0f} s, and the limit is "
+            "{limit:.0f} s"
+        ),
+    )
 
 
 NAME = "first-answer"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -14,11 +13,11 @@ from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
 
 
-class GuidedReason(StrEnum):
+class GuidedReason(ReasonKind):
     """The reasons of ``guided-output``."""
 
-    OTHER = "other"
-    BOUND = "bound"
+    OTHER = "other", "the answer is not what was asked for: {text!r}"
+    BOUND = "bound", "{text}"
 
 
 NAME = "guided-output"

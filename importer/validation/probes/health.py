@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
@@ -12,11 +10,11 @@ from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome, Pass
 
 
-class HealthReason(StrEnum):
+class HealthReason(ReasonKind):
     """The reasons of ``health``."""
 
-    MODELS_ANSWER = "models-answer"
-    ANSWERS = "answers"
+    MODELS_ANSWER = "models-answer", "/v1/models answers"
+    ANSWERS = "answers", "/health answers"
 
 
 NAME = "health"

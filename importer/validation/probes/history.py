@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, left_out
 from importer.validation.expectations import CommonReason, no_chat
@@ -14,10 +12,10 @@ from importer.validation.remedy import TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
 
 
-class HistoryReason(StrEnum):
+class HistoryReason(ReasonKind):
     """The reasons of ``history``."""
 
-    NOT_SAID = "not-said"
+    NOT_SAID = "not-said", "the answer does not say what was told: {content!r}"
 
 
 NAME = "history"

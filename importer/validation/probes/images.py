@@ -6,10 +6,9 @@ import base64
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused, TemplateRefusedError
 from importer.validation.expectations import Expectations, no_chat
@@ -18,15 +17,15 @@ from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
 
 
-class ImagesReason(StrEnum):
+class ImagesReason(ReasonKind):
     """The reasons of ``images``."""
 
-    NOT_PROMISED = "not-promised"
-    NOT_COUNTED = "not-counted"
-    NO_MORE = "no-more"
-    UNSEEN = "unseen"
-    COUNTED = "counted"
-    SEEN = "seen"
+    NOT_PROMISED = "not-promised", "the document says nothing of images"
+    NOT_COUNTED = "not-counted", "all are answered; whether an image is seen, no count of tokens tells"
+    NO_MORE = "no-more", "{more}: {tokens} tokens, {less}: {fewer}"
+    UNSEEN = "unseen", "the image does not reach the prompt: {counts}"
+    COUNTED = "counted", "{name} {tokens}"
+    SEEN = "seen", "tokens of the prompt: {counts}"
 
 
 NAME = "images"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -13,12 +11,12 @@ from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 
-class InventedToolReason(StrEnum):
+class InventedToolReason(ReasonKind):
     """The reasons of ``invented-tool``."""
 
-    NONE = "none"
-    NOT_WRITTEN = "not-written"
-    WRITTEN = "written"
+    NONE = "none", "no call of a tool that was not offered"
+    NOT_WRITTEN = "not-written", "{name!r} was called; nobody offered it and the model did not write it"
+    WRITTEN = "written", "{name!r} was called and nobody offered it"
 
 
 NAME = "invented-tool"

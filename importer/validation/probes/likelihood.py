@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import VERBATIM, Context
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations, no_chat
@@ -16,14 +15,23 @@ from importer.validation.prompts import COUNT, GREETING, SUM
 from importer.validation.remedy import Remedy
 
 
-class LikelihoodReason(StrEnum):
+class LikelihoodReason(ReasonKind):
     """The reasons of ``likelihood``."""
 
-    NO_TEXT = "no-text"
-    NOT_OFFERED = "not-offered"
-    MEASURED = "measured"
-    AS_BEFORE = "as-before"
-    WORSE = "worse"
+    NO_TEXT = "no-text", "there is no rendered prompt, or no answer to it"
+    NOT_OFFERED = "not-offered", "the engine returns no probabilities of a prompt's tokens"
+    MEASURED = (
+        "measured",
+        "{nats} nats for each of {tokens} tokens of its own answers; nothing to compare with yet",
+    )
+    AS_BEFORE = "as-before", "{nats} nats for each of {tokens} tokens; {before} in the first validated run"
+    WORSE = (
+        "worse",
+        (
+            "{nats} nats for each of {tokens} tokens; {before} in the first validated run, and {margin} more "
+            "at most"
+        ),
+    )
 
 
 NAME = "likelihood"

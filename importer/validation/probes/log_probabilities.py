@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, ask_both_ways, holds
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -15,17 +14,17 @@ from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply
 
 
-class LogProbabilitiesReason(StrEnum):
+class LogProbabilitiesReason(ReasonKind):
     """The reasons of ``log-probabilities``."""
 
-    NOT_SHOWN = "not-shown"
-    FLAWED = "flawed"
-    COUNT_DIFFERS = "count-differs"
-    OTHER_TOKENS = "other-tokens"
-    SHOWN = "shown"
-    NO_NUMBER = "no-number"
-    ABOVE_ZERO = "above-zero"
-    NOT_IN_ORDER = "not-in-order"
+    NOT_SHOWN = "not-shown", "the engine shows none"
+    FLAWED = "flawed", "token {place}, {token!r}: {flaw}"
+    COUNT_DIFFERS = "count-differs", "{entries} log-probabilities of {count} tokens"
+    OTHER_TOKENS = "other-tokens", "the tokens are not the answer's: {written!r}"
+    SHOWN = "shown", "{entries} tokens, which make the answer"
+    NO_NUMBER = "no-number", "a log-probability is no number"
+    ABOVE_ZERO = "above-zero", "a log-probability is above zero: {value}"
+    NOT_IN_ORDER = "not-in-order", "the best are not in order: {values}"
 
 
 NAME = "log-probabilities"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, PromiseReason, no_chat
@@ -13,12 +11,12 @@ from importer.validation.prompts import Prompt, user
 from importer.validation.remedy import Remedy
 
 
-class LongPromptReason(StrEnum):
+class LongPromptReason(ReasonKind):
     """The reasons of ``long-prompt``."""
 
-    TOO_LONG = "too-long"
-    ANY_LENGTH = "any-length"
-    ANSWERED = "answered"
+    TOO_LONG = "too-long", "its context of {context:,} tokens is too long to overrun"
+    ANY_LENGTH = "any-length", "the server takes a prompt of any length"
+    ANSWERED = "answered", "{words:,} words were answered: {content!r}"
 
 
 NAME = "long-prompt"

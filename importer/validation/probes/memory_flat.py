@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -14,13 +13,13 @@ from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 
 
-class MemoryFlatReason(StrEnum):
+class MemoryFlatReason(ReasonKind):
     """The reasons of ``memory-flat``."""
 
-    TOO_SHORT = "too-short"
-    NOT_SEEN = "not-seen"
-    CHANGED = "changed"
-    GROWS = "grows"
+    TOO_SHORT = "too-short", "the context is too short for twenty turns"
+    NOT_SEEN = "not-seen", "the engine's memory cannot be seen from here"
+    CHANGED = "changed", "{mebibytes:+.0f} MiB between turn {turn} and {last}, of {held:,.0f}"
+    GROWS = "grows", "its memory grows: {change}"
 
 
 NAME = "memory-flat"

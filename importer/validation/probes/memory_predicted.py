@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
@@ -14,17 +13,17 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.remedy import Remedy
 
 
-class MemoryPredictedReason(StrEnum):
+class MemoryPredictedReason(ReasonKind):
     """The reasons of ``memory-predicted``."""
 
-    NOTHING_PREDICTED = "nothing-predicted"
-    NOTHING_REPORTED = "nothing-reported"
-    WEIGHTS = "weights"
-    CACHE = "cache"
-    WHOLE = "whole"
-    AS_PREDICTED = "as-predicted"
-    TOKENS = "tokens"
-    BYTES = "bytes"
+    NOTHING_PREDICTED = "nothing-predicted", "nothing was predicted"
+    NOTHING_REPORTED = "nothing-reported", "the engine reports nothing that was predicted"
+    WEIGHTS = "weights", "the weights take more than predicted: {figures:;}"
+    CACHE = "cache", "the KV cache holds less than predicted: {figures:;}"
+    WHOLE = "whole", "it takes more memory than predicted: {figures:;}"
+    AS_PREDICTED = "as-predicted", "{figures:;}"
+    TOKENS = "tokens", "{name}: {predicted:,} predicted, {reported:,} reported, {error:+z.1%}"
+    BYTES = "bytes", "{name}: {predicted:.2f} GiB predicted, {reported:.2f} GiB reported"
 
 
 NAME = "memory-predicted"

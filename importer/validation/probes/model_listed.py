@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
@@ -13,12 +12,12 @@ from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.remedy import Remedy
 
 
-class ModelListedReason(StrEnum):
+class ModelListedReason(ReasonKind):
     """The reasons of ``model-listed``."""
 
-    NO_LIST = "no-list"
-    ABSENT = "absent"
-    LISTED = "listed"
+    NO_LIST = "no-list", "/v1/models is not a list of models"
+    ABSENT = "absent", "{model} is not among the models listed: {listed}"
+    LISTED = "listed", "{model} is listed"
 
 
 NAME = "model-listed"

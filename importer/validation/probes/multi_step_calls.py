@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.diagnosis import unseen
@@ -15,10 +14,10 @@ from importer.validation.prompts import ROUNDS
 from importer.validation.remedy import Remedy
 
 
-class LaterTurnsReason(StrEnum):
+class LaterTurnsReason(ReasonKind):
     """The reasons of ``later-turns``."""
 
-    CALLS = "calls"
+    CALLS = "calls", "calls after {lengths} lengths of history"
 
 
 NAME = "later-turns"

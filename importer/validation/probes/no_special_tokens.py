@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.outcome import Fail, Outcome, Pass, asks_for
@@ -19,15 +18,15 @@ from importer.validation.streams import streaming_fault
 from importer.validation.tool_markup import call_markup, control_token, drafted, thinking_markup, undecoded
 
 
-class SpecialTokensReason(StrEnum):
+class SpecialTokensReason(ReasonKind):
     """The reasons of ``no-special-tokens``."""
 
-    NONE = "none"
-    PIECES = "pieces"
-    CALL_MARKER = "call-marker"
-    STOPS_AND_SHOWS = "stops-and-shows"
-    STRAY = "stray"
-    ONLY_STREAMED = "only-streamed"
+    NONE = "none", "no markup in what is served"
+    PIECES = "pieces", "pieces of words as {piece!r} are in the {place}"
+    CALL_MARKER = "call-marker", "the call marker {marker} is in the {place}"
+    STOPS_AND_SHOWS = "stops-and-shows", "the engine stops at {token} and shows it in the {place}"
+    STRAY = "stray", "{token} is in the {place}"
+    ONLY_STREAMED = "only-streamed", "only when streamed"
 
 
 NAME = "no-special-tokens"

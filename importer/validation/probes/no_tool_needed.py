@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import no_tools
@@ -16,10 +14,10 @@ from importer.validation.reply import Reply
 from importer.validation.tool_markup import control_token
 
 
-class NoToolNeededReason(StrEnum):
+class NoToolNeededReason(ReasonKind):
     """The reasons of ``no-tool-needed``."""
 
-    CALLS = "calls"
+    CALLS = "calls", "the model calls {name} to say hello"
 
 
 NAME = "no-tool-needed"

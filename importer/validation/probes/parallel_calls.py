@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import both_ways, judge_call, plain
 from importer.validation.context import Context
 from importer.validation.expectations import no_tools
@@ -14,13 +12,13 @@ from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply
 
 
-class ParallelCallsReason(StrEnum):
+class ParallelCallsReason(ReasonKind):
     """The reasons of ``parallel-calls``."""
 
-    SHARED = "shared"
-    ARRIVED = "arrived"
-    LOST = "lost"
-    ONE_AT_A_TIME = "one-at-a-time"
+    SHARED = "shared", "{count} calls share an id or an index"
+    ARRIVED = "arrived", "{count} calls: {names}"
+    LOST = "lost", "the model wrote a call for {name} and it did not arrive"
+    ONE_AT_A_TIME = "one-at-a-time", "the model calls one tool at a time"
 
 
 NAME = "parallel-calls"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, swallowed
 from importer.validation.expectations import CommonReason, no_chat
@@ -18,14 +17,14 @@ from importer.validation.response_mutations import ends_otherwise
 from importer.validation.tool_markup import call_markup
 
 
-class PlainChatReason(StrEnum):
+class PlainChatReason(ReasonKind):
     """The reasons of ``plain-chat``."""
 
-    BEGINS_A_CALL = "begins-a-call"
-    CALL_NOT_OFFERED = "call-not-offered"
-    ALL_REASONING = "all-reasoning"
-    DATED = "dated"
-    NO_WORD = "no-word"
+    BEGINS_A_CALL = "begins-a-call", "the model begins a call to say hello"
+    CALL_NOT_OFFERED = "call-not-offered", "a tool call arrived where no tool was offered"
+    ALL_REASONING = "all-reasoning", "content is empty: the whole answer arrived as reasoning"
+    DATED = "dated", "an answer is of {day} by the clock of the server"
+    NO_WORD = "no-word", "the model ended its turn without a word"
 
 
 NAME = "plain-chat"

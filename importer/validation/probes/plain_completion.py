@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Inconclusive, Outcome, Pass
 
 
-class CompletionReason(StrEnum):
+class CompletionReason(ReasonKind):
     """The reasons of ``plain-completion``."""
 
-    CHATS = "chats"
-    NOTHING = "nothing"
-    WENT_ON = "went-on"
+    CHATS = "chats", "the model chats"
+    NOTHING = "nothing", "the model had nothing to add"
+    WENT_ON = "went-on", "went on {text!r}"
 
 
 NAME = "plain-completion"

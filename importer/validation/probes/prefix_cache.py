@@ -8,11 +8,10 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from enum import StrEnum
 from secrets import token_hex
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.cache_consistency import Change, ColdAndWarm, Tops
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
@@ -25,22 +24,31 @@ from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 
-class PrefixCacheReason(StrEnum):
+class PrefixCacheReason(ReasonKind):
     """The reasons of ``prefix-cache``."""
 
-    TOO_SHORT = "too-short"
-    NONE_ASKED_FOR = "none-asked-for"
-    FAILED = "failed"
-    REFUSED = "refused"
-    CUT_IN_SILENCE = "cut-in-silence"
-    NOT_HELD = "not-held"
-    MORE_THAN_ALL = "more-than-all"
-    NOT_FOUND = "not-found"
-    CHANGES = "changes"
-    FOUND = "found"
-    TIMES = "times"
-    TOO_FAST = "too-fast"
-    SLOW = "slow"
+    TOO_SHORT = "too-short", "the context is too short to keep much of it"
+    NONE_ASKED_FOR = (
+        "none-asked-for",
+        "the engine runs without a prefix cache, and the document asks for none",
+    )
+    FAILED = "failed", "with {count} at once on one prefix: {error}"
+    REFUSED = "refused", "a turn of {size} bytes is refused, and the context holds it: {error}"
+    CUT_IN_SILENCE = (
+        "cut-in-silence",
+        "of {words:,} words {tokens:,} tokens reach the prompt: it is cut in silence",
+    )
+    NOT_HELD = "not-held", "the second turn's prompt does not hold the first: see history"
+    MORE_THAN_ALL = "more-than-all", "{cached} of {prompt} tokens are cached"
+    NOT_FOUND = "not-found", "{cached} of its {prompt} tokens in the cache, {first} were there before"
+    CHANGES = (
+        "changes",
+        "with its beginning in the cache token {place} of an answer is another: {warm}; without: {cold}",
+    )
+    FOUND = "found", "{least} tokens and more of {first} found again"
+    TIMES = "times", "{warm:.2f} s to the first token instead of {cold:.2f} s"
+    TOO_FAST = "too-fast", "the engine counts no cached tokens, and is too fast to tell: {times}"
+    SLOW = "slow", "the second turn does not find the first in a cache: {times}"
 
 
 NAME = "prefix-cache"

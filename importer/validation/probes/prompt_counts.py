@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import prompt_causes
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
@@ -24,16 +23,22 @@ from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of, words_of
 
 
-class PromptArrivesReason(StrEnum):
+class PromptArrivesReason(ReasonKind):
     """The reasons of ``prompt-arrives``."""
 
-    ALTERED = "altered"
-    CUT = "cut"
-    DIFFERS = "differs"
-    REFUSED = "refused"
-    FILTERED = "filtered"
-    OTHER_TOKENS = "other-tokens"
-    ARRIVED = "arrived"
+    ALTERED = "altered", "{part}: {what}, so the prompt has {counted} tokens and not {expected}"
+    CUT = "cut", "{part}: of {size} bytes a part is missing, {counted} tokens of {expected}"
+    DIFFERS = "differs", "{part}: the prompt has {counted} tokens, and the template's text {expected}"
+    REFUSED = "refused", "{part}: {size} bytes are refused, and {taken} are answered: {error}"
+    FILTERED = (
+        "filtered",
+        "a text with markup, paths, statements and numbers is refused, and others are not: {error}",
+    )
+    OTHER_TOKENS = (
+        "other-tokens",
+        "the engine makes other tokens of the same text in {conversations} conversations",
+    )
+    ARRIVED = "arrived", "{conversations} conversations have the tokens of the template's text"
 
 
 NAME = "prompt-arrives"

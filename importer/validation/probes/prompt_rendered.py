@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import proof_check
 from importer.validation.context import Context, together
 from importer.validation.expectations import CommonReason, no_chat, no_tools
@@ -23,29 +22,41 @@ from importer.validation.prompts import (
 from importer.validation.remedy import Remedy
 
 
-class PromptReason(StrEnum):
+class PromptReason(ReasonKind):
     """The reasons of ``prompt-rendered``."""
 
-    BEGINS_TWICE = "begins-twice"
-    BEGINS_ONCE = "begins-once"
-    NOTHING_TAKEN = "nothing-taken"
-    TAKEN = "taken"
-    TURN_BEGUN = "turn-begun"
-    NO_TURN = "no-turn"
-    PROVED = "proved"
-    ALL_KNOWN = "all-known"
-    UNKNOWN = "unknown"
-    STARTED = "started"
-    NOT_STARTED = "not-started"
-    HISTORY_ALIKE = "history-alike"
-    HISTORY_DIFFERS = "history-differs"
-    TAKEN_FOR_YES = "taken-for-yes"
-    SWITCHES_HEEDED = "switches-heeded"
-    COUNTED = "counted"
-    DIFFERS = "differs"
-    ANOTHER_READ = "another-read"
-    TEXT_SHOWN = "text-shown"
-    TEXT_LOST = "text-lost"
+    BEGINS_TWICE = "begins-twice", "the template writes {bos} twice"
+    BEGINS_ONCE = "begins-once", "begins once"
+    NOTHING_TAKEN = "nothing-taken", "no variable is the engine's own"
+    TAKEN = "taken", "{variable} is the engine's to say to the template"
+    TURN_BEGUN = "turn-begun", "the assistant's turn is begun"
+    NO_TURN = (
+        "no-turn",
+        "the template begins no turn of the assistant, though {shown!r} stands before its words",
+    )
+    PROVED = "proved", "the template is the one that was proved"
+    ALL_KNOWN = "all-known", "every variable is known"
+    UNKNOWN = "unknown", "the template does not know {variable}: it changes nothing"
+    STARTED = "started", "the engine was started with the document's template variables"
+    NOT_STARTED = (
+        "not-started",
+        "the prompt has {plain} tokens, and {told} where a request names the document's variables",
+    )
+    HISTORY_ALIKE = "history-alike", "calls and results are rendered as the template does"
+    HISTORY_DIFFERS = (
+        "history-differs",
+        "calls and results take {more} tokens, and {rendered} as the template renders them",
+    )
+    TAKEN_FOR_YES = "taken-for-yes", "the template takes {variable}, the text {value!r}, for yes"
+    SWITCHES_HEEDED = "switches-heeded", "no switch is taken for its contrary"
+    COUNTED = "counted", "{tokens} tokens"
+    DIFFERS = "differs", "the prompt has {chat} tokens, and what the template renders {rendered}"
+    ANOTHER_READ = "another-read", "the engine reads another template"
+    TEXT_SHOWN = "text-shown", "a question's words are in the prompt"
+    TEXT_LOST = (
+        "text-lost",
+        "{words!r} does not reach the prompt: the template writes no content that is a plain text",
+    )
 
 
 NAME = "prompt-rendered"

@@ -4,9 +4,7 @@ whole.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import unread
 from importer.validation.expectations import CommonReason, no_chat, no_reasoning
@@ -19,15 +17,15 @@ from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import thinking_markup, thinks
 
 
-class ReasoningApartReason(StrEnum):
+class ReasoningApartReason(ReasonKind):
     """The reasons of ``reasoning-apart``."""
 
-    SWITCHED_OFF = "switched-off"
-    IN_CONTENT = "in-content"
-    OTHER_FIELD = "other-field"
-    NOT_APART = "not-apart"
-    ANSWER_INSIDE = "answer-inside"
-    APART = "apart"
+    SWITCHED_OFF = "switched-off", "the document switches thinking off"
+    IN_CONTENT = "in-content", "the model thinks, and its thoughts are in the content"
+    OTHER_FIELD = "other-field", "no thought arrives as reasoning, and {field!r} holds a text"
+    NOT_APART = "not-apart", "the model thinks, and no thought arrives as reasoning"
+    ANSWER_INSIDE = "answer-inside", "the answer is inside the reasoning, content is empty"
+    APART = "apart", "thought {reasoning!r}, answered {content!r}"
 
 
 NAME = "reasoning-apart"

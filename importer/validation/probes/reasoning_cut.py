@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, no_reasoning
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
@@ -15,14 +14,14 @@ from importer.validation.reply import Reply
 from importer.validation.tool_markup import thinking_markup
 
 
-class ReasoningCutReason(StrEnum):
+class ReasoningCutReason(ReasonKind):
     """The reasons of ``reasoning-cut``."""
 
-    NO_THOUGHT_NOW = "no-thought-now"
-    IN_CONTENT = "in-content"
-    IN_BOTH = "in-both"
-    CUT = "cut"
-    NOT_SAID = "not-said"
+    NO_THOUGHT_NOW = "no-thought-now", "the model answers without a thought this time"
+    IN_CONTENT = "in-content", "the cut thought is in the content: {content!r}"
+    IN_BOTH = "in-both", "the cut thought is in the content, too"
+    CUT = "cut", "thought {reasoning!r}, no content, finish_reason 'length'"
+    NOT_SAID = "not-said", "the thought was cut, and finish_reason is {finish_reason!r}, not 'length'"
 
 
 NAME = "reasoning-cut"

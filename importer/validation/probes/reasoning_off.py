@@ -4,9 +4,7 @@ block.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import WAYS, Context, together
 from importer.validation.diagnosis import endless
 from importer.validation.errors import TemplateRefusedError
@@ -18,16 +16,19 @@ from importer.validation.reply import Reply
 from importer.validation.tool_markup import closing_marker, thinking_markup
 
 
-class ReasoningOffReason(StrEnum):
+class ReasoningOffReason(ReasonKind):
     """The reasons of ``reasoning-off``."""
 
-    NO_SWITCH = "no-switch"
-    SWITCH_LOST = "switch-lost"
-    SWITCH_UNKNOWN = "switch-unknown"
-    INVERTED = "inverted"
-    LEFT_OPEN = "left-open"
-    AS_REASONING = "as-reasoning"
-    THINKS = "thinks"
+    NO_SWITCH = "no-switch", "the template has no switch for thinking"
+    SWITCH_LOST = "switch-lost", "the switch does not reach the prompt"
+    SWITCH_UNKNOWN = "switch-unknown", "nobody can tell whether its template has a switch"
+    INVERTED = (
+        "inverted",
+        "the template closes the thinking block where it is asked to think, and not where it is told not to",
+    )
+    LEFT_OPEN = "left-open", "told not to think, the template opens {marker} and does not close it"
+    AS_REASONING = "as-reasoning", "the answer arrives as reasoning"
+    THINKS = "thinks", "the model thinks though it is told not to"
 
 
 NAME = "reasoning-off"

@@ -8,11 +8,10 @@ import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import logit_bias
 from importer.validation.context import EXTRA, Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
@@ -27,20 +26,26 @@ from importer.validation.stall_detector import listened
 from importer.validation.tokenized import tokens_of
 
 
-class OptionReason(StrEnum):
+class OptionReason(ReasonKind):
     """The reasons of ``request-options``."""
 
-    NOT_FORCED = "not-forced"
-    IGNORED = "ignored"
-    OTHER_LENGTH = "other-length"
-    CAPPED = "capped"
-    LETTERS_BROKEN = "letters-broken"
-    BUFFERED = "buffered"
-    CROSSED = "crossed"
-    COLD_DIFFERS = "cold-differs"
-    SEED_DIFFERS = "seed-differs"
-    ALL_ALIKE = "all-alike"
-    HEEDED = "heeded"
+    NOT_FORCED = "not-forced", "the server heeds no logit_bias, so no answer can be forced"
+    IGNORED = "ignored", "{option} {sent!r} has no effect"
+    OTHER_LENGTH = (
+        "other-length",
+        "{option} is {asked}, and the answer has {came} tokens and the finish_reason {finish_reason!r}",
+    )
+    CAPPED = "capped", "{option} is {asked}, and the answer has {came} tokens: something caps answers"
+    LETTERS_BROKEN = "letters-broken", "streamed, {asked!r} over and over comes as {came!r}"
+    BUFFERED = (
+        "buffered",
+        "a stream of {tokens} tokens came at once: its first byte after {first:.2f} of {seconds:.2f} s",
+    )
+    CROSSED = "crossed", "a request for {asked!r} was given the answer {came!r}"
+    COLD_DIFFERS = "cold-differs", "{option} {sent}: {different} of {trials} answers differ"
+    SEED_DIFFERS = "seed-differs", "{option} {sent}: {different} of {trials} answers differ"
+    ALL_ALIKE = "all-alike", "{option} {sent}: all of {trials} answers are one"
+    HEEDED = "heeded", "{option} takes effect"
 
 
 NAME = "request-options"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from math import isclose, isfinite
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, other_task
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -24,14 +23,14 @@ BEST = 1
 CLOSE = 1e-2  # relative difference of two scores of one pair; batches round otherwise
 
 
-class RerankReason(StrEnum):
+class RerankReason(ReasonKind):
     """The reasons of ``rerank``."""
 
-    NO_SCORES = "no-scores"
-    NOT_SORTED = "not-sorted"
-    DIFFERS = "differs"
-    OTHER_FIRST = "other-first"
-    BEST_FIRST = "best-first"
+    NO_SCORES = "no-scores", "{count} scores arrived for {texts} documents"
+    NOT_SORTED = "not-sorted", "the best document is not the first"
+    DIFFERS = "differs", "two requests gave different scores"
+    OTHER_FIRST = "other-first", "the model puts {text!r} first"
+    BEST_FIRST = "best-first", "the right document is first, with {score:.3f}"
 
 
 def needs(promise: Expectations) -> Reason | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from typing import Any
 
 from importer.engines.reported import mentions
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, together
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, no_chat
@@ -18,27 +17,30 @@ from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 
-class SamplingArrivesReason(StrEnum):
+class SamplingArrivesReason(ReasonKind):
     """The reasons of ``sampling-arrives``."""
 
-    NOTHING_AT_START = "nothing-at-start"
-    NOTHING_SHOWS = "nothing-shows"
-    TOO_COLD = "too-cold"
-    NO_SEED = "no-seed"
-    ALIKE = "alike"
-    NEVER_ALIKE = "never-alike"
-    DIFFER = "differ"
-    SEED_IGNORED = "seed-ignored"
-    SEEDS_DIFFER = "seeds-differ"
-    SEEDS_ALIKE = "seeds-alike"
-    VARIED = "varied"
-    ONE_ANSWER = "one-answer"
-    NOT_VARIED = "not-varied"
-    NO_EFFECT = "no-effect"
-    HEARD = "heard"
-    UNHEARD = "unheard"
-    NOT_TOLD = "not-told"
-    NAME_NEVER_ALIKE = "name-never-alike"
+    NOTHING_AT_START = "nothing-at-start", "the document sets no value at the start that shows"
+    NOTHING_SHOWS = "nothing-shows", "the document sets no value that would show"
+    TOO_COLD = "too-cold", "the temperature is too low to show"
+    NO_SEED = "no-seed", "the engine takes no seed: {error}"
+    ALIKE = "alike", "{count} answers alike"
+    NEVER_ALIKE = "never-alike", "the engine never repeats itself, whatever is sent"
+    DIFFER = "differ", "{different} answers of {asked} differ; with the document's values sent they are one"
+    SEED_IGNORED = "seed-ignored", "a seed does not decide what the model writes"
+    SEEDS_DIFFER = (
+        "seeds-differ",
+        "for {differ} of {steady} seeds the answer is another once the document's values are sent",
+    )
+    SEEDS_ALIKE = "seeds-alike", "{alike} of {steady} seeds give the answer that the document's values give"
+    VARIED = "varied", "{different} answers of {asked} differ"
+    ONE_ANSWER = "one-answer", "the model gives one answer, whether the temperature is sent or not"
+    NOT_VARIED = "not-varied", "{asked} answers are one; with the document's values sent {different} differ"
+    NO_EFFECT = "no-effect", "{name} changes nothing in what the model writes"
+    HEARD = "heard", "{name} is heard without being sent"
+    UNHEARD = "unheard", "{name} is not heard unless it is sent"
+    NOT_TOLD = "not-told", "it was started without {names:and}"
+    NAME_NEVER_ALIKE = "name-never-alike", "{name}: the engine never repeats itself"
 
 
 NAME = "sampling-arrives"

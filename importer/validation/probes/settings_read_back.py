@@ -5,11 +5,10 @@ document.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
 from importer.validation.context import Context, together
@@ -18,25 +17,38 @@ from importer.validation.errors import ExchangeError
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER
-from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy
+from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy, noun
 from importer.validation.reply import Reply
 
 
-class SettingsReason(StrEnum):
+def _parser(fields: Fields) -> str:
+    return f"{noun(fields['key'])} {fields['parser'] or 'none'}"
+
+
+def _own_choice(fields: Fields) -> str:
+    return f"{_parser(fields)} by its own choice"
+
+
+def _other_parser(fields: Fields) -> str:
+    runs = fields["runs"] or f"no {noun(fields['key'])}"
+    return f"the engine runs with {runs}, the document says {fields['promised'] or 'none'}"
+
+
+class SettingsReason(ReasonKind):
     """The reasons of ``settings-read-back``."""
 
-    NOTHING_SAID = "nothing-said"
-    REFUTED = "refuted"
-    READS = "reads"
-    PARSERS_NOT_TOLD = "parsers-not-told"
-    NOT_RUN = "not-run"
-    OTHER_SAMPLING = "other-sampling"
-    VALUE = "value"
-    VALUES = "values"
-    PARSER = "parser"
-    OWN_CHOICE = "own-choice"
-    OTHER_PARSER = "other-parser"
-    NO_VALUE = "no-value"
+    NOTHING_SAID = "nothing-said", "the engine says nothing of its settings"
+    REFUTED = "refuted", "the document names {named}, which the proof refutes"
+    READS = "reads", "it does not tell its parsers; it reads the model's calls as {promised} does"
+    PARSERS_NOT_TOLD = "parsers-not-told", "the engine does not tell its parsers"
+    NOT_RUN = "not-run", "it does not read the model's call: it does not run with {promised}"
+    OTHER_SAMPLING = "other-sampling", "the engine samples with {key} {runs:g}, the document says {value:g}"
+    VALUE = "value", "{key} {value:g}"
+    VALUES = "values", "{values}"
+    PARSER = "parser", _parser
+    OWN_CHOICE = "own-choice", _own_choice
+    OTHER_PARSER = "other-parser", _other_parser
+    NO_VALUE = "no-value", "the document sets no sampling value at the start"
 
 
 NAME = "settings-read-back"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import alternate_turn_formats
 from importer.validation.context import STEADY, Context
 from importer.validation.diagnosis import endless
@@ -22,17 +21,23 @@ from importer.validation.tokenized import OWN, altered
 from importer.validation.tool_markup import blanked, control_token
 
 
-class SimpleAnswersReason(StrEnum):
+class SimpleAnswersReason(ReasonKind):
     """The reasons of ``simple-answers``."""
 
-    RIGHT = "right"
-    UNBROKEN = "unbroken"
-    WRONG = "wrong"
-    UNKNOWN_MARKER = "unknown-marker"
-    GAP = "gap"
-    OTHER_FORM = "other-form"
-    UNOPENED = "unopened"
-    RIGHT_BY_ITSELF = "right-by-itself"
+    RIGHT = "right", "{right} of {asked} are right"
+    UNBROKEN = (
+        "unbroken",
+        "the template begins an answer without the {rest!r} that stands before earlier ones",
+    )
+    WRONG = "wrong", "{missed} of {asked} simple questions are answered wrong"
+    UNKNOWN_MARKER = "unknown-marker", "the template's {marker} is no token of the tokenizer's"
+    GAP = "gap", "counting to ten, the model leaves out {gap!r} and goes on"
+    OTHER_FORM = "other-form", "in turns of {form} all of them are right"
+    UNOPENED = "unopened", "behind {opening!r} all of them are right, and the template does not write it"
+    RIGHT_BY_ITSELF = (
+        "right-by-itself",
+        "behind the same text the weights answer right, where no chat is asked for",
+    )
 
 
 NAME = "simple-answers"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from itertools import pairwise
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, ask_both_ways, together
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import CommonReason, Expectations, no_chat
@@ -18,16 +17,16 @@ from importer.validation.reply import Reply
 from importer.validation.response_mutations import ends_otherwise
 
 
-class StopStringsReason(StrEnum):
+class StopStringsReason(ReasonKind):
     """The reasons of ``stop-strings``."""
 
-    NO_MIDDLE = "no-middle"
-    SHOWN = "shown"
-    CUT_OUT = "cut-out"
-    PART_SHOWN = "part-shown"
-    NOT_WHOLE = "not-whole"
-    ENDS = "ends"
-    OTHER = "other"
+    NO_MIDDLE = "no-middle", "the answer has no middle to stop in: {content!r}"
+    SHOWN = "shown", "the stop string is shown"
+    CUT_OUT = "cut-out", "the stop string is cut out, and the answer goes on after it"
+    PART_SHOWN = "part-shown", "a part of the stop string is shown: {shown!r}"
+    NOT_WHOLE = "not-whole", "the text before the stop string is not whole: it ends in {shown!r}"
+    ENDS = "ends", "ends before {stop!r}"
+    OTHER = "other", "the model wrote something else this time: {shown!r}"
 
 
 NAME = "stop-strings"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import TOKENS, Context
 from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -15,16 +14,19 @@ from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 
-class StopWordsReason(StrEnum):
+class StopWordsReason(ReasonKind):
     """The reasons of ``stop-words``."""
 
-    NOT_SET = "not-set"
-    NOT_IN_CALLS = "not-in-calls"
-    BETWEEN_CALLS = "between-calls"
-    IN_ANSWER = "in-answer"
-    IN_THOUGHT = "in-thought"
-    IN_TEXT = "in-text"
-    NONE = "none"
+    NOT_SET = "not-set", "the document has no stop words"
+    NOT_IN_CALLS = "not-in-calls", "no stop word within calls"
+    BETWEEN_CALLS = (
+        "between-calls",
+        "the stop word {word!r} stands between two calls: the second is never written",
+    )
+    IN_ANSWER = "in-answer", "the stop word {word!r} stands within an answer, before {after!r}"
+    IN_THOUGHT = "in-thought", "the stop word {word!r} stands within a thought, before {after!r}"
+    IN_TEXT = "in-text", "the stop word {word!r} stands within what the model writes, before {after!r}"
+    NONE = "none", "no stop word within {answers} answers"
 
 
 NAME = "stop-words"

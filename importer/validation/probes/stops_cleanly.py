@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Protocol
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.remedy import Remedy
 
 
-class StopsReason(StrEnum):
+class StopsReason(ReasonKind):
     """The reasons of ``stops-cleanly``."""
 
-    STILL_THERE = "still-there"
-    PORT_TAKEN = "port-taken"
-    KILLED = "killed"
-    LEFT = "left"
-    GONE = "gone"
-    GIVEN_BACK = "given-back"
+    STILL_THERE = "still-there", "processes of the engine are still there"
+    PORT_TAKEN = "port-taken", "the port is still taken"
+    KILLED = "killed", "it did not end when asked and was killed after {seconds:.1f} s"
+    LEFT = "left", "{left:,} bytes are left in shared memory"
+    GONE = "gone", "gone after {seconds:.1f} s, port free"
+    GIVEN_BACK = "given-back", "gone after {seconds:.1f} s, port free, {mebibytes:,.0f} MiB back"
 
 
 NAME = "stops-cleanly"

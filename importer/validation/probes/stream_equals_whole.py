@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import no_chat, no_tools
@@ -16,14 +15,14 @@ from importer.validation.reply import Reply
 from importer.validation.streams import streaming_fault
 
 
-class StreamReason(StrEnum):
+class StreamReason(ReasonKind):
     """The reasons of ``stream-equals-whole``."""
 
-    NOT_DONE = "not-done"
-    ALIKE = "alike"
-    SAME_ONES = "same-ones"
-    SAME_PARTS = "same-parts"
-    DIFFERS = "differs"
+    NOT_DONE = "not-done", "the stream ends without [DONE]"
+    ALIKE = "alike", "both are alike"
+    SAME_ONES = "same-ones", "answers vary from one to the next; both ways give the same ones"
+    SAME_PARTS = "same-parts", "answers vary from one to the next; both ways give the same parts"
+    DIFFERS = "differs", "{name} differs: whole {whole!r}, streamed {streamed!r}"
 
 
 NAME = "stream-equals-whole"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 
 from jsonschema import Draft202012Validator
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -17,14 +16,14 @@ from importer.validation.reply import Reply
 from importer.validation.tool_markup import unended
 
 
-class StructuredReason(StrEnum):
+class StructuredReason(ReasonKind):
     """The reasons of ``structured-output``."""
 
-    NOT_JSON = "not-json"
-    IN_THOUGHT = "in-thought"
-    UNFIT = "unfit"
-    FITS = "fits"
-    SPACES = "spaces"
+    NOT_JSON = "not-json", "the content is not JSON: {text!r}"
+    IN_THOUGHT = "in-thought", "the content is not JSON (the reasoning holds an object): {text!r}"
+    UNFIT = "unfit", "the content does not fit the schema: {problem}"
+    FITS = "fits", "fits the schema: {text}"
+    SPACES = "spaces", "the schema bound the answer, then white space came to the limit of tokens: {text}"
 
 
 NAME = "structured-output"

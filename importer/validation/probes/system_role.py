@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import left_out, same_length
 from importer.validation.errors import RequestRefused
@@ -15,11 +13,11 @@ from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
 
-class SystemRoleReason(StrEnum):
+class SystemRoleReason(ReasonKind):
     """The reasons of ``system-role``."""
 
-    UNSEEN = "unseen"
-    COUNTED = "counted"
+    UNSEEN = "unseen", "the system's words do not reach the prompt"
+    COUNTED = "counted", "prompts of {short} and {longer} tokens"
 
 
 NAME = "system-role"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.request_coverage.findings import (
@@ -14,7 +13,7 @@ from importer.chat_template.request_coverage.findings import (
 )
 from importer.chat_template.samples import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -22,11 +21,11 @@ from importer.validation.remedy import Remedy
 from importer.validation.stages.fact import Rung
 
 
-class TemplateWholeReason(StrEnum):
+class TemplateWholeReason(ReasonKind):
     """The reasons of ``template-whole``."""
 
-    DEFECT = "defect"
-    WHOLE = "whole"
+    DEFECT = "defect", "in the chat template {problem}"
+    WHOLE = "whole", "{checked} nonces reach the prompt unaltered and in order"
 
 
 NAME = "template-whole"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -13,12 +11,12 @@ from importer.validation.reply import Reply
 from importer.validation.response_mutations import ends_otherwise
 
 
-class TokenLimitReason(StrEnum):
+class TokenLimitReason(ReasonKind):
     """The reasons of ``token-limit``."""
 
-    TOO_MANY = "too-many"
-    CUT = "cut"
-    NOT_SAID = "not-said"
+    TOO_MANY = "too-many", "{count} tokens where {limit} were allowed"
+    CUT = "cut", "cut at {limit} tokens, finish_reason 'length'"
+    NOT_SAID = "not-said", "the answer was cut, and finish_reason is {finish_reason!r}, not 'length'"
 
 
 NAME = "token-limit"

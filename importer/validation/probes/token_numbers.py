@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from importer.engines.token_numbers import TokenTable
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
@@ -13,12 +11,12 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.remedy import Remedy
 
 
-class TokenRowReason(StrEnum):
+class TokenRowReason(ReasonKind):
     """The reasons of ``token-numbers``."""
 
-    UNKNOWN = "unknown"
-    INSIDE = "inside"
-    BEYOND = "beyond"
+    UNKNOWN = "unknown", "the numbers of the tokens, or the rows of the embedding, are unknown"
+    INSIDE = "inside", "the highest number is {highest}, and the embedding has {rows} rows"
+    BEYOND = "beyond", "the embedding has {rows} rows, and none for {tokens:and}"
 
 
 NAME = "token-numbers"

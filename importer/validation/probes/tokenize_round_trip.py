@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 from unicodedata import normalize
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.tokenized import OWN
 
 
-class RoundTripReason(StrEnum):
+class RoundTripReason(ReasonKind):
     """The reasons of ``tokenize-round-trip``."""
 
-    NO_TOKENS = "no-tokens"
-    COUNT_DIFFERS = "count-differs"
-    NO_TEXT = "no-text"
-    CHANGED = "changed"
-    ALIKE = "alike"
+    NO_TOKENS = "no-tokens", "/tokenize gives no list of tokens"
+    COUNT_DIFFERS = "count-differs", "/tokenize counts {count} and gives {tokens}"
+    NO_TEXT = "no-text", "/detokenize gives no text"
+    CHANGED = "changed", "{text!r} came back as {back!r}"
+    ALIKE = "alike", "{tokens} tokens there and back"
 
 
 NAME = "tokenize-round-trip"

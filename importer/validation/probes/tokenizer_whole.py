@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from unicodedata import normalize
 
 from importer.engines.tokenizer import Tokenized
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation import sampled_tokens
 from importer.validation.context import Context, together
 from importer.validation.expectations import Expectations, no_chat
@@ -18,20 +17,26 @@ from importer.validation.tokenized import KINDS, OWN, TEXT, letters, round_trip
 from importer.validation.tool_markup import call_markup, thinking_markup
 
 
-class TokenizerReason(StrEnum):
+class TokenizerReason(ReasonKind):
     """The reasons of ``tokenizer-whole``."""
 
-    KEPT = "kept"
-    CHANGED = "changed"
-    UNUSED = "unused"
-    USED = "used"
-    IN_PLACE = "in-place"
-    ADDED_BEHIND = "added-behind"
-    CROSSED = "crossed"
-    BY_CHANCE = "by-chance"
-    SPLIT = "split"
-    OTHERS_DRAWN = "others-drawn"
-    AS_DRAWN = "as-drawn"
+    KEPT = "kept", "every letter is kept"
+    CHANGED = "changed", "the tokenizer makes {back!r} of {text!r}"
+    UNUSED = "unused", "of {sampled} words of its vocabulary the tokenizer makes {reached}"
+    USED = "used", "{reached} of {sampled} words of the vocabulary are in use"
+    IN_PLACE = "in-place", "no marker stands in another's place"
+    ADDED_BEHIND = "added-behind", "the tokenizer adds {token} behind each text by itself"
+    CROSSED = "crossed", "the model closes a thought with {marker}: added tokens have each other's number"
+    BY_CHANCE = "by-chance", "the tokenizer makes other tokens of the same text each time"
+    SPLIT = "split", "the marker {marker} is no token of its own within a prompt"
+    OTHERS_DRAWN = (
+        "others-drawn",
+        (
+            "the model draws {tokens} tokens, and the tokenizer makes {other} of them otherwise in the same "
+            "text, such as {example!r}"
+        ),
+    )
+    AS_DRAWN = "as-drawn", "{same} of {tokens} tokens that the model drew are those of their text"
 
 
 NAME = "tokenizer-whole"

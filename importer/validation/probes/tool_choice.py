@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from importer.decisions.derived import HF
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_tools
@@ -16,18 +14,18 @@ from importer.validation.reply import Reply
 from importer.validation.tool_markup import unended
 
 
-class ToolChoiceReason(StrEnum):
+class ToolChoiceReason(ReasonKind):
     """The reasons of ``tool-choice``."""
 
-    REQUIRED = "required"
-    NAMED = "named"
-    AT_LIMIT = "at-limit"
-    NONE_CAME = "none-came"
-    OTHER_CALLED = "other-called"
-    CALLED = "called"
-    FORBIDDEN_CALLED = "forbidden-called"
-    FORBIDDEN_KEPT = "forbidden-kept"
-    PARSER_REJECTS = "parser-rejects"
+    REQUIRED = "required", "a call was required"
+    NAMED = "named", "{name} was named"
+    AT_LIMIT = "at-limit", "{asked}, and the answer came to the limit of tokens"
+    NONE_CAME = "none-came", "{asked}, and none came: {content!r}"
+    OTHER_CALLED = "other-called", "{asked}, and {called} was called"
+    CALLED = "called", "{asked}: {called}"
+    FORBIDDEN_CALLED = "forbidden-called", "tools were forbidden, and {name} was called"
+    FORBIDDEN_KEPT = "forbidden-kept", "tools were forbidden: no call"
+    PARSER_REJECTS = "parser-rejects", "the parser {parser} rejects a required or named tool choice"
 
 
 NAME = "tool-choice"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import results_unseen, swallowed
 from importer.validation.errors import ExchangeError
@@ -18,13 +17,16 @@ from importer.validation.reply import Reply
 from importer.validation.tool_markup import outside
 
 
-class ToolResultReason(StrEnum):
+class ToolResultReason(ReasonKind):
     """The reasons of ``tool-result-turn``."""
 
-    OTHER_ORDER = "other-order"
-    ONE_OF_TWO = "one-of-two"
-    CALLS_AGAIN = "calls-again"
-    NOT_USED = "not-used"
+    OTHER_ORDER = (
+        "other-order",
+        "of two results the engine's answer tells {here}, and the model {there} by its template",
+    )
+    ONE_OF_TWO = "one-of-two", "of the results of two calls only one reaches the prompt"
+    CALLS_AGAIN = "calls-again", "the model calls the tool again"
+    NOT_USED = "not-used", "the answer does not use the result: {text!r}"
 
 
 NAME = "tool-result-turn"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import tools_unseen
 from importer.validation.expectations import CommonReason, no_tools
@@ -14,12 +13,15 @@ from importer.validation.prompts import ROUNDS, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.remedy import Remedy
 
 
-class ToolsInPromptReason(StrEnum):
+class ToolsInPromptReason(ReasonKind):
     """The reasons of ``tools-in-prompt``."""
 
-    SEEN = "seen"
-    SHOWN_LATER = "shown-later"
-    NOT_SHOWN_LATER = "not-shown-later"
+    SEEN = "seen", "a second tool makes the prompt longer"
+    SHOWN_LATER = "shown-later", "later questions show the tools as well"
+    NOT_SHOWN_LATER = (
+        "not-shown-later",
+        "once a tool has answered, the template shows no tools any more: a second one changes nothing",
+    )
 
 
 NAME = "tools-in-prompt"

@@ -6,9 +6,8 @@ import io
 import math
 import struct
 import wave
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, other_task
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -22,11 +21,11 @@ PATH = "/v1/audio/transcriptions"
 RATE, SECONDS, PITCH = 16_000, 1, 440  # samples a second, seconds, hertz
 
 
-class TranscriptionReason(StrEnum):
+class TranscriptionReason(ReasonKind):
     """The reasons of ``transcription``."""
 
-    NO_TEXT = "no-text"
-    TEXT = "text"
+    NO_TEXT = "no-text", "the answer has no text"
+    TEXT = "text", "text {text!r}"
 
 
 def needs(promise: Expectations) -> Reason | None:

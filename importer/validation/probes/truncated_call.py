@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import first_call
 from importer.validation.context import Context
 from importer.validation.expectations import no_tools
@@ -14,14 +13,14 @@ from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply, holds_object
 
 
-class CutCallReason(StrEnum):
+class CutCallReason(ReasonKind):
     """The reasons of ``cut-call``."""
 
-    NOT_COUNTED = "not-counted"
-    SAYS_CUT = "says-cut"
-    HALF = "half"
-    WHOLE = "whole"
-    NOT_SAID = "not-said"
+    NOT_COUNTED = "not-counted", "the engine does not count the tokens of a call"
+    SAYS_CUT = "says-cut", "the answer says that it was cut"
+    HALF = "half", "half a call is given out as a whole one: {arguments!r}"
+    WHOLE = "whole", "the call was whole before the cut"
+    NOT_SAID = "not-said", "the call was cut, and finish_reason says {finish_reason!r}"
 
 
 NAME = "cut-call"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.render import date_at, now
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, together
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.evidence_sources import Render
@@ -21,22 +20,28 @@ from importer.validation.remedy import Remedy
 from importer.validation.tool_markup import without_thinking
 
 
-class TurnsReason(StrEnum):
+class TurnsReason(ReasonKind):
     """The reasons of ``turns-rendered``."""
 
-    LEFT_OUT = "left-out"
-    NOT_ENDED = "not-ended"
-    TAG_HARMLESS = "tag-harmless"
-    TAG_CUTS = "tag-cuts"
-    EMPTY_ALIKE = "empty-alike"
-    EMPTY_DIFFERS = "empty-differs"
-    BEGIN_ALIKE = "begin-alike"
-    BEGIN_DIFFERS = "begin-differs"
-    NO_CLOCK = "no-clock"
-    CLOCK = "clock"
-    ENDED_BETWEEN = "ended-between"
-    ENDS_BEHIND = "ends-behind"
-    DATED = "dated"
+    LEFT_OUT = "left-out", "see what is left out"
+    NOT_ENDED = "not-ended", "nothing ends an earlier answer in the prompt: {behind!r} stands behind it"
+    TAG_HARMLESS = "tag-harmless", "a tag of a user's cuts nothing off"
+    TAG_CUTS = "tag-cuts", "where a user writes </think>, the rest is not in the prompt: {words!r}"
+    EMPTY_ALIKE = "empty-alike", "a call without arguments is written as others are"
+    EMPTY_DIFFERS = (
+        "empty-differs",
+        "a call without arguments is no JSON in the prompt, and one with arguments is",
+    )
+    BEGIN_ALIKE = "begin-alike", "answers begin alike"
+    BEGIN_DIFFERS = "begin-differs", "earlier answers begin with {earlier!r}, a new one with {new!r}"
+    NO_CLOCK = "no-clock", "the same an hour later"
+    CLOCK = "clock", "the template writes the time of day: no prompt begins like another, and no cache helps"
+    ENDED_BETWEEN = (
+        "ended-between",
+        "{token} ends answers, and the template writes it between two calls of one turn",
+    )
+    ENDS_BEHIND = "ends-behind", "what ends a turn stands between no two calls"
+    DATED = "dated", "prompts have the date of this machine's clock: {date}"
 
 
 NAME = "turns-rendered"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import both_ways, judge_call
 from importer.validation.context import Context
 from importer.validation.expectations import no_tools
@@ -15,10 +14,10 @@ from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.prompts import TRIP, TRIP_TOOL
 
 
-class TypedArgumentsReason(StrEnum):
+class TypedArgumentsReason(ReasonKind):
     """The reasons of ``typed-arguments``."""
 
-    POINTED = "pointed"
+    POINTED = "pointed", "a whole number arrives as {number}, and the model did not write it so"
 
 
 NAME = "typed-arguments"

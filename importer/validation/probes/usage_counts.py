@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from importer.reasons import Reason
+from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -12,18 +10,18 @@ from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply
 
 
-class UsageReason(StrEnum):
+class UsageReason(ReasonKind):
     """The reasons of ``usage-counts``."""
 
-    NO_COUNT = "no-count"
-    FLAWED = "flawed"
-    PROMPTS_DIFFER = "prompts-differ"
-    ANSWERS_DIFFER = "answers-differ"
-    TOKENIZER_DIFFERS = "tokenizer-differs"
-    COUNTED = "counted"
-    ODD = "odd"
-    ANSWER_NOT_COUNTED = "answer-not-counted"
-    TOTAL = "total"
+    NO_COUNT = "no-count", "the engine does not count tokens"
+    FLAWED = "flawed", "{way}: {flaw}"
+    PROMPTS_DIFFER = "prompts-differ", "prompt: {whole} tokens whole, {streamed} streamed"
+    ANSWERS_DIFFER = "answers-differ", "the same answer: {whole} tokens whole, {streamed} streamed"
+    TOKENIZER_DIFFERS = "tokenizer-differs", "prompt: {prompt} tokens, the tokenizer makes {counted}"
+    COUNTED = "counted", "{prompt} tokens of prompt, {completion} of answer, whole and streamed"
+    ODD = "odd", "counts {prompt} tokens of prompt and {completion} of answer"
+    ANSWER_NOT_COUNTED = "answer-not-counted", "counts no token of an answer that has text"
+    TOTAL = "total", "total_tokens is {total}, not {prompt} and {completion} together"
 
 
 NAME = "usage-counts"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
-from importer.reasons import Reason
+from importer.reasons import Fields, Reason, ReasonKind
 
 
 class Rung(StrEnum):
@@ -39,27 +39,45 @@ ORDER = tuple(Rung)
 ANSWER = (Rung.DRAWN, Rung.PARSED, Rung.WHOLE, Rung.STREAM)  # between the prompt and the answer
 
 
-class FactReason(StrEnum):
+def _served_otherwise(fields: Fields) -> str:
+
+    change = f": {fields['change']}" if fields.get("change") else ""
+    return f"the answer is not what the parsers read of its tokens{change}"
+
+
+class FactReason(ReasonKind):
     """What a comparison of two rungs has shown."""
 
-    RENDERED = "rendered"
-    REFUSES = "refuses"
-    NO_TEMPLATE_HERE = "no-template-here"
-    COUNTED_ALIKE = "counted-alike"
-    COUNTED_OTHERWISE = "counted-otherwise"
-    NOT_COUNTED = "not-counted"
-    WRITTEN = "written"
-    WRITTEN_OTHERWISE = "written-otherwise"
-    NOT_PROVED = "not-proved"
-    READ_RIGHT = "read-right"
-    READ_RIGHT_BY = "read-right-by"
-    READ_WRONG = "read-wrong"
-    NOT_READ = "not-read"
-    SERVED_AS_READ = "served-as-read"
-    SERVED_OTHERWISE = "served-otherwise"
-    OTHER_DRAW = "other-draw"
-    STREAMS_APART = "streams-apart"
-    STREAMS_ALIKE = "streams-alike"
+    RENDERED = "rendered", "the template renders it"
+    REFUSES = "refuses", "the template refuses it: {says}"
+    NO_TEMPLATE_HERE = "no-template-here", "no template is at hand"
+    COUNTED_ALIKE = (
+        "counted-alike",
+        "the engine counts {tokens} tokens, as the tokenizer does in the template's text",
+    )
+    COUNTED_OTHERWISE = (
+        "counted-otherwise",
+        "the engine counts {engine} tokens, and the template's text has {template}",
+    )
+    NOT_COUNTED = "not-counted", "the tokens of the prompt are not known"
+    WRITTEN = "written", "the model writes: {text}"
+    WRITTEN_OTHERWISE = (
+        "written-otherwise",
+        "no parser that reads the template's form reads what the model writes: {text}",
+    )
+    NOT_PROVED = "not-proved", "the form of the template is not proved"
+    READ_RIGHT = "read-right", "asked without the server, the parsers in use read it right"
+    READ_RIGHT_BY = (
+        "read-right-by",
+        "asked without the server, {parser} reads it right and the parser in use does not",
+    )
+    READ_WRONG = "read-wrong", "asked without the server, the parsers in use do not read it right"
+    NOT_READ = "not-read", "the parsers could not be asked without the server"
+    SERVED_AS_READ = "served-as-read", "the answer is what the parsers read of its tokens"
+    SERVED_OTHERWISE = "served-otherwise", _served_otherwise
+    OTHER_DRAW = "other-draw", "the tokens of this answer are not shown"
+    STREAMS_APART = "streams-apart", "in pieces, its parsers read {different} of {of} streams otherwise"
+    STREAMS_ALIKE = "streams-alike", "in pieces, its parsers read all {of} streams as they read the whole"
 
 
 State = Literal["holds", "broken", "unseen"]
