@@ -15,7 +15,7 @@ import importer
 from tests.toy_shapes import TOYS
 
 ROOT = Path(importer.__file__).parent
-ROOMS = ("evidence", "fit", "hub", "proof", "template")
+ROOMS = ("chat_template", "hub", "memory", "proof", "signals")
 COMMIT = "0" * 40
 CHATML = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
 QUANTISED: tuple[Mapping[str, Any], ...] = (
