@@ -112,6 +112,7 @@ UsageKind = Literal[
     "bad-reference", "traversal", "revision-conflict", "bad-option", "bad-value", "unknown-setting",
     "unknown-parser", "editor", "unknown-format", "unknown-probe", "unknown-model", "unknown-report",
     "bad-header", "no-such-directory", "extra-missing", "unknown-device", "bad-target",
+    "broken-part",
 ]  # fmt: skip
 HubKind = Literal[
     "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
@@ -195,6 +196,10 @@ class UsageError(ImporterError):
             "{target!r} names no place to run: {problem}.",
             "Forms: ray://HOST:PORT, k8s:CONTEXT/NAMESPACE, ssh:HOST, slurm:PARTITION; docs/clusters.md has "
             "the options.",
+        ),
+        "broken-part": Kind(
+            "{name!r} of the package {package} cannot be used in importer.{group}: {problem}.",
+            "Update the package, or remove it; docs/adding.md describes such packages.",
         ),
     }
 

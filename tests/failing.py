@@ -202,7 +202,7 @@ def would_not_run(desk: Desk) -> Words:
 def engine_slow(desk: Desk) -> Words:
     name = document(desk)
     desk.engine(does="import time; time.sleep(60)")
-    desk.monkeypatch.setitem(ENGINES, "mlx", "tests.failing:impatient")
+    desk.monkeypatch.setitem(ENGINES, "mlx", impatient)
     return ("validate", name)
 
 
@@ -348,6 +348,7 @@ APART = {
     "never-validated",  # tests/reports/test_reports_cli.py
     "needs-approval",  # tests/app/test_approvals.py
     "extra-missing",  # tests/product/test_packaging.py
+    "broken-part",  # tests/product/test_foreign_package.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
     # Need a cluster, another machine or a document made by hand: tests/launchers.
     "cluster-unreachable", "cluster-refused", "cluster-answer", "queued-too-long", "node-lost",

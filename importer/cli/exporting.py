@@ -44,12 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _list(*, json: bool) -> None:
-    if json:
-        for name, export_format in FORMATS.items():
-            output.json_line(output.json_text({"format": name, "consumer": export_format.consumer}))
-    else:
-        rows = [(name, export_format.consumer) for name, export_format in FORMATS.items()]
-        output.console().print(output.table(("format", "for"), rows))
+    rows = [{"format": name, "consumer": export_format.consumer} for name, export_format in FORMATS.every()]
+    output.parts(FORMATS, rows, ("format", "for"), json=json)
 
 
 def _write(files: Mapping[str, str], to: str) -> list[Path]:

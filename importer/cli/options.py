@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from typing import Self
 
 from importer import config
 
@@ -10,6 +12,22 @@ FOLDER = "models"  # the documents' folder where none is named
 MOST = 100_000_000  # sequences, or tokens of one
 MOST_ANSWERS = 20  # to each question of a score
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
+
+
+class Names(tuple[str, ...]):
+    """The choices that ``--help`` shows; an entry point of a package in ``importer.GROUP`` is valid, too."""
+
+    group: str
+
+    def __new__(cls, group: str, names: Iterable[str]) -> Self:
+        made = super().__new__(cls, names)
+        made.group = f"importer.{group}"
+        return made
+
+    def __contains__(self, name: object, /) -> bool:
+        from importlib.metadata import entry_points
+
+        return super().__contains__(name) or name in entry_points(group=self.group).names
 
 
 def folder(parser: argparse.ArgumentParser) -> None:

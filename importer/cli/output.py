@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from importer import sentences
-from importer.cli import streams
+from importer.cli import messages, streams
 from importer.cli.options import FOLDER
 from importer.progress import Step
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from importer.registry import Registry
 
 EDITED = "edited"  # the status of a value that a person wrote over the import's
 PLAIN_WIDTH = 140  # columns where there is no terminal to ask
@@ -83,6 +85,26 @@ def json_lines(items: Iterable[object]) -> None:
     """Print a line of JSON for each."""
     for item in items:
         json_line(json_text(item))
+
+
+def parts(
+    registry: Registry[Any], rows: Sequence[dict[str, Any]], columns: Sequence[str], *, json: bool
+) -> None:
+    """Print rows, each with the name of a part first; ``package`` names the package that adds the part."""
+    packages = [registry.package(next(iter(row.values()))) for row in rows]
+    owned = [row | ({"package": name} if name else {}) for row, name in zip(rows, packages, strict=True)]
+    if json:
+        json_lines(owned)
+    else:
+        heads = (*columns, "package") if any(packages) else columns
+        console().print(table(heads, [tuple(map(value, row.values())) for row in owned]))
+    unusable(registry)
+
+
+def unusable(registry: Registry[Any]) -> None:
+    """Print a warning for each part of a package that cannot be used."""
+    for fault in registry.faults:
+        note(f"Warning: {messages.line(fault)}")
 
 
 def decisions(chosen: Mapping[str, Any], values: Sequence[Mapping[str, Any]] = ()) -> Table:

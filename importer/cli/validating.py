@@ -106,13 +106,11 @@ def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
 
 
 def _list(*, as_json: bool) -> None:
+    from importer.validation.probes import BY_NAME
     from importer.validation.registry import listed
 
-    if as_json:
-        for name, needs, lesson in listed():
-            output.json_line(output.json_text({"probe": name, "needs": needs, "lesson": lesson}))
-    else:
-        output.console().print(output.table(("probe", "applies", "lesson"), listed()))
+    rows = [{"probe": name, "needs": needs, "lesson": lesson} for name, needs, lesson in listed()]
+    output.parts(BY_NAME, rows, ("probe", "applies", "lesson"), json=as_json)
 
 
 def _missing(snapshot: Snapshot, name: str) -> str | None:
@@ -147,8 +145,10 @@ def _run(
 ) -> Mapping[str, Any]:
     """Print what the doctor warns of, then validate; raises EngineError before anything is fetched."""
     from importer.engines import get, install
+    from importer.validation.probes import BY_NAME
 
     install.need(get(engine))
+    output.unusable(BY_NAME)
     for finding in ready(stored, engine, ANYWHERE, port=port):
         warning = finding.to_json(messages.text)
         output.note(f"Warning: {warning['message']}. {warning['remedy']}")
@@ -177,6 +177,9 @@ def _ask(
     probes: Sequence[Probe] | None,
 ) -> Mapping[str, Any]:
     """Validate against a running server; return its report."""
+    from importer.validation.probes import BY_NAME
+
+    output.unusable(BY_NAME)
     if server.exposed:
         output.note("Warning: key and headers go to another machine over http, where others can read them.")
     with output.progress(f"{stored.name} against {server.url}") as progress:

@@ -15,6 +15,7 @@ from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.errors import UsageError
 from importer.exports.base import Export, Exported, ExportRefused, Options
+from importer.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class ExportFormat:
 
 
 CLUSTERS = "importer.exports.clusters"
-FORMATS: dict[str, ExportFormat] = {
+FORMATS = Registry[ExportFormat]("exports", {
     "vllm-config": ExportFormat("vllm serve --config FILE", "importer.exports.vllm_config"),
     "vllm-command": ExportFormat("a shell: vllm serve", "importer.exports.vllm_command"),
     "vllm-recipe": ExportFormat("vllm-project/recipes: a model's YAML", "importer.exports.vllm_recipe"),
@@ -56,12 +57,14 @@ FORMATS: dict[str, ExportFormat] = {
     "kaito": ExportFormat("Kaito: a Workspace", CLUSTERS, "kaito"),
     "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),
     "gpustack": ExportFormat("GPUStack: a catalog with one entry", "importer.exports.gpustack"),
-}
+}, ExportFormat, lambda part: import_module(part.module).export)  # fmt: skip
 
 
 def get(name: str) -> ExportFormat:
-    """Return the format; raises UsageError("unknown-format")."""
-    if name not in FORMATS:
-        near = get_close_matches(name, FORMATS, 3, 0.3) or FORMATS
-        raise UsageError("unknown-format", name=name, near=", ".join(near))
-    return FORMATS[name]
+    """Return the format; raises UsageError: "unknown-format" or "broken-part"."""
+    try:
+        return FORMATS[name]
+    except KeyError:
+        known = dict(FORMATS.every())
+        near = get_close_matches(name, known, 3, 0.3) or known
+        raise UsageError("unknown-format", name=name, near=", ".join(near)) from None

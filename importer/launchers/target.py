@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib import import_module
 from ipaddress import IPv6Address
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -17,6 +18,7 @@ from urllib.parse import unquote
 from importer import config
 from importer.errors import UsageError
 from importer.reasons import Reason, ReasonKind
+from importer.registry import Registry
 
 LONGEST = 2000  # characters
 
@@ -31,13 +33,16 @@ class PlaceReason(ReasonKind):
     BAD_OPTION = "bad-option", "{value!r} is no value of the option {name}"
     TWICE = "twice", "the option {name} stands twice"
     UNPRINTABLE = "unprintable", "it is too long, or has characters that cannot be printed"
-    NO_LAUNCHER = "no-launcher", "this importer has no launcher for it"
     NO_IMAGE = "no-image", "its pod needs an image with the engine and the importer, as in {example}"
 
 
 class Form(NamedTuple):
-    """How an address of one scheme is written, and the options beside the common ones."""
+    """How an address of one scheme is written, and the options beside the common ones.
 
+    ``module``  its ``launcher(target)`` returns the Launcher; imported at its first use.
+    """
+
+    module: str
     address: re.Pattern[str]
     example: str
     options: Mapping[str, re.Pattern[str]]
@@ -53,22 +58,26 @@ COMMON: Mapping[str, re.Pattern[str]] = {
     "python": PATH, "importer": re.compile(r"sent|installed"),
     "cpus": NUMBER, "gpus": NUMBER, "memory": AMOUNT,
 }  # fmt: skip
-FORMS: Mapping[str, Form] = {
+FORMS = Registry[Form]("launchers", {
     "ray": Form(
+        "importer.launchers.ray",
         re.compile(f"//{_HOST}{_PORT}"), "ray://10.0.0.5:8265", {"tls": re.compile("yes|no")}
     ),
     "ssh": Form(
+        "importer.launchers.ssh",
         re.compile(f"(?:{_NAME}@)?{_HOST}{_PORT}"), "ssh:user@box:22",
         {"config": PATH, "folder": PATH},
     ),
     "k8s": Form(
+        "importer.launchers.kubernetes",
         re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:@/-]*/{_NAME}"), "k8s:my-context/my-namespace",
         {"image": WORD, "queue": WORD, "secret": WORD, "account": WORD},
     ),
     "slurm": Form(
+        "importer.launchers.slurm",
         re.compile(_NAME), "slurm:gpu", {"host": WORD, "account": WORD, "image": WORD, "config": PATH}
     ),
-}  # fmt: skip
+}, Form, lambda part: import_module(part.module).launcher)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +105,18 @@ class Target:
 
 
 def parse(text: str) -> Target:
-    """Return the target of a text; raises UsageError("bad-target")."""
+    """Return the target of a text; raises UsageError: "bad-target" or "broken-part"."""
     if not text.isprintable() or len(text) > LONGEST:
         raise _bad(text, PlaceReason.UNPRINTABLE)
     place, _, query = text.partition("?")
     scheme, colon, address = place.partition(":")
     if not colon:
-        raise _bad(text, PlaceReason.NO_SCHEME, schemes=tuple(FORMS))
-    form = FORMS.get(scheme)
-    if form is None:
-        raise _bad(text, PlaceReason.UNKNOWN_SCHEME, scheme=scheme, schemes=tuple(FORMS))
+        raise _bad(text, PlaceReason.NO_SCHEME, schemes=tuple(dict(FORMS.every())))
+    try:
+        form = FORMS[scheme]
+    except KeyError:
+        schemes = tuple(dict(FORMS.every()))
+        raise _bad(text, PlaceReason.UNKNOWN_SCHEME, scheme=scheme, schemes=schemes) from None
     match = form.address.fullmatch(address)
     if match is None or not _exists(match.groupdict()):
         raise _bad(text, PlaceReason.BAD_ADDRESS, scheme=scheme, example=form.example)

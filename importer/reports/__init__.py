@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import cast
 
 from importer.errors import UsageError
+from importer.registry import Registry
 from importer.reports.report_model import ReportModel, Write
 
 
@@ -25,19 +26,19 @@ class ReportFormat:
         return function(sheet)
 
 
-FORMATS: dict[str, ReportFormat] = {
+FORMATS = Registry[ReportFormat]("renderers", {
     "terminal": ReportFormat("a person at a terminal", ".txt", "importer.reports.terminal"),
     "json": ReportFormat("a program", ".json", "importer.reports.json_report"),
     "junit": ReportFormat("a CI system", ".xml", "importer.reports.junit"),
     "html": ReportFormat("a browser: one page to read and send on", ".html", "importer.reports.html"),
-}
+}, ReportFormat, lambda part: import_module(part.module).write)  # fmt: skip
 
 
 def of_file(name: str) -> ReportFormat:
     """Return the format for the ending of a file name; raises UsageError("unknown-report")."""
     ending = PurePath(name).suffix.lower()
-    for known_format in FORMATS.values():
+    for _, known_format in FORMATS.every():
         if known_format.ending == ending:
             return known_format
-    known = ", ".join(f"{known_format.ending} ({name})" for name, known_format in FORMATS.items())
+    known = ", ".join(f"{known_format.ending} ({name})" for name, known_format in FORMATS.every())
     raise UsageError("unknown-report", name=name, known=known)

@@ -193,6 +193,7 @@ class ProbeRow:
 
     ``seconds``  its duration, with the time for answers that another probe requested.
     ``log``      the errors in the log of the engine meanwhile, where the probe did not pass.
+    ``package``  the package that adds the probe; empty for one of importer's own.
     """
 
     probe: str
@@ -200,6 +201,7 @@ class ProbeRow:
     outcome: Outcome
     seconds: float = 0.0
     log: str = ""
+    package: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return one entry of the receipt's ``outcomes``."""
@@ -224,6 +226,7 @@ class ProbeRow:
             "lesson": self.lesson,
             "log": self.log,
             "exchanges": list(self.outcome.evidence),
+            **({"package": self.package} if self.package else {}),
         }
 
 

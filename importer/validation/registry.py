@@ -15,7 +15,7 @@ from importer.validation.client import trim
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import Outcome, Pass
-from importer.validation.probes import PROBES, Probe, plain_chat, stops_cleanly
+from importer.validation.probes import BY_NAME, Probe, every, plain_chat, stops_cleanly
 from importer.validation.prompts import Prompt, Tool, user
 from importer.validation.reply import Reply
 
@@ -84,14 +84,15 @@ PROMISES = {
 
 def listed() -> Iterator[tuple[str, str, str]]:
     """Yield name, condition and lesson of every probe, in the order of a report."""
-    for probe in PROBES:
+    for probe in every():
         when = [name for name, promise in PROMISES.items() if probe.needs(promise) is None]
         yield probe.NAME, "always" if len(when) == len(PROMISES) else when[-1], probe.LESSON
     yield stops_cleanly.NAME, "always", stops_cleanly.LESSON
 
 
 def named(names: Sequence[str]) -> tuple[Probe, ...]:
-    """Return the probes of these names, in the order of a report; raises UsageError("unknown-probe").
+    """Return the probes of these names, in the order of a report; raises UsageError: "unknown-probe" or
+    "broken-part".
 
     ``stops-cleanly`` is valid, and has no probe here: it always follows.
     """
@@ -99,5 +100,5 @@ def named(names: Sequence[str]) -> tuple[Probe, ...]:
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, 3, 0.3) or known[:3]
-            raise UsageError("unknown-probe", name=name, near=", ".join(near))
-    return tuple(probe for probe in PROBES if probe.NAME in names)
+            raise BY_NAME.fault(name) or UsageError("unknown-probe", name=name, near=", ".join(near))
+    return tuple(probe for probe in every() if probe.NAME in names)

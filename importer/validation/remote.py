@@ -20,7 +20,7 @@ from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.evidence_sources import ALL_PROBES, Background, ProbeOptions
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
-from importer.validation.probes import PROBES
+from importer.validation.probes import every
 from importer.validation.progress import speed
 from importer.validation.redaction import without
 from importer.validation.reply import QUOTED
@@ -54,7 +54,7 @@ def against(
     """
     known = known or Background()
     started, begun = datetime.now(UTC), time.monotonic()
-    chosen = PROBES if options.probes is None else tuple(options.probes)
+    chosen = every() if options.probes is None else tuple(options.probes)
     client = replace(client, deadline=min(client.deadline, begun + options.total_limit))
     brief = replace(client, time_limit=BRIEF)
     made = recognise(brief, model)

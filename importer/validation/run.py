@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from importer import tracing
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
+from importer.registry import PartReason
 from importer.signals.evidence import TASKS
 from importer.validation import failures, limits, root_causes, setting_bisection
 from importer.validation.client import Client
@@ -36,8 +37,9 @@ from importer.validation.outcome import (
     failing,
 )
 from importer.validation.probes import (
-    PROBES,
+    BY_NAME,
     Probe,
+    every,
     first_answer,
     health,
     sampling_arrives,
@@ -157,7 +159,7 @@ def validate(
     """
     report_step, score = options.progress, options.score
     started = datetime.now(UTC)
-    chosen = PROBES if options.probes is None else tuple(options.probes)
+    chosen = every() if options.probes is None else tuple(options.probes)
     begun = time.monotonic()
     promise, known = promise_of(document, offers), known or Background()
     client = Client(served.base_url, options.time_limit, deadline=begun + options.total_limit)
@@ -173,9 +175,8 @@ def validate(
         again = partial(_again, client, promise, known)
         rows = setting_bisection.settled(rows, known.controls, again, client.seconds_left, report_step)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
-    partial_of = (
-        None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
-    )
+    names = [one.NAME for one in chosen]
+    partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
     began = started.isoformat(timespec="seconds")
     return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows))
 
@@ -251,12 +252,18 @@ def alone(one: Probe) -> bool:
 
 
 def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
-    ctx, begun = bench.apart(), time.monotonic()
+    ctx, begun, package = bench.apart(), time.monotonic(), BY_NAME.package(one.NAME)
     with tracing.span(f"probe {one.NAME}") as spanned:
-        outcome = _outcome(one, ctx, shared)
+        try:
+            outcome = _outcome(one, ctx, shared)
+        except Exception as error:
+            if not package:
+                raise
+            reason = Reason(PartReason.FAILED, error=f"{type(error).__name__}: {error}")
+            outcome = Inconclusive(reason, "environment")
         spanned.note(importer__outcome=outcome.outcome)
     complaints = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
-    return ProbeRow(one.NAME, one.LESSON, outcome, time.monotonic() - begun, complaints)
+    return ProbeRow(one.NAME, one.LESSON, outcome, time.monotonic() - begun, complaints, package)
 
 
 def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:

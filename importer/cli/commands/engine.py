@@ -45,12 +45,8 @@ def _list(arguments: argparse.Namespace) -> None:
     from importer.engines import ENGINES, get, install
 
     rows = []
-    for name in ENGINES:
+    for name, _ in ENGINES.every():
         installed = install.find(get(name))
         version, python = (None, None) if installed is None else (installed.version, str(installed.python))
         rows.append({"engine": name, "version": version, "python": python})
-    if arguments.json:
-        output.json_lines(rows)
-    else:
-        cells = [tuple(output.value(v) for v in row.values()) for row in rows]
-        output.console().print(output.table(("engine", "version", "python"), cells))
+    output.parts(ENGINES, rows, ("engine", "version", "python"), json=arguments.json)

@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME|FILE", nargs="?")
     parser.add_argument(
         "--format",
-        choices=("terminal", "json", "junit", "html"),
+        choices=options.Names("renderers", ("terminal", "json", "junit", "html")),
         help="default: by FILE's ending, else terminal",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="the file to write (default: standard output)")

@@ -12,7 +12,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the document, its engine, and a part of a validation."""
     parser.add_argument("name", metavar="NAME|FILE", nargs="?")
     options.folder(parser)
-    parser.add_argument("--engine", choices=config.NAMES, help="another engine than the document names")
+    parser.add_argument(
+        "--engine",
+        choices=options.Names("engines", config.NAMES),
+        help="another engine than the document names",
+    )
     parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
     parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
     parser.add_argument(

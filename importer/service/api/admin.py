@@ -169,7 +169,7 @@ def _time(seconds: int) -> str | None:
 
 def _engines() -> list[dict[str, Any]]:
     found = []
-    for name in ENGINES:
+    for name, _ in ENGINES.every():
         try:
             installed = install.find(get(name))
         except EngineError:

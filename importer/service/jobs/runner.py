@@ -288,7 +288,7 @@ class Runner:
     # What this process can do
 
     def _engines(self) -> tuple[str, ...]:
-        served = (name for name in (*ENGINES, *CHOSEN) if _serves(name))
+        served = (name for name in (*dict(ENGINES.every()), *CHOSEN) if _serves(name))
         return tuple(served) if self.settings.validate else ()
 
     def _memory(self, own: Device) -> int | None:

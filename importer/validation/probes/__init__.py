@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from importer.reasons import Reason
+from importer.registry import Registry
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
@@ -78,6 +79,7 @@ from importer.validation.probes import (
 )
 
 
+@runtime_checkable
 class Probe(Protocol):
     """A probe module. ``LESSON`` is one line on the failure behind the probe.
 
@@ -164,3 +166,11 @@ PROBES: tuple[Probe, ...] = (
     prefix_cache,
     memory_flat,
 )
+BY_NAME = Registry[Probe](
+    "probes", {one.NAME: one for one in PROBES}, Probe, lambda one: one.needs(Expectations())
+)
+
+
+def every() -> tuple[Probe, ...]:
+    """Return all probes, those of packages last."""
+    return tuple(probe for _, probe in BY_NAME.every())
