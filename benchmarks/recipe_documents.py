@@ -13,7 +13,7 @@ from benchmarks.recipe_settings import read_script
 from gen_defaults.truth import CachedSession, folder_of, of_hub
 from importer.app.decide import ImportRequest, decide_snapshot
 from importer.app.import_ import Plan, build_plan
-from importer.app.preferences import of_values
+from importer.app.preferences import parse
 from importer.app.session import ImportSession
 from importer.chat_template.override import FILE, TemplateOverride
 from importer.config_file.name_allocator import Names
@@ -117,7 +117,7 @@ class Documents:
         """Return the plan of a document. Raises ImporterError."""
         override = None if template is None else TemplateOverride(FILE, FILE, template)
         request = ImportRequest(
-            model, preferences=of_values(values, BACKEND), device=device, offline=True, template=override
+            model, preferences=parse(values, BACKEND), device=device, offline=True, template=override
         )
         if goal is not None and "goal" in ImportRequest.__dataclass_fields__:
             request = replace(request, goal=goal)

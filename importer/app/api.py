@@ -6,26 +6,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from importer.app import approvals, preferences
+from importer.app import approvals
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, merge_plan, plan, write
+from importer.app.request import OPTIONS, ImportOptions
 from importer.app.session import ImportSession
-from importer.chat_template import override
 from importer.config import now
 from importer.config_file.attention import Attention
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
-from importer.decisions.decision import Frontend
 from importer.hub import digests
 from importer.hub.local import ANYWHERE
-from importer.memory.plans import Goal, aim
 from importer.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -92,51 +91,25 @@ def import_model(
     reference: str,
     *,
     folder: str | Path = FOLDER,
-    revision: str | None = None,
-    name: str | None = None,
-    backend: str | None = None,
-    engine_version: str | None = None,
-    frontend: Frontend | None = None,
-    settings: Mapping[str, Any] | None = None,
-    unset: Iterable[str] = (),
-    device: str | None = None,
-    memory: int | None = None,
-    per_device: bool = False,
-    goal: Goal | None = None,
-    concurrency: int | None = None,
-    context: int | None = None,
-    exact_fit: bool = False,
-    template: str | None = None,
-    offline: bool = False,
-    ignore_name: bool = False,
     on_conflict: Literal["mine", "theirs"] | None = None,
     approved_by: str | None = None,
     dry_run: bool = False,
     session: ImportSession | None = None,
     progress: Progress = silent,
+    **options: Unpack[ImportOptions],
 ) -> Imported:
     """Decide on a model and write its document and receipt; nothing is downloaded but small texts.
 
     ``reference``  a Hub id, ``hf://…``, a URL of the Hub, or a directory such as ``./model``.
-    ``settings``   your own values by key, as ``--set``; they win over every evidence, at later imports, too.
-    ``device``     such as ``8xh200``; without one the document has no limits of any device.
-    ``per_device`` writes a document of its own for the device; the model's other documents stay.
-    ``goal``       ``latency``, ``throughput`` or ``context``: the layout of the model on the device.
-    ``concurrency``  sequences to hold at the same time, of ``context`` tokens each.
-    ``memory``     bytes of the device's memory. ``engine_version``  for which parsers are named.
-    ``frontend``   of vLLM 0.33 and later, ``python`` or ``rust``; by default that of the last import.
     ``approved_by``  a person's name: approves what is written. ``session``  kept warm for several imports.
+
+    A number for ``memory`` is of bytes. The options, each with its type:
+    {options}
     Raises HubError, RepositoryError, UsageError, SandboxError; DocumentError: "exists" for another model's
     file of that name, "other-backend", "other-device" for the name of another document of the model,
     "conflict" where a person's edit meets a new value and ``on_conflict`` is not given.
     """
-    aimed = aim(goal, concurrency, context)
-    chosen = preferences.of_values(settings or {}, backend, unset)
-    request = ImportRequest(
-        reference, revision, name, chosen, engine_version, offline, ignore_name,
-        _device(device, per_device=per_device), memory, exact_fit, override.read(template), frontend,
-        aimed.goal, aimed.concurrency, aimed.context, per_device,
-    )  # fmt: skip
+    request = ImportRequest.of(reference, options)
     store = Store(Path(folder))
     with _session(session) as warm:
         planned = plan(request, Names(store), warm, ANYWHERE, progress)
@@ -148,6 +121,14 @@ def import_model(
     digests.imported(planned.snapshot, progress)  # read before the lock, and kept for the receipt
     with store.locked():
         return Imported(path, merged.plan, write(merged, store, review), merged.warnings)
+
+
+import_model.__doc__ = (import_model.__doc__ or "").format(
+    options="".join(
+        f"``{option.name}``  {inspect.formatannotation(option.type)}: {option.about}.\n    "
+        for option in OPTIONS.values()
+    )
+)
 
 
 def fill(
@@ -284,9 +265,3 @@ def _session(session: ImportSession | None) -> Iterator[ImportSession]:
     else:
         with ImportSession() as own:
             yield own
-
-
-def _device(name: str | None, *, per_device: bool) -> str | None:
-    from importer.app.target import parse_device
-
-    return parse_device(name, None, per_device=per_device)[0]

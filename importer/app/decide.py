@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from importer import config
 from importer.app.fitting import fit, related
-from importer.app.preferences import AIMS, DEVICE, FRONTEND, check_parsers, recalled
+from importer.app.preferences import check_parsers, parse, recalled
+from importer.app.request import KEPT, OPTIONS, RULED, ImportOptions
 from importer.app.session import ImportSession
 from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
@@ -28,7 +29,7 @@ from importer.errors import EngineError, Setting, UsageError
 from importer.hub.snapshot import Snapshot
 from importer.memory.choose import Choice
 from importer.memory.parallelism import FitRequest
-from importer.memory.plans import Aim, Goal
+from importer.memory.plans import Aim, Goal, aim
 from importer.progress import Progress, silent
 from importer.proof import Proof, prompt_evidence
 from importer.reasons import Reason, ReasonKind
@@ -52,7 +53,7 @@ class DecidingReason(ReasonKind):
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """A reference with the user's options; ``memory`` in bytes."""
+    """A reference with the options as they were read; ``memory`` in bytes."""
 
     reference: str
     revision: str | None = None
@@ -70,6 +71,27 @@ class ImportRequest:
     concurrency: int | None = None
     context: int | None = None
     per_device: bool = False
+
+    @classmethod
+    def of(cls, reference: str, options: ImportOptions) -> ImportRequest:
+        """Return the request of a reference with options; an option without a reader is taken unread.
+
+        Raises UsageError for an invalid value, TypeError for an option that is not declared.
+        """
+        from importer.app.target import parse_device
+
+        given: dict[str, Any] = dict(options)
+        aim(given.get("goal"), given.get("concurrency"), given.get("context"))
+        device, memory = parse_device(
+            given.pop("device", None), given.pop("memory", None), per_device=given.get("per_device", False)
+        )
+        preferences = parse(
+            given.pop("settings", None), given.pop("backend", None), given.pop("unset", ()), KEPT
+        )
+        template = override.read(given.pop("template", None))
+        return cls(
+            reference, preferences=preferences, device=device, memory=memory, template=template, **given
+        )
 
     @property
     def slot(self) -> Slot:
@@ -98,8 +120,9 @@ class ImportRequest:
         return self.preferences.values.get("backend")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the request as a receipt has it; ``offline`` is left out, for it is of one run only."""
-        members = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "offline"}
+        """Return the request for a receipt, without the options of one run."""
+        own = {f.name for f in fields(self)} - {o.name for o in OPTIONS.values() if not o.recorded}
+        members = {f.name: getattr(self, f.name) for f in fields(self) if f.name in own}
         template = None if self.template is None else self.template.word
         return members | {"preferences": dict(self.preferences.values), "template": template}
 
@@ -122,32 +145,38 @@ class ImportRequest:
             template = override.again(word, None if beside is None else beside.text)
         if template is not None and template.name == override.NONE:
             template = None
+        kept = {name: earlier[name] for name in self._open() if name in earlier}
         return replace(
             self, preferences=recalled(self.preferences, stored), template=template,
-            frontend=self._frontend(stored, earlier), **self._aims(earlier), **self._devices(earlier),
+            frontend=self._frontend(stored, earlier), **self._devices(earlier), **kept,
         )  # fmt: skip
+
+    def added(self, typed: ImportRequest) -> dict[str, Any]:
+        """Return what this request has from an earlier import, beyond the ``typed`` one; no template."""
+        values = self.preferences.values
+        found = {key: value for key, value in values.items() if key not in typed.preferences.values}
+        devices = ("device", "memory") if (typed.device, typed.memory) == (None, None) else ()
+        own = {name: getattr(self, name) for name in (*devices, *typed._open())}
+        return found | {name: value for name, value in own.items() if value}
+
+    def _open(self) -> list[str]:
+        """Return the options without a value that an earlier import may give."""
+        names = (name for name in KEPT if name not in (*RULED, *self.preferences.unset))
+        return [name for name in names if not getattr(self, name)]
 
     def _devices(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
         """Return device and memory: the requested ones, else the last ones. One device alone stays so."""
-        if DEVICE in self.preferences.unset:
+        if "device" in self.preferences.unset:
             return {}
         alone, last = self.per_device or bool(earlier.get("per_device")), earlier.get("device")
         if self.device is not None or self.memory is not None:
             return {"device": self.device or (last if alone else None), "per_device": alone}
         return {"device": last, "memory": earlier.get("memory"), "per_device": alone}
 
-    def _aims(self, earlier: Mapping[str, Any]) -> dict[str, Any]:
-        """Return goal, concurrency and context: the requested ones, else those of the last import."""
-        mine = {name: getattr(self, name) for name in AIMS}
-        return {
-            name: earlier.get(name) if value is None and name not in self.preferences.unset else value
-            for name, value in mine.items()
-        }
-
     def _frontend(self, stored: StoredDocument | None, earlier: Mapping[str, Any]) -> Frontend | None:
         """Return the requested frontend, else the one in the file, else that of the last import."""
         backend = self.preferences.values.get("backend", "vllm")
-        if self.frontend is not None or stored is None or FRONTEND in self.preferences.unset:
+        if self.frontend is not None or stored is None or "frontend" in self.preferences.unset:
             return self.frontend
         return (frontend_of(stored.data) or earlier.get("frontend")) if backend == "vllm" else None
 

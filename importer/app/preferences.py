@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -26,11 +26,8 @@ BACKEND = "backend"  # has a check of its own, like the arguments of an engine b
 MODEL = "owner/name"  # stands for the model, which a check of values does not need
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
-DEVICE = "device"  # the name under which a device and its memory are unset
-FRONTEND = "frontend"  # of vLLM, likewise
 TEXTS = ("description", "system_prompt", "template", "stopwords", "env")  # may begin like JSON
 OPEN = ("engine_args", "env")  # maps with keys of the engine
-AIMS = ("goal", "concurrency", "context")  # of a plan, likewise
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 
@@ -50,14 +47,23 @@ class PreferenceReason(ReasonKind):
     NONE_NEAR = "none-near", "No setting has a similar name."
 
 
-def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
-    """Return preferences of ``key=value`` strings; values are YAML scalars or flow collections.
+def parse(
+    assignments: Mapping[str, Any] | Iterable[str] | None,
+    backend: str | None = None,
+    unset: Iterable[str] = (),
+    options: Collection[str] = (),
+) -> Preferences:
+    """Return preferences of JSON values by key, or of ``key=value`` strings with YAML scalars or flow
+    collections.
 
-    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys. Raises UsageError:
-    "unknown-setting" for a key that no document has, "bad-value" for a value that no document has there.
+    The backend ``auto`` removes an earlier backend, as ``unset`` does for its keys and for ``options``.
+    Raises UsageError: "unknown-setting" for a key that no document has, "bad-value" for a value that no
+    document has there.
     """
+    if isinstance(assignments, Mapping):
+        assignments = [f"{key}={json.dumps(value)}" for key, value in assignments.items()]
     values: dict[str, Any] = {} if backend is None else {"backend": backend}
-    for assignment in assignments:
+    for assignment in assignments or ():
         key, equals, text = assignment.partition("=")
         if not equals or not key:
             raise _refused(Setting.SET, assignment, PreferenceReason.FORM, given=assignment)
@@ -69,7 +75,7 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
             raise _refused(Setting.SET, value, PreferenceReason.SET_TOO, key=name)
         by_name = name == speculation.KEY and isinstance(value, str)
         values[name] = speculation.spelled_out(value) if by_name else value
-    dropped = {key if key in (DEVICE, FRONTEND, *AIMS) else _key(key.strip(), Setting.UNSET) for key in unset}
+    dropped = {key if key in options else _key(key.strip(), Setting.UNSET) for key in unset}
     if both := sorted(dropped & values.keys()):
         raise _refused(Setting.UNSET, both[0], PreferenceReason.SET_TOO, key=both[0])
     if values.get("backend") == "auto":
@@ -124,13 +130,6 @@ def _check_engine(values: Mapping[str, Any], backend: str | None) -> None:
     names = [repr(f"{head}.{name}") for name in _listed(reason.fields.get("near") or ())]
     near = Reason(PreferenceReason.NEAR, names=names) if names else Reason(PreferenceReason.NONE_NEAR)
     raise UsageError("unknown-setting", setting=Setting.SET, name=".".join(map(str, path)), near=near)
-
-
-def of_values(
-    values: Mapping[str, Any], backend: str | None = None, unset: Iterable[str] = ()
-) -> Preferences:
-    """Return preferences of JSON values by key; raises what ``parse`` raises."""
-    return parse([f"{key}={json.dumps(value)}" for key, value in values.items()], backend, unset)
 
 
 def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:

@@ -205,9 +205,10 @@ def is_here(name: str | None) -> bool:
 
 
 def parse_device(
-    name: str | None, memory: str | None, *, per_device: bool = False
+    name: str | None, memory: int | str | None, *, per_device: bool = False
 ) -> tuple[str | None, int | None]:
-    """Return a device's full name and its memory in bytes of texts such as ``48GiB``; raises UsageError.
+    """Return a device's full name and its memory, bytes or a text such as ``48GiB``, in bytes; raises
+    UsageError.
 
     ``per_device`` is of a document for the device alone, which needs one: that of the settings counts, too.
     """
@@ -217,7 +218,7 @@ def parse_device(
             "bad-value", setting=Setting.DEVICE, value=None, problem=Reason(TargetReason.REQUIRED)
         )
     label = None if name is None else HERE if is_here(name) else named(name).label
-    return label, None if memory is None else size(memory)
+    return label, size(memory) if isinstance(memory, str) else memory
 
 
 def machine_for(name: str | None) -> Machine:

@@ -16,7 +16,8 @@ from importer.app.import_ import build_plan, merge_plan, resolve_and_decide, wri
 from importer.app.session import ImportSession
 from importer.cli import bounded_map, output
 from importer.cli.answers import Journal
-from importer.cli.importing import approval_by_option, error_line, request_from
+from importer.cli.importing import approval_by_option, error_line
+from importer.cli.options import chosen
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     Raises UsageError where the list cannot be read.
     """
     references = list(_read(arguments.source))
-    pattern = request_from(arguments, "")
+    pattern = ImportRequest.of("", chosen(arguments))
     store = Store(Path(arguments.folder))
     names = Names(store)
 

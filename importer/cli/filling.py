@@ -10,7 +10,7 @@ from importer.app.decide import ImportRequest
 from importer.app.fill import Filling, plan, write
 from importer.app.session import ImportSession
 from importer.cli import output
-from importer.cli.importing import aims, device
+from importer.cli.options import chosen
 from importer.hub.local import ANYWHERE
 from importer.sentences import counted
 
@@ -19,15 +19,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Decide, add, write; with --dry-run show the difference instead. Raises ImporterError."""
     path = Path(arguments.file)
     path = path.resolve() if path.is_symlink() else path
-    name, memory = device(arguments)
-    request = ImportRequest(
-        reference="",
-        engine_version=arguments.engine_version,
-        offline=arguments.offline,
-        device=name,
-        memory=memory,
-        **aims(arguments),
-    )
+    request = ImportRequest.of("", chosen(arguments))
     with output.progress(arguments.file) as progress, ImportSession() as bench:
         filling = plan(path, request, bench, ANYWHERE, progress)
     added = filling.filled.added

@@ -6,15 +6,13 @@ import argparse
 import getpass
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from importer.app import preferences
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, merge_plan, plan, write
 from importer.app.session import ImportSession
-from importer.chat_template import override
 from importer.cli import messages, output, summary
-from importer.cli.options import INSTALLED
+from importer.cli.options import INSTALLED, chosen
 from importer.config import now
 from importer.config_file.build import to_json
 from importer.config_file.merge import BOOKKEEPING
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     """Decide, show, write, validate; raises ImporterError."""
     store = Store(Path(arguments.folder))
-    request = request_from(arguments, arguments.reference)
+    request = ImportRequest.of(arguments.reference, chosen(arguments))
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # an unknown engine is an error before anything is done
     with output.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
@@ -50,53 +48,15 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         output.note(summary.attention(warning))
     if not arguments.json:
         _show(planned, path)
-    _print_changes(arguments, settled)
+    _print_changes(request, settled)
     if arguments.explain:
         _explain(planned)
     if arguments.dry_run:
         output.note("Dry run: nothing was written.")
     elif (review := _review(arguments)) is not False:
-        _write(arguments, settled, store, review)
+        _write(arguments, request, settled, store, review)
     if arguments.json:
         output.json_line(output.json_text(settled.report(path)))
-
-
-def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest:
-    """Return what to import, from the options; raises UsageError."""
-    name, memory = device(arguments)
-    return ImportRequest(
-        reference=reference,
-        revision=arguments.revision,
-        name=arguments.name,
-        preferences=preferences.parse(arguments.values, arguments.backend, arguments.unset),
-        engine_version=arguments.engine_version,
-        offline=arguments.offline,
-        ignore_name=arguments.ignore_name,
-        device=name,
-        memory=memory,
-        exact_fit=arguments.exact_fit,
-        template=override.read(arguments.template),
-        frontend=arguments.frontend,
-        per_device=arguments.per_device,
-        **aims(arguments),
-    )
-
-
-def aims(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return goal, concurrency and context of the options."""
-    return {name: getattr(arguments, name) for name in preferences.AIMS}
-
-
-def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
-    """Return the device's full name and the bytes of memory; ``None`` for those not given. Raises
-    UsageError.
-    """
-    per_device = getattr(arguments, "per_device", False)  # 'fill' has one document, the file
-    if arguments.device is None and arguments.memory is None and not per_device:
-        return None, None
-    from importer.app.target import parse_device
-
-    return parse_device(arguments.device, arguments.memory, per_device=per_device)
 
 
 def _show(planned: Plan, path: Path) -> None:
@@ -146,20 +106,12 @@ def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Sett
         raise
 
 
-def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
+def _print_changes(typed: ImportRequest, settled: Settled) -> None:
     """Print the settings and edits that are kept from before, and the changes of the file's values."""
-    typed = request_from(arguments, arguments.reference).preferences.values
-    preferences = settled.planned.request.preferences.values
-    remembered = [f"{key}={output.value(value)}" for key, value in preferences.items() if key not in typed]
-    if (arguments.device, arguments.memory) == (None, None):
-        target = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
-        remembered += [f"{key}={output.value(value)}" for key, value in target.items() if value is not None]
-    for key, value in aims(arguments).items():
-        earlier = getattr(settled.planned.request, key)
-        if value is None and earlier is not None:
-            remembered.append(f"{key}={output.value(earlier)}")
-    if arguments.template is None and settled.planned.request.template is not None:
-        word = settled.planned.request.template.word
+    whole = settled.planned.request
+    remembered = [f"{key}={output.value(value)}" for key, value in whole.added(typed).items()]
+    if typed.template is None and whole.template is not None:
+        word = whole.template.word
         output.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")
     if remembered:
         output.note(f"As you said at an earlier import: {', '.join(remembered)}. --unset KEY takes it back.")
@@ -169,7 +121,13 @@ def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
                 output.note(f"{title}: {change.line()}")
 
 
-def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review: ReviewEntry | bool) -> None:
+def _write(
+    arguments: argparse.Namespace,
+    request: ImportRequest,
+    settled: Settled,
+    store: Store,
+    review: ReviewEntry | bool,
+) -> None:
     from importer.cli.validating import after_import
     from importer.config_file.receipt import ReviewEntry
     from importer.hub import digests
@@ -187,8 +145,7 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
         how = output.typed("review", planned.name, arguments.folder)
         output.note(f"It is {STANDING[state]}: {how} shows it and asks.")
     try:
-        values = request_from(arguments, arguments.reference).preferences.values
-        after_import(arguments, planned, store, values)
+        after_import(arguments, planned, store, request.preferences.values)
     except ValidationError:
         if arguments.json:  # the line is always printed; the exit code has the result
             output.json_line(output.json_text(settled.report(store.path(planned.name))))

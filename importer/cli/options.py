@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self, cast
 
 from importer import config
+from importer.app.request import MOST, OPTIONS, ImportOptions, Option
 
 FOLDER = "models"  # the documents' folder where none is named
-MOST = 100_000_000  # sequences, or tokens of one
 MOST_ANSWERS = 20  # to each question of a score
+# The command line's own words for options of an import.
+HELP = {
+    "backend": "the engine to write for (default: as at the last import, else auto)",
+    "frontend": "the server of vLLM 0.33 and later to write for (default: as at the last import, "
+    "else python)",
+    "settings": "your own value, now and at later imports; repeatable; 'importer keys' lists the keys",
+    "unset": "forget an earlier --set, --backend or --device; repeatable",
+    "device": "fit the settings to this device, 8xNAME for eight; 'importer devices' lists all "
+    "(default: IMPORTER_DEVICE, else no limits of any device)",
+    "memory": "with so much memory, such as 48GiB (of each card)",
+    "goal": "lay the model out for fast answers, for many, or for long ones",
+    "concurrency": "hold N sequences at the same time",
+    "context": "of N tokens each, prompt and answer",
+    "template": "a chat template with tools for a model without: pythonic, json, own-calls, repository:NAME, "
+    "or a file",
+}
 INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
 
 
@@ -42,41 +58,29 @@ def folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def fitting(parser: argparse.ArgumentParser) -> None:
-    """Add the device to write for, and its memory."""
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="fit the settings to this device, 8xNAME for eight; 'importer devices' lists all "
-        "(default: IMPORTER_DEVICE, else no limits of any device)",
-    )
-    parser.add_argument("--memory", metavar="SIZE", help="with so much memory, such as 48GiB (of each card)")
-    parser.add_argument(
-        "--goal",
-        choices=("latency", "throughput", "context"),
-        help="lay the model out for fast answers, for many, or for long ones",
-    )
-    parser.add_argument("--concurrency", metavar="N", type=count, help="hold N sequences at the same time")
-    parser.add_argument("--context", metavar="N", type=count, help="of N tokens each, prompt and answer")
+def of_import(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add declared options of an import, in this order."""
+    for name in names:
+        option = OPTIONS[name]
+        parser.add_argument(option.flag, dest=name, help=HELP.get(name, option.about), **_form(option))
 
 
-def engine_version(parser: argparse.ArgumentParser) -> None:
-    """Add the version whose parsers are written."""
-    parser.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
+def _form(option: Option) -> dict[str, Any]:
+    """Return how argparse reads an option."""
+    if bool in option.kinds:
+        return {"action": "store_true"}
+    if words := option.words or option.choices:
+        return {"choices": words}
+    form = {"metavar": option.metavar}
+    if str in option.kinds:
+        return form
+    return form | ({"type": count} if int in option.kinds else {"action": "append", "default": []})
 
 
-def frontend(parser: argparse.ArgumentParser) -> None:
-    """Add the frontend of vLLM."""
-    parser.add_argument(
-        "--frontend",
-        choices=("python", "rust"),
-        help="the server of vLLM 0.33 and later to write for (default: as at the last import, else python)",
-    )
-
-
-def offline(parser: argparse.ArgumentParser) -> None:
-    """Add ``--offline``."""
-    parser.add_argument("--offline", action="store_true", help="use what is cached; no request to the Hub")
+def chosen(arguments: argparse.Namespace) -> ImportOptions:
+    """Return the options of an import that a command has; argparse has read them."""
+    found = {name: getattr(arguments, name) for name in OPTIONS if hasattr(arguments, name)}
+    return cast("ImportOptions", found)
 
 
 def json(parser: argparse.ArgumentParser, text: str) -> None:

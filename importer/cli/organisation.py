@@ -14,13 +14,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from importer.app.decide import Decided
+from importer.app.decide import Decided, ImportRequest
 from importer.app.import_ import Settled, build_plan, merge_plan, write
 from importer.app.organisation import Totals, decide_entry, facts, refusal
 from importer.app.session import ImportSession
 from importer.cli import bounded_map, messages, output
 from importer.cli.answers import Journal
-from importer.cli.importing import approval_by_option, request_from
+from importer.cli.importing import approval_by_option
+from importer.cli.options import chosen
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ImporterError, InternalError, UsageError
@@ -74,7 +75,7 @@ class _Import:
     def __init__(self, arguments: argparse.Namespace, budget: Budget) -> None:
         self._arguments, self.budget = arguments, budget
         self._store = Store(Path(arguments.folder))
-        self._pattern = request_from(arguments, "")
+        self._pattern = ImportRequest.of("", chosen(arguments))
         self._began = time.monotonic()
         self.names, self.totals = Names(self._store), Totals()
 

@@ -10,8 +10,8 @@ from importer.app.response_template import DerivedParser, derive_parser
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.main import own_sandbox
+from importer.cli.options import chosen
 from importer.config_file.store import write_all
-from importer.decisions.decision import Preferences
 from importer.errors import DocumentError
 from importer.hub.local import ANYWHERE
 from importer.proof.template_proof import TemplateReason
@@ -21,14 +21,7 @@ from importer.sentences import render
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the change for the model's repository, or write the whole file; raises ImporterError."""
-    request = ImportRequest(
-        arguments.reference,
-        arguments.revision,
-        preferences=Preferences({"backend": "vllm"}),
-        engine_version=arguments.engine_version,
-        offline=arguments.offline,
-        frontend=arguments.frontend,
-    )
+    request = ImportRequest.of(arguments.reference, {**chosen(arguments), "backend": "vllm"})
     with (
         own_sandbox() as sandbox,
         output.progress(arguments.reference) as progress,

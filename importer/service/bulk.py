@@ -69,7 +69,9 @@ def again(stored: StoredDocument, take: Take | None, note: str | None) -> dict[s
     """
     receipt = stored.need_receipt()
     asked = receipt.request
-    kept = {key: asked.get(key) for key in ("revision", "device", "memory", "per_device")}
+    kept = {key: asked.get(key) for key in ("revision", "device", "per_device")}
+    if (memory := asked.get("memory")) is not None:
+        kept["memory"] = f"{memory / 1024}K"  # a body has a text
     whole = {
         "reference": receipt.directory or asked.get("reference") or receipt.reference, "name": stored.name,
         "backend": stored.backend, **kept, "take": take, "note": note,

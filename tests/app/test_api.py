@@ -7,12 +7,15 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from mypy import api as mypy
 
 import importer
 from importer import import_model
+from importer.app.decide import ImportRequest
+from importer.app.request import OPTIONS
 from importer.config_file.store import Store
 from importer.errors import DocumentError, Setting, UsageError
 
@@ -63,6 +66,17 @@ def test_every_name_is_documented_and_stands_on_the_page() -> None:
         assert f"`{name}" in PAGE or f"import {name}" in PAGE or f"{name}()" in PAGE, name
     with pytest.raises(AttributeError):
         getattr(importer, "nothing_of_that_name")  # noqa: B009 - mypy knows better
+
+
+def test_each_declared_option_is_read_or_held_with_its_type() -> None:
+    """``revision`` has one type in both; ``settings`` becomes preferences, ``template`` an override."""
+    held = get_type_hints(ImportRequest)
+    parsed = {"settings", "backend", "unset", "memory", "template"}
+    assert {n: o.type for n, o in OPTIONS.items() if n not in parsed} == {
+        name: type_ for name, type_ in held.items() if name not in ("reference", "preferences", *parsed)
+    }
+    with pytest.raises(TypeError, match="pace"):
+        import_model("./importer/demo/model", pace=1)  # type: ignore[call-arg]
 
 
 @pytest.mark.slow

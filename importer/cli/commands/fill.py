@@ -11,9 +11,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the file, and what its document is for."""
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--dry-run", action="store_true", help="show the difference, write nothing")
-    options.engine_version(parser)
-    options.fitting(parser)
-    options.offline(parser)
+    options.of_import(
+        parser, "engine_version", "device", "memory", "goal", "concurrency", "context", "offline"
+    )
     options.json(parser, "what was added as one line of JSON")
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from importer import config
+from importer.app.request import OPTIONS
 from importer.cli import options
 from importer.errors import UsageError
 from importer.version import __version__
+
+# The options of the request in the order of --help; one that is not named here follows the second group.
+FIRST = ("name", "backend", "engine_version", "frontend", "revision", "settings", "unset")
+NEXT = ("device", "memory", "goal", "concurrency", "context", "per_device", "exact_fit", "template")
+LAST = ("offline", "ignore_name")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,31 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", metavar="N", type=int, help="of --from-org: at most so many repositories")
     options.folder(parser)
-    parser.add_argument("--name", help="the document's name (default: from the repository)")
+    options.of_import(parser, *FIRST)
     parser.add_argument(
-        "--backend",
-        choices=("auto", *config.NAMES),
-        help="the engine to write for (default: as at the last import, else auto)",
+        "--on-conflict",
+        choices=("mine", "theirs"),
+        dest="take",
+        help="keep your edited value, or take the newly imported one",
     )
-    options.engine_version(parser)
-    options.frontend(parser)
-    parser.add_argument("--revision", help="branch, tag or commit (default: main)")
-    _values(parser)
-    options.fitting(parser)
-    parser.add_argument(
-        "--per-device",
-        action="store_true",
-        help="write a document of its own for the device; the model's other documents stay",
-    )
-    parser.add_argument(
-        "--exact-fit", action="store_true", help="read every tensor's size from the weights' headers"
-    )
-    parser.add_argument(
-        "--template",
-        metavar="NAME|FILE|none",
-        help="a chat template with tools for a model without: pythonic, json, own-calls, repository:NAME, "
-        "or a file",
-    )
+    options.of_import(parser, *NEXT, *(name for name in OPTIONS if name not in (*FIRST, *NEXT, *LAST)))
     parser.add_argument("--dry-run", action="store_true", help="everything except writing and validating")
     options.json(parser, "one line of JSON on stdout")
     parser.add_argument("--yes", action="store_true", help="accept the decisions without asking")
@@ -77,34 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="validate even if weights must be fetched first",
     )
     group.add_argument("--no-validate", action="store_true", help="write only")
-    options.offline(parser)
+    options.of_import(parser, LAST[0])
     options.explain(parser)
-    parser.add_argument("--ignore-name", action="store_true", help="decide without id, folder, card and tags")
+    options.of_import(parser, *LAST[1:])
     parser.add_argument("--version", action="version", version=f"importer {__version__}")
-
-
-def _values(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="values",
-        help="your own value, now and at later imports; repeatable; 'importer keys' lists the keys",
-    )
-    parser.add_argument(
-        "--unset",
-        metavar="KEY",
-        action="append",
-        default=[],
-        help="forget an earlier --set, --backend or --device; repeatable",
-    )
-    parser.add_argument(
-        "--on-conflict",
-        choices=("mine", "theirs"),
-        dest="take",
-        help="keep your edited value, or take the newly imported one",
-    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -135,8 +99,8 @@ def _check(arguments: argparse.Namespace) -> None:
         problem = "one reference is required, or a list with --from, or an organisation with --from-org"
         raise UsageError("bad-option", option="REFERENCE", problem=problem)
     _check_organisation(arguments)
-    single = {"--name": arguments.name, "--validate": arguments.validate, "--explain": arguments.explain}
-    single["--template"] = arguments.template
+    single = {o.flag: getattr(arguments, o.name) for o in OPTIONS.values() if o.single}
+    single |= {"--validate": arguments.validate, "--explain": arguments.explain}
     several = "--from" if arguments.source is not None else "--from-org"
     for option, value in single.items() if arguments.reference is None else ():
         if value:

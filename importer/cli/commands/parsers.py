@@ -11,8 +11,7 @@ from importer.cli import options
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the engine and its version."""
     parser.add_argument("--backend", choices=config.NAMES, help="one engine (default: all)")
-    options.engine_version(parser)
-    options.frontend(parser)
+    options.of_import(parser, "engine_version", "frontend")
     options.json(parser, "one line of JSON per parser")
 
 

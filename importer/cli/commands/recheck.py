@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --apply: whose value stays where an edit and the version differ (default: left)",
     )
     options.folder(parser)
-    options.offline(parser)
+    options.of_import(parser, "offline")
     options.json(parser, "one line of JSON per document")
 
 

@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("python", "rust"),
         help="the server of vLLM whose parsers prove it (default: python)",
     )
-    options.engine_version(parser)
-    options.offline(parser)
+    options.of_import(parser, "engine_version", "offline")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from importer.hub import organisation, organisation_filters, parse
 from importer.hub.reference import LONGEST
 from importer.service import messages
 from importer.service.api.problems import problem
-from importer.service.api.request_models import Import, filters_of
+from importer.service.api.request_models import SERVED, Import, filters_of
 from importer.service.security.grants import Caller, admitted, need_approver
 from importer.service.settings import Settings
 from importer.storage.jobs import Job
@@ -53,7 +53,7 @@ class Line:
 def check_request(body: Import, who: Caller, settings: Settings) -> None:
     """Raise the first fault of a request of one reference, with all faults in its ``errors``."""
     faults = [
-        *_faults(str(body.reference), body.revision, who, settings),
+        *_faults(str(body.reference), body.options["revision"], who, settings),
         *_option_faults(body, who, settings),
     ]
     _raise([("/reference", error) for error in faults])
@@ -86,7 +86,7 @@ def read_lines(body: Import, references: Sequence[Any], who: Caller, settings: S
             "bad-request", problem=detail, errors=[{"pointer": "/references", "detail": detail}]
         )
     found = [
-        (f"/references/{place}", *_line(one, body.revision, who, settings))
+        (f"/references/{place}", *_line(one, body.options["revision"], who, settings))
         for place, one in enumerate(references)
     ]
     lines_faults = [(pointer, error) for pointer, _, errors in found for error in errors]
@@ -145,7 +145,7 @@ def _of_options(body: Import, who: Caller, settings: Settings) -> Iterator[Impor
     given = body.model_dump(exclude_unset=True)
     seen: set[tuple[str, str]] = set()
     alone = [{name: given[name] for name in group if name in given} for group in GROUPS]
-    together = {name: value for group in alone for name, value in group.items()}
+    together = {word: given[word] for word in SERVED if word in given and word != "revision"}
     for options in (*filter(None, alone), together):
         try:
             admitted(Import(reference=PLACEHOLDER, **options), who, settings)

@@ -171,7 +171,11 @@ def _list(
 
 def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
     """Analyse a directory before the job, without a request to the Hub; ``None`` where the job does it."""
-    if body.backend is not None or body.reference is None or parse(body.reference).directory is None:
+    if (
+        body.options["backend"] is not None
+        or body.reference is None
+        or parse(body.reference).directory is None
+    ):
         return None
     with turn(at):
         return look(body, at, who)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 from pydantic.config import JsonDict
 
 from importer.app import preferences
 from importer.app.decide import ImportRequest
-from importer.chat_template.override import TemplateOverride, by_name, is_name
+from importer.app.request import MOST, OPTIONS, ImportOptions, Option
 from importer.config_file import name_allocator, schema
-from importer.decisions.decision import Preferences
 from importer.errors import DocumentError, Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
@@ -66,7 +73,6 @@ def _no_constant(word: str) -> None:
 
 AUTO = "auto"
 NOTE = 4000  # characters
-KEYS = 200  # that one import sets
 
 
 def _spoken(text: str) -> str:
@@ -109,7 +115,7 @@ def _settable(key: str) -> str:
 Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Key = Annotated[Text, AfterValidator(_settable)]
-Template = Annotated[str, Field(pattern=r"^(pythonic|json|own-calls|none|repository:[\w.-]{1,64})$")]
+Values = Annotated[dict[Key, Annotated[Any, AfterValidator(_standard)]], AfterValidator(_small)]
 
 
 def _conflicting(key: str) -> str:
@@ -148,10 +154,8 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=True)
 
 
-class Import(Body):
-    """An import: one reference, a list of them, or an organisation; and the user's options."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
+class _Sources(Body):
+    """What an import is of."""
 
     reference: Annotated[str, Field(min_length=1, max_length=REFERENCE)] | None = Field(
         default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"
@@ -171,50 +175,44 @@ class Import(Body):
     atomic: bool = Field(
         default=False, description="refuse the whole list where one line is refused, and begin nothing"
     )
-    revision: Text | None = Field(default=None, description="branch, tag or commit (default: main)")
-    name: Text | None = Field(default=None, description="the document's name (default: from the repository)")
-    backend: Text | None = Field(
-        default=None, description="the engine to write for; 'auto' leaves it to the server's own machine"
-    )
-    engine_version: Text | None = Field(default=None, description="write for this version's parsers")
-    frontend: Literal["python", "rust"] | None = Field(
-        default=None,
-        description="the server of vLLM 0.33 and later; the last import's by default, else python",
-    )
-    set: Annotated[dict[Key, Annotated[Any, AfterValidator(_standard)]], AfterValidator(_small)] = Field(
-        default={},
-        max_length=KEYS,
-        description="values that win over everything, by decision or YAML path",
-    )
-    unset: list[Text] = Field(
-        default=[], max_length=100, description="settings of an earlier import that no longer count"
-    )
-    device: Text | None = Field(default=None, description="fit the settings to this device")
-    memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")
-    per_device: bool = Field(
-        default=False,
-        description="write a document of its own for the device; the model's other documents stay",
-    )
-    goal: Literal["latency", "throughput", "context"] | None = Field(
-        default=None,
-        description="lay the model out on the device for fast answers, for many, or for long ones",
-    )
-    concurrency: int | None = Field(
-        default=None, ge=1, le=100_000_000, description="sequences to hold at the same time"
-    )
-    context: int | None = Field(
-        default=None, ge=1, le=100_000_000, description="tokens of each of them, prompt and answer"
-    )
-    exact_fit: bool = Field(default=False, description="read every tensor's size from the weights' headers")
-    template: Template | None = Field(
-        default=None, description="a chat template of ours or of the repository in place of the model's own"
-    )
+
+
+def _declared(option: Option) -> tuple[Any, Any]:
+    """Return the field of an option: its type, and default, description and limits."""
+    kinds, about = option.kinds, option.about
+    if bool in kinds:
+        return bool, Field(default=False, description=about)
+    if Mapping in kinds:
+        return Values, Field(default={}, max_length=option.most, description=about)
+    if Iterable in kinds:
+        return list[Text], Field(default=[], max_length=option.most, description=about)
+    if option.choices:
+        return option.type, Field(default=None, description=about)
+    if str in kinds:
+        text = Annotated[str, Field(pattern=option.pattern)] if option.pattern else Text
+        return text | None, Field(default=None, description=about)
+    return int | None, Field(default=None, ge=1, le=MOST, description=about)
+
+
+SERVED = {option.word: option for option in OPTIONS.values() if option.served}
+SINGLE = [*(word for word, option in SERVED.items() if option.single), "on_conflict"]
+if TYPE_CHECKING:  # ``options`` has the fields with their types
+    _Asked = _Sources
+else:
+    _Asked = create_model("_Asked", __base__=_Sources, **{w: _declared(o) for w, o in SERVED.items()})
+
+
+class Import(_Asked):
+    """An import: one reference, a list of them, or an organisation; and the user's options."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
+
     take: Literal["mine", "theirs"] | None = Field(
         default=None, description="whose value counts where an edit and this import differ"
     )
     on_conflict: Choices = Field(
         default={},
-        max_length=KEYS,
+        max_length=OPTIONS["settings"].most,
         description="the same for single keys, before `take`: paths of `conflicts`",
     )
     note: Spoken | None = Field(default=None, description="why, for the history")
@@ -224,15 +222,27 @@ class Import(Body):
         sources = (self.reference, self.references, self.organisation)
         if sum(source is not None for source in sources) != 1:
             raise ValueError("give either reference or references or organisation")
-        if self.reference is None and (self.name or self.template or self.on_conflict):
-            raise ValueError("name, template and on_conflict are for one reference, not for a list")
+        if self.reference is None and any(getattr(self, word) for word in SINGLE):
+            names = f"{', '.join(SINGLE[:-1])} and {SINGLE[-1]}"
+            raise ValueError(f"{names} are for one reference, not for a list")
         if self.organisation is None and (self.filter or self.limit is not None):
             raise ValueError("filter and limit are for an organisation")
-        if self.organisation is not None and self.revision is not None:
+        if self.organisation is not None and self.options["revision"] is not None:
             raise ValueError("revision is for references; an organisation's models are imported at main")
         if self.atomic and self.references is None:
             raise ValueError("atomic is for a list of references")
         return self
+
+    @property
+    def options(self) -> ImportOptions:
+        """Return the options of the request."""
+        given = {option.name: getattr(self, word) for word, option in SERVED.items()}
+        return cast("ImportOptions", given)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Return the values of ``set``."""
+        return cast("Mapping[str, Any]", self.options["settings"])
 
 
 SEEN: JsonDict = {"digest": f"sha256:{'0' * 64}", "note": "a day in staging"}
@@ -315,57 +325,43 @@ def filters_of(body: Import) -> list[str]:
 def request_of(body: Import, settings: Settings) -> ImportRequest:
     """Return the import request of a body; raises UsageError and ServiceError("no-directories")."""
     from importer.app.parser_choice import check_chosen
-    from importer.app.target import parse_device
 
-    reference = str(body.reference)
-    check_place(reference, body.revision, settings)
-    if body.name is not None:
-        name_allocator.check(body.name)
-    device, memory = parse_device(body.device, body.memory, per_device=body.per_device)
-    request = ImportRequest(
-        reference=reference,
-        revision=body.revision,
-        name=body.name,
-        preferences=_preferences(body, settings),
-        engine_version=body.engine_version,
-        device=device,
-        memory=memory,
-        exact_fit=body.exact_fit,
-        goal=body.goal,
-        concurrency=body.concurrency,
-        context=body.context,
-        template=_template(body.template),
-        frontend=body.frontend,
-        per_device=body.per_device,
-    )
-    if (backend := _backend(body, settings)) not in (None, AUTO):
+    reference, options = str(body.reference), body.options
+    check_place(reference, options["revision"], settings)
+    if options["name"] is not None:
+        name_allocator.check(options["name"])
+    options["backend"] = backend = _backend(options["backend"], settings)
+    try:
+        request = ImportRequest.of(reference, options)
+    except UsageError as error:
+        raise _pointed(error, body.settings, backend) from None
+    if backend not in (None, AUTO):
         check_chosen(request, str(backend))
     return request
 
 
-def _preferences(body: Import, settings: Settings) -> Preferences:
-    """Return the preferences; raises UsageError, whose ``errors`` point to each invalid key of ``set``."""
+def _pointed(error: UsageError, values: Mapping[str, Any], backend: str | None) -> UsageError:
+    """Return the failure; one of ``set`` has ``errors`` that point to each invalid key."""
     failed: list[tuple[str, UsageError]] = []
-    backend = _backend(body, settings)
-    for key, value in body.set.items():
+    for key, value in values.items() if error.details.get("setting") is Setting.SET else ():
         try:
-            preferences.of_values({key: value}, backend)
-        except UsageError as error:
-            failed.append((key, error))
-    if failed:
-        errors = [{"pointer": pointer(("set", key)), "detail": about(e)} for key, e in failed]
-        raise failed[0][1].but(errors=errors)
-    return preferences.of_values(body.set, backend, body.unset)
+            preferences.parse({key: value}, backend)
+        except UsageError as one:
+            failed.append((key, one))
+    if not failed:
+        return error
+    errors = [{"pointer": pointer(("set", key)), "detail": about(e)} for key, e in failed]
+    return failed[0][1].but(errors=errors)
 
 
-def _backend(body: Import, settings: Settings) -> str | None:
+def _backend(backend: str | None, settings: Settings) -> str | None:
     """Return the requested backend, or the only one of this service; raises UsageError("bad-value")."""
-    if body.backend is None:
+    if backend is None:
         return settings.backends[0] if len(settings.backends) == 1 else None
-    if body.backend not in (AUTO, *settings.backends):
+    if backend not in (AUTO, *settings.backends):
         problem = f"must be one of {', '.join(settings.backends)} or {AUTO}"
-        raise UsageError("bad-value", setting=Setting.BACKEND, value=body.backend, problem=problem)
-    return body.backend
+        raise UsageError("bad-value", setting=Setting.BACKEND, value=backend, problem=problem)
+    return backend
 
 
 def check_place(reference: str, revision: str | None, settings: Settings) -> None:
@@ -373,10 +369,3 @@ def check_place(reference: str, revision: str | None, settings: Settings) -> Non
     directory = parse(reference, revision).directory
     if directory is not None:
         settings.places.folder(directory)
-
-
-def _template(word: str | None) -> TemplateOverride | None:
-    """Return a template by its name; never a file, which would be one of the server's."""
-    if word is None:
-        return None
-    return by_name(word) if is_name(word) else None

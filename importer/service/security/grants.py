@@ -44,8 +44,8 @@ def admitted(body: Import, who: Caller, settings: Settings) -> ImportRequest:
 
     Raises UsageError and ServiceError: "needs-approver", "no-directories".
     """
-    need_approver(who, set_values(body.set, {"backend": body.backend}))
-    check_reference(str(body.reference), body.revision, who, settings)
+    need_approver(who, set_values(body.settings, {"backend": body.options["backend"]}))
+    check_reference(str(body.reference), body.options["revision"], who, settings)
     return request_of(body, settings)
 
 

@@ -1,0 +1,114 @@
+"""The option of docs/adding.md, put into a copy of the package: every front end has it, from two modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commandline import REPO
+from tests.product.test_adding import EXAMPLES
+from tests.serving import running
+
+pytestmark = pytest.mark.slow  # a copy, a service and six processes
+RULE = "generation-config"  # of the model's temperature
+DEMO = REPO / "importer" / "demo" / "model"
+PLACES = {  # module, and the line before which an example belongs
+    "option": ("app/request.py", "    exact_fit: Annotated["),
+    "field": ("app/decide.py", "    @classmethod\n    def of("),
+    "effect": ("app/decide.py", "    preferences = request.full_preferences\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package, to which the examples are added."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(
+        REPO / "importer", folder / "importer", ignore=shutil.ignore_patterns("node_modules", "__pycache__")
+    )
+    for table in ("parser_defaults.json", "inference_defaults.json"):
+        shutil.copy(REPO / table, folder)
+    for name, (module, before) in PLACES.items():
+        path = folder / "importer" / module
+        text = path.read_text(encoding="utf-8")
+        assert text.count(before) == 1, before
+        path.write_text(text.replace(before, f"{EXAMPLES[name]}{before}"), encoding="utf-8")
+    return folder
+
+
+def python(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_"))}
+    env = {**kept, "PYTHONPATH": str(copy), "IMPORTER_HOME": str(copy / "home"), "COLUMNS": "200"}
+    return subprocess.run(
+        [sys.executable, *words], cwd=copy, env=env, capture_output=True, text=True, check=False
+    )
+
+
+def imported(copy: Path, *words: str) -> str:
+    done = python(copy, "-m", "importer", *words, "--no-validate", "--yes")
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def requested(copy: Path, name: str) -> object:
+    receipt = json.loads((copy / "models" / f"{name}.receipt.json").read_text(encoding="utf-8"))
+    return receipt["request"]["without_rule"]
+
+
+def test_an_option_changes_two_modules(copy: Path) -> None:
+    changed = [
+        str(path.relative_to(copy))
+        for path in (copy / "importer").rglob("*.py")
+        if path.read_bytes() != (REPO / path.relative_to(copy)).read_bytes()
+    ]
+    assert sorted(changed) == ["importer/app/decide.py", "importer/app/request.py"]
+
+
+def test_the_command_line_has_it(copy: Path) -> None:
+    """Also a list; a later import keeps the value until it is unset."""
+    shown = python(copy, "-m", "importer", "import", "--help").stdout
+    assert "--without-rule RULE" in shown
+    assert "decide without the evidence of this rule" in shown
+
+    plain = json.loads(imported(copy, str(DEMO), "--dry-run", "--json").splitlines()[0])
+    assert "parameters.temperature" in plain["decisions"]
+    told = imported(copy, str(DEMO), "--json", "--name", "typed", "--without-rule", RULE)
+    assert "parameters.temperature" not in json.loads(told.splitlines()[0])["decisions"]
+    assert requested(copy, "typed") == RULE
+
+    assert f"without_rule={RULE}" in imported(copy, str(DEMO), "--name", "typed")
+    assert requested(copy, "typed") == RULE
+    imported(copy, str(DEMO), "--name", "typed", "--unset", "without_rule")
+    assert requested(copy, "typed") is None
+
+    (copy / "list").write_text(f"{DEMO}\n", encoding="utf-8")
+    answer = json.loads(imported(copy, "--from", "list", "--without-rule", RULE).splitlines()[0])
+    assert requested(copy, answer["name"]) == RULE
+
+
+def test_the_python_api_has_it(copy: Path) -> None:
+    call = f"import_model({str(DEMO)!r}, name='programmed', without_rule={RULE!r})"
+    done = python(copy, "-c", f"from importer import import_model; {call}; print(import_model.__doc__)")
+    assert done.returncode == 0, done.stderr
+    assert "``without_rule``  str | None: decide without the evidence of this rule." in done.stdout
+    assert requested(copy, "programmed") == RULE
+
+
+def test_the_service_has_it(copy: Path, tmp_path: Path) -> None:
+    """In its schema, in an import and in the job; a value that the schema excludes is refused."""
+    with running(tmp_path, "--no-validate", env={"PYTHONPATH": str(copy)}) as service:
+        schemas = service.client.get("/openapi.json").json()["components"]["schemas"]
+        field = schemas["Import"]["properties"]["without_rule"]
+        assert field["description"] == "decide without the evidence of this rule"
+        job = service.imported("acme/chat", without_rule=RULE)
+        assert (job["state"], job["request"]["without_rule"]) == ("succeeded", RULE), job
+        receipt = service.client.get(f"/v1/configs/{job['config']}/receipt").json()
+        assert receipt["request"]["without_rule"] == RULE
+        refused = service.client.post("/v1/imports", json={"reference": "acme/chat", "without_rule": 1})
+        assert refused.json()["errors"][0]["pointer"] == "/without_rule"
