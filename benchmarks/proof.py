@@ -18,7 +18,8 @@ from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renderer
 from importer.chat_template.request_coverage.check import check
 from importer.chat_template.request_coverage.findings import WayIn
-from importer.chat_template.samples import TemplateAnalysis, Thinking
+from importer.chat_template.samples import Thinking
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.tool_calls import find_form
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gen_defaults.truth import FIELDS, CachedSession, Files, Truth, percent, read
 from importer.app.target import bind
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Undecided
 from importer.engines.parsers import ParserWorker
 from importer.errors import ImporterError

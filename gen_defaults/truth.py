@@ -27,7 +27,7 @@ from importer.app.decide import (
     study_snapshot,
 )
 from importer.app.session import ImportSession
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Decision, Preferences, Target
 from importer.engines.parsers import Tokens
 from importer.errors import ImporterError

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from importer.chat_template.find import Template
 from importer.chat_template.override import TemplateOverride
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import RepositoryError
 from importer.hub.related import RelatedRepositories

@@ -18,11 +18,11 @@ from importer.chat_template import find, vocabulary
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
 from importer.chat_template.find import Template
+from importer.chat_template.offers import with_offers
 from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
 from importer.chat_template.request_coverage import shipped
-from importer.chat_template.request_coverage.offers import with_offers
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.engines import capabilities, registries
 from importer.errors import RepositoryError

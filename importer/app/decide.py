@@ -15,7 +15,7 @@ from importer.app.session import ImportSession
 from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as WAY_IN
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.config_file import engine_arguments
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.name_allocator import Slot

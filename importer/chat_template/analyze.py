@@ -27,14 +27,8 @@ from importer.chat_template.reasoning import ReasoningFormat, is_closed, is_open
 from importer.chat_template.render import Recorder, Rendered, RenderRefused, Renders, Result
 from importer.chat_template.render_worker import Local
 from importer.chat_template.request_coverage.check import check
-from importer.chat_template.samples import (
-    Sample,
-    SettingSamples,
-    TemplateAnalysis,
-    TemplateProblem,
-    Thinking,
-)
-from importer.chat_template.study import Served
+from importer.chat_template.samples import Sample, TemplateProblem, Thinking
+from importer.chat_template.study import Served, SettingSamples, TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.reasons import Reason
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from importer.chat_template.cases import ONE
-from importer.chat_template.samples import Sample, TemplateAnalysis
+from importer.chat_template.samples import Sample
+from importer.chat_template.study import TemplateAnalysis
 
 # A word right before a list of objects with a name; quotes and colons stand before it inside of JSON.
 LISTED = re.compile(r"(?<![\w\"':])([A-Za-z_]\w{2,30})\[\s*\{\s*\"name\"")

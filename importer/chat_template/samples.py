@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from importer.chat_template.request_coverage.findings import WayIn
 from importer.reasons import Reason, ReasonKind
 
 
@@ -96,46 +95,3 @@ class Thinking:
     off: Mapping[str, Any] | None = None
     empty_block: bool = False
     settings: tuple[Mapping[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SettingSamples:
-    """The samples of answers under template variables that a document may set; requests set theirs on top."""
-
-    kwargs: Mapping[str, Any]
-    samples: tuple[Sample, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateAnalysis:
-    """The analysis of a template by rendering.
-
-    ``tools_rendered``  whether offered tools are visible in the prompt.
-    ``tools_named``     whether the template's text names tools at all; some want them in a field of a turn.
-    ``calls_rendered``  whether calls are visible in history.
-    ``end_of_turn``     the marker that ends an answer.
-    ``next_turns``      without such a marker: the markers that begin the possible next turns.
-    ``problems``        case to reason, for cases without a sample.
-    ``digest``          SHA-256 of the template's text, for caching.
-    ``renders``         SHA-256 of all that it rendered here: reformatted templates have the same one.
-    ``tools_prompt``    the text that tools add to the prompt: where a template prints no calls, its
-                        instructions may still name the format.
-    ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
-    ``way_in``          what a request loses on its way into the prompt.
-    ``settings``        the answers again, under each value of a switch that keeps the default's prompt.
-    """
-
-    digest: str
-    samples: tuple[Sample, ...] = ()
-    thinking: Thinking = Thinking()
-    tools_rendered: bool = False
-    calls_rendered: bool = False
-    end_of_turn: str = ""
-    next_turns: tuple[str, ...] = ()
-    problems: Mapping[str, Reason] = field(default_factory=dict)
-    form: Mapping[str, Any] = field(default_factory=dict)
-    tools_prompt: str = ""
-    way_in: WayIn | None = None
-    settings: tuple[SettingSamples, ...] = ()
-    tools_named: bool = False
-    renders: str = ""

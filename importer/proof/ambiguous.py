@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from importer.chat_template.markers import SHAPE
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.proof.result import ParserVerdict
 from importer.signals.parser_markers import load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.derived import HF
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.proof.completeness import complete

@@ -14,7 +14,7 @@ from typing import Any
 
 from importer.chat_template.find import Template
 from importer.chat_template.render import Rendered, RenderJob, Renders, Result, date_at, now
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import PromptVerdict
 from importer.engines.deaths import Accident

@@ -10,7 +10,8 @@ from importer.chat_template.find import Template
 from importer.chat_template.instructed_calls import as_instructed
 from importer.chat_template.learnt_format import learn_format
 from importer.chat_template.markers import SHAPE
-from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
+from importer.chat_template.samples import Sample, Thinking
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import Target
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens

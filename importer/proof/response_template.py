@@ -12,7 +12,8 @@ from typing import Any
 
 from importer.chat_template.cases import ANSWER, FOLLOW_UP, QUESTION, REASONING, RESULT
 from importer.chat_template.markers import SHAPE, Marks
-from importer.chat_template.samples import Sample, TemplateAnalysis
+from importer.chat_template.samples import Sample
+from importer.chat_template.study import TemplateAnalysis
 from importer.proof.call_fields import learn
 from importer.proof.delimiters import SECTION
 

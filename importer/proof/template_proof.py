@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from importer.chat_template.cases import ANSWER, ONE
-from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis
+from importer.chat_template.samples import Sample, SampleCall
+from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.derived import HF, HF_LIMITS
 from importer.engines.parsers import ParserQuestion, Reading, Replay, Tokens
 from importer.proof import verdicts

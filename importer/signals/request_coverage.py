@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from importer.chat_template.request_coverage import shipped
 from importer.chat_template.request_coverage.findings import KEY
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.reasons import WayInReason

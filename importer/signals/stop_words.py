@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from importer.chat_template import vocabulary
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Token
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason

@@ -13,7 +13,8 @@ from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.learnt_format import WireFormat, learn_format
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.override import TemplateOverride
-from importer.chat_template.samples import Sample, TemplateAnalysis
+from importer.chat_template.samples import Sample
+from importer.chat_template.study import TemplateAnalysis
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.parser_markers import fitting, load, markers_in

@@ -11,8 +11,7 @@ from typing import Any
 
 from importer.chat_template import find, vocabulary
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
-from importer.chat_template.samples import TemplateAnalysis
-from importer.chat_template.study import STUDY, Served
+from importer.chat_template.study import STUDY, Served, TemplateAnalysis
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit
 from importer.sandbox.task import Closing

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
-from importer.chat_template.request_coverage.covering import covering
+from importer.chat_template.request_coverage.covering import covering, shapes
 from importer.chat_template.request_coverage.findings import (
     TRAITS,
     WayInField,
@@ -29,11 +29,10 @@ from importer.chat_template.request_coverage.traits import (
     PLACE,
     Shape,
     Trait,
-    shapes,
     special,
     without,
 )
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.sentences import render
 from importer.validation.expectations import Expectations

@@ -20,7 +20,8 @@ from importer.chat_template.request_coverage import (
     traits,
     values,
 )
-from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis, Thinking
+from importer.chat_template.samples import Sample, SampleCall, Thinking
+from importer.chat_template.study import TemplateAnalysis
 from importer.engines.parsers import ReadCall, Reading, Replay
 from importer.proof import differences, fingerprint, frames, response_template, template_proof
 from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves

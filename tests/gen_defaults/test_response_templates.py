@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gen_defaults.response_templates import Served, report
 from gen_defaults.truth import Truth
-from importer.chat_template.samples import Sample, TemplateAnalysis, Thinking
+from importer.chat_template.samples import Sample, Thinking
+from importer.chat_template.study import TemplateAnalysis
 from importer.proof.result import JudgeReason
 from importer.proof.template_proof import TemplateProof
 from importer.reasons import Reason

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.chat_template.samples import Sample, SampleCall, TemplateAnalysis
+from importer.chat_template.samples import Sample, SampleCall
+from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Target
 from importer.engines.deaths import Accident
 from importer.engines.parsers import Reading, Tokens

@@ -13,7 +13,7 @@ from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.markers import Marks
 from importer.chat_template.render import Renderer
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.proof.frames import frame, general
 from importer.proof.response_template import derive

@@ -14,7 +14,8 @@ from importer.chat_template import analyze as learning
 from importer.chat_template import vocabulary
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
-from importer.chat_template.samples import Sample, TemplateAnalysis
+from importer.chat_template.samples import Sample
+from importer.chat_template.study import TemplateAnalysis
 from importer.hub.snapshot import Snapshot
 from importer.signals import stop_words
 from tests import template_texts as texts

@@ -1,10 +1,24 @@
-"""Covering arrays: few rows in which every level stands alone, and every two levels together."""
+"""The shapes of conversations as a covering array: each trait stands alone once, and with each other one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import combinations, product
 from typing import TypeVar
+
+from importer.chat_template.request_coverage.traits import (
+    BASE,
+    CALLING,
+    FACTORS,
+    LONG,
+    NEEDS,
+    OF_CALLS,
+    PLACE,
+    Shape,
+    T,
+    Trait,
+)
 
 L = TypeVar("L")
 Row = tuple[L, ...]
@@ -72,3 +86,23 @@ def _new(number: int, level: L, chosen: Chosen[L], left: set[Pair[L]]) -> int:
     mine = (number, level)
     others = ((other, held) for other, held in chosen.items())
     return sum(((mine, one) if number < one[0] else (one, mine)) in left for one in others)
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """Return the shapes, each trait by itself first; those of hundreds of turns stand beside no other."""
+    return covering(FACTORS, _filled, alone=LONG)
+
+
+def _filled(chosen: Mapping[int, Trait]) -> Shape | None:
+    """Return the simplest shape with the chosen traits; ``None`` if they do not go together."""
+    row = [chosen.get(number, simplest) for number, simplest in enumerate(BASE)]
+    fixed = set(chosen)
+    for trait in (T.NAMES, T.REASONING, *OF_CALLS, *CALLING, *NEEDS):
+        if trait not in row or not (needed := NEEDS[trait]) or any(one in row for one in needed):
+            continue
+        free = next((one for one in needed if PLACE[one] not in fixed), None)
+        if free is None:
+            return None
+        row[PLACE[free]] = free
+    return tuple(row)

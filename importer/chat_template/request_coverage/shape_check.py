@@ -15,10 +15,11 @@ from itertools import chain, combinations, islice
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import RefusalReason, Rendered, RenderJob, RenderRefused, Result
 from importer.chat_template.request_coverage.compare import compare, judge
+from importer.chat_template.request_coverage.covering import shapes
 from importer.chat_template.request_coverage.findings import WayInField, WayInFinding, WayInKind
 from importer.chat_template.request_coverage.roles import distinct
 from importer.chat_template.request_coverage.shaped import conversation, name_of
-from importer.chat_template.request_coverage.traits import LONG, Shape, Trait, fits, shapes, special, without
+from importer.chat_template.request_coverage.traits import LONG, Shape, Trait, fits, special, without
 
 MOST = 3  # findings of one kind and field, each with other traits
 TOGETHER = 3  # traits that explain a loss together

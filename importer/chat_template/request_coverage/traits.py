@@ -1,4 +1,4 @@
-"""Traits of conversations, and the shapes that are made of them: each two traits meet in one shape.
+"""Traits of conversations; a shape is one conversation by its traits, of which ``covering`` makes a list.
 
 A shape has one trait of each factor. The first trait of a factor is the simplest one.
 """
@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache
-
-from importer.chat_template.request_coverage.covering import covering
 
 
 class Trait(StrEnum):
@@ -90,26 +87,6 @@ NEEDS: Mapping[Trait, tuple[Trait, ...]] = {
 OPTIONAL = frozenset({T.DEVELOPER, *FACTORS[-2][1:], *FACTORS[-1][1:5]})
 # Traits that only requests with tools have.
 NEEDS_TOOLS = frozenset({T.TOOLS, T.TOOL_TEMPLATE, *NEEDS} - {T.NAMES, T.REASONING})
-
-
-@cache
-def shapes() -> tuple[Shape, ...]:
-    """Return the shapes, each trait by itself first; those of hundreds of turns stand beside no other."""
-    return covering(FACTORS, _filled, alone=LONG)
-
-
-def _filled(chosen: Mapping[int, Trait]) -> Shape | None:
-    """Return the simplest shape with the chosen traits; ``None`` if they do not go together."""
-    row = [chosen.get(number, simplest) for number, simplest in enumerate(BASE)]
-    fixed = set(chosen)
-    for trait in (T.NAMES, T.REASONING, *OF_CALLS, *CALLING, *NEEDS):
-        if trait not in row or not (needed := NEEDS[trait]) or any(one in row for one in needed):
-            continue
-        free = next((one for one in needed if PLACE[one] not in fixed), None)
-        if free is None:
-            return None
-        row[PLACE[free]] = free
-    return tuple(row)
 
 
 def without(shape: Shape, trait: Trait) -> Shape:

@@ -11,7 +11,7 @@ from importer.chat_template.request_coverage.findings import (
     WayInKind,
     WayInSeverity,
 )
-from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context

@@ -11,7 +11,8 @@ from importer.chat_template.find import REPOSITORY, Template
 from importer.chat_template.probe import TemplateProbe
 from importer.chat_template.render import Renders
 from importer.chat_template.request_coverage.check import check
-from importer.chat_template.samples import TemplateAnalysis, Thinking
+from importer.chat_template.samples import Thinking
+from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import UsageError
 
