@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import ReasonKind
 
 
 class TemplateProblem(ReasonKind):

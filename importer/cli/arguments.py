@@ -95,15 +95,6 @@ def parser(command: str, *, bare: bool = False) -> Parser:
     return made
 
 
-def every() -> Parser:
-    """Return one parser with all commands below it, for completion scripts."""
-    top = Parser(prog="importer", description=DESCRIPTION, allow_abbrev=False)
-    below = top.add_subparsers(dest="command")
-    for name, command in COMMANDS.items():
-        module(name).add_arguments(below.add_parser(name, help=command.help, allow_abbrev=False))
-    return top
-
-
 def _split(argv: list[str]) -> tuple[str, list[str]]:
     """Return the command and its arguments."""
     return (argv[0], argv[1:]) if argv and argv[0] in COMMANDS else (IMPORT, list(argv))

@@ -6,9 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from importer.cli import arguments as typed
@@ -20,38 +18,21 @@ if TYPE_CHECKING:
     from importer.sandbox import Sandbox
 
 
-WARM: ContextVar[Sandbox | None] = ContextVar("warm", default=None)
-
-
 def run(argv: Sequence[str], sandbox: Sandbox | None = None) -> int:
     """Return the exit code; see ``errors.py`` for what each means.
 
-    ``sandbox``  of a caller that keeps one warm for several imports.
+    ``sandbox``  that the caller keeps warm for several imports; a command gets it with its arguments.
     """
-    previous, token = signal.signal(signal.SIGTERM, _terminate), WARM.set(sandbox)
+    previous = signal.signal(signal.SIGTERM, _terminate)
     try:
-        return _guarded(list(argv))
+        return _guarded(list(argv), sandbox)
     finally:
-        WARM.reset(token)
         signal.signal(signal.SIGTERM, previous)
 
 
-@contextmanager
-def own_sandbox() -> Iterator[Sandbox]:
-    """Yield the caller's warm sandbox (``WARM``), else one that ends with the block."""
-    warm = WARM.get()
-    if warm is not None:
-        yield warm
-        return
-    from importer.sandbox.pool import Sandbox
-
-    with Sandbox() as made:
-        yield made
-
-
-def _guarded(argv: list[str]) -> int:
+def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
     try:
-        return _finished(argv)
+        return _finished(argv, sandbox)
     except ImporterError as error:
         return _print_error(argv, error)
     except KeyboardInterrupt:
@@ -68,10 +49,11 @@ def _guarded(argv: list[str]) -> int:
         return _internal(argv, error)
 
 
-def _finished(argv: list[str]) -> int:
+def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
     code = 0
     try:
         parsed = typed.parse(argv)
+        parsed.sandbox = sandbox
         code = module(parsed.command).run(parsed) or 0
     except SystemExit as left:  # how argparse ends after --help and --version
         code = int(left.code or 0)

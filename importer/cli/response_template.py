@@ -9,13 +9,13 @@ from importer.app.decide import ImportRequest
 from importer.app.response_template import DerivedParser, derive_parser
 from importer.app.session import ImportSession
 from importer.cli import output
-from importer.cli.main import own_sandbox
 from importer.cli.options import chosen
 from importer.config_file.store import write_all
 from importer.errors import DocumentError
 from importer.hub.local import ANYWHERE
 from importer.proof.template_proof import TemplateReason
 from importer.reasons import Reason
+from importer.sandbox.pool import borrowed
 from importer.sentences import render
 
 
@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the change for the model's repository, or write the whole file; raises ImporterError."""
     request = ImportRequest.of(arguments.reference, {**chosen(arguments), "backend": "vllm"})
     with (
-        own_sandbox() as sandbox,
+        borrowed(arguments.sandbox) as sandbox,
         output.progress(arguments.reference) as progress,
         ImportSession(sandbox=sandbox) as bench,
     ):

@@ -16,8 +16,7 @@ from typing import get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from importer.cli import arguments
-from importer.cli.commands import COMMANDS
+from importer.cli.commands import COMMANDS, completion
 from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING
 from importer.decisions.decision import KnownNone, Undecided
 from importer.engines import ENGINES
@@ -39,7 +38,7 @@ SCHEMAS = sorted((ROOT / "importer" / "data").glob("*.schema.json"))
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every parser of the command line, by the words that lead to it."""
-    waiting: list[tuple[str, argparse.ArgumentParser]] = [("importer", arguments.every())]
+    waiting: list[tuple[str, argparse.ArgumentParser]] = [("importer", completion.every_command())]
     while waiting:
         words, parser = waiting.pop()
         yield words, parser

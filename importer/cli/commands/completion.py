@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from importer.cli.commands import COMMANDS, module
+
 SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -17,6 +19,14 @@ def run(arguments: argparse.Namespace) -> None:
     import shtab
 
     from importer.cli import output
-    from importer.cli.arguments import every
 
-    output.line(shtab.complete(every(), arguments.shell).rstrip())
+    output.line(shtab.complete(every_command(), arguments.shell).rstrip())
+
+
+def every_command() -> argparse.ArgumentParser:
+    """Return one parser with all commands below it."""
+    top = argparse.ArgumentParser(prog="importer", allow_abbrev=False)
+    below = top.add_subparsers(dest="command")
+    for name, command in COMMANDS.items():
+        module(name).add_arguments(below.add_parser(name, help=command.help, allow_abbrev=False))
+    return top

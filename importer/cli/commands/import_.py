@@ -74,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Import one model, or every one of a list; raises ImporterError."""
     _check(arguments)
-    from importer.cli.main import own_sandbox
+    from importer.sandbox.pool import borrowed
 
-    with own_sandbox() as sandbox:
+    with borrowed(arguments.sandbox) as sandbox:
         sandbox.start()  # it wakes while the rest is imported, which takes as long
         if arguments.organisation is not None:
             from importer.cli import organisation
