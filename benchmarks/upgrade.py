@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.surroundings import bare
-from importer.config_file.build import read
 from importer.config_file.diff import digest
+from importer.config_file.yaml_edit.source_map import read
 from importer.hub import cache
 from importer.hub.cache import CachedSnapshot
 from importer.hub.listing import Listing

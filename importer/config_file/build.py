@@ -17,7 +17,7 @@ from importer.config_file.yaml_edit.render import block, printable
 from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.frontends import FrontendReason
-from importer.errors import DocumentError, one_line
+from importer.errors import one_line
 from importer.reasons import Text
 from importer.sentences import render, short, worded
 from importer.signals.evidence import TASKS
@@ -308,13 +308,3 @@ def _ends(
             yield from _ends(value, (*path, index))
     elif isinstance(node, yaml.ScalarNode) and node.start_mark.line == node.end_mark.line:
         yield path, node.end_mark.line
-
-
-def read(text: str, path: object) -> dict[str, Any]:
-    """Parse a document's text; raises DocumentError("invalid") with the line."""
-    from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
-
-    try:
-        return parse_yaml(text)
-    except UnreadableYaml as error:
-        raise DocumentError("invalid", path=path, problem=error.problem.reason) from None

@@ -7,12 +7,12 @@ from typing import Any
 
 from importer.config_file import build
 from importer.config_file.attention import AttentionReason
-from importer.config_file.build import read
 from importer.config_file.diff import ABSENT, KeyPath, same, shown
 from importer.config_file.effective import Editor, place, value_at
 from importer.config_file.merge import head, labelled, remarks
 from importer.config_file.store import StoredDocument
 from importer.config_file.yaml_edit.edit import rewrite
+from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from importer.sentences import worded
 

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from importer.config_file import build, document_keys
 from importer.config_file.attention import Attention, AttentionReason
-from importer.config_file.build import read
 from importer.config_file.diff import ABSENT, KeyPath, dotted, keyed, same, shown
 from importer.reasons import Reason, ReasonKind
 
@@ -193,6 +192,7 @@ def write(
     wrote at a person's values (``earlier``). Raises DocumentError("cannot-edit").
     """
     from importer.config_file.yaml_edit.edit import rewrite
+    from importer.config_file.yaml_edit.source_map import read
 
     earlier = earlier or {}
     base_remarks, old_remarks, new_remarks = (

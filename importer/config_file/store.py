@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer.config_file import schema, template_file
-from importer.config_file.build import SCHEMA_FILE, read
+from importer.config_file.build import SCHEMA_FILE
 from importer.config_file.diff import digest
 from importer.config_file.model_facts import RecordedFacts, recorded
 from importer.config_file.schema import checked
@@ -248,7 +248,7 @@ class Store:
 
 def load(path: Path) -> StoredDocument:
     """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
-    from importer.config_file.yaml_edit.source_map import TextReason
+    from importer.config_file.yaml_edit.source_map import TextReason, read
 
     try:
         text = read_plain(path, LONGEST).decode()  # its own line ends stay when it is written back

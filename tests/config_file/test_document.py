@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.config_file import schema
-from importer.config_file.build import HEADER, DocumentSubject, build, read, to_text
+from importer.config_file.build import HEADER, DocumentSubject, build, to_text
 from importer.config_file.diff import digest
 from importer.config_file.name_allocator import ALLOWED, check, choose, slug
 from importer.config_file.store import write_all
+from importer.config_file.yaml_edit.source_map import read
 from importer.decisions.decision import Chosen, KnownNone, Undecided
 from importer.errors import DocumentError, UsageError
 from importer.proof.result import ProofReason

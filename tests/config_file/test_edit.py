@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file.build import read
 from importer.config_file.diff import same
 from importer.config_file.yaml_edit.cst import Layout
 from importer.config_file.yaml_edit.edit import rewrite
+from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from tests.yaml_texts import edits, texts
 

@@ -11,8 +11,9 @@ from hypothesis import given
 
 from importer.config import NAMES
 from importer.config_file import schema
-from importer.config_file.build import Built, read, to_text
+from importer.config_file.build import Built, to_text
 from importer.config_file.fill import HOOKS, Draft, fill, hooks
+from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from tests.commandline import BASE, CHAT, Desk, Ran, desk
 from tests.hubserver import Repo

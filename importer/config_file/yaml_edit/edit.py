@@ -13,11 +13,11 @@ from typing import Any
 
 import yaml
 
-from importer.config_file.build import read
 from importer.config_file.diff import KeyPath, same
 from importer.config_file.yaml_edit.cst import Layout, Node, is_block, steps
 from importer.config_file.yaml_edit.patch import Cuts, EditReason, EditRefused, Patch
 from importer.config_file.yaml_edit.render import printable
+from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from importer.reasons import Reason
 from importer.yaml_reader import YamlError

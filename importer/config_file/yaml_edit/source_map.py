@@ -11,6 +11,7 @@ import yaml
 
 from importer import yaml_reader
 from importer.config_file.diff import KeyPath, dotted
+from importer.errors import DocumentError
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.yaml_reader import YamlError
@@ -67,6 +68,14 @@ def parse_yaml(text: str) -> dict[str, Any]:
     for path, reason in _unspeakable(data):
         raise UnreadableYaml(SourceMap(text).problem(path, reason))
     return data
+
+
+def read(text: str, path: object) -> dict[str, Any]:
+    """Parse a document's text; raises DocumentError("invalid") with the line."""
+    try:
+        return parse_yaml(text)
+    except UnreadableYaml as error:
+        raise DocumentError("invalid", path=path, problem=error.problem.reason) from None
 
 
 class SourceMap:
