@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from benchmarks.row import Row
 from benchmarks.service import MODEL
-from importer.service.gallery import Gallery
+from importer.service.domain.gallery import Gallery
 from importer.storage.database import Database
 from tests.hubserver import HubServer, Repo
 from tests.publishing import validated

@@ -8,8 +8,8 @@ from typing import Any
 
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import StoredDocument
-from importer.service.gallery import Gallery
-from importer.service.releases import promote
+from importer.service.domain.gallery import Gallery
+from importer.service.domain.releases import promote
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from tests.serving import Service

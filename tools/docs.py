@@ -17,7 +17,7 @@ from importer.engines.base import OFFERS
 from importer.engines.doctor import CHECKS
 from importer.errors import BRANCHES
 from importer.launcher import BASE, ENVIRONMENT, PURPOSES, Purpose
-from importer.service.api import problems
+from importer.service import problems
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

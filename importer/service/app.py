@@ -20,17 +20,17 @@ from starlette.exceptions import HTTPException
 
 from importer.errors import ImporterError, InternalError, ServiceError
 from importer.service import messages
-from importer.service.api import routers
-from importer.service.api.body_fields import near_fields
-from importer.service.api.dependencies import TEXTS, Desk, Pulse
-from importer.service.api.openapi import describe, methods
-from importer.service.api.problems import answer
-from importer.service.api.query import known_body, known_query
-from importer.service.background_tasks import Duties
-from importer.service.gallery import Gallery
-from importer.service.index import GalleryIndex
+from importer.service.desk import TEXTS, Desk, Pulse
+from importer.service.domain.background_tasks import Duties
+from importer.service.domain.gallery import Gallery
+from importer.service.domain.index import GalleryIndex
+from importer.service.http import routers
+from importer.service.http.body_fields import near_fields
+from importer.service.http.openapi import describe, methods
+from importer.service.http.query import known_body, known_query
 from importer.service.jobs.notifier import Watching
 from importer.service.jobs.runner import Runner
+from importer.service.problems import answer
 from importer.service.security.auth import limits
 from importer.service.security.middleware import Guard
 from importer.service.settings import Settings
@@ -81,7 +81,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     desk = await run_in_threadpool(_open, settings)
     app.state.desk = desk
-    duties = Duties(desk.database, settings, desk.runner).__enter__()
+    duties = Duties(desk.database, settings, desk.runner.hurry).__enter__()
     try:
         yield
     finally:

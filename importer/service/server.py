@@ -19,8 +19,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from importer.errors import InternalError, ServiceError
 from importer.service import telemetry, traces
 from importer.service.app import create
-from importer.service.background_tasks import Duties
-from importer.service.gallery import Gallery
+from importer.service.domain.background_tasks import Duties
+from importer.service.domain.gallery import Gallery
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
 from importer.storage import keys
@@ -179,7 +179,11 @@ def work(settings: Settings) -> None:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with traces.exported(), Runner(Gallery(database), settings) as runner, Duties(database, settings, runner):
+    with (
+        traces.exported(),
+        Runner(Gallery(database), settings) as runner,
+        Duties(database, settings, runner.hurry),
+    ):
         LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()

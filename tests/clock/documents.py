@@ -17,7 +17,8 @@ from importer.exports import localai_gallery, recipe_hardware
 from importer.hub import organisation_filters, paging, quota, rate_limit
 from importer.launchers import answers, kubernetes, result, target
 from importer.service import telemetry
-from importer.service.api import document_text, etags, request_models
+from importer.service.domain import document_text
+from importer.service.http import etags, request_models
 from importer.service.localai import imports
 from importer.service.security import middleware
 from importer.storage import receipts
@@ -144,9 +145,9 @@ READERS = (
     ("a receipt's pieces", lambda t: [*receipts.cut(t)], "storage.receipts", 20_000, as_is),
     ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "config_file.name_allocator", 20_000, as_is),
     ("a request's depth", lambda t: middleware.too_deep(t.encode("utf-8", "replace")), "service.security.middleware", 20_000, as_is),
-    ("a request's JSON", lambda t: request_models.json_object(t.encode("utf-8", "replace")), "service.api.request_models", 20_000, as_is),
-    ("a patch", patched, "service.api.request_models service.localai.imports", 6_000, as_is),
-    ("a request's headers", tags, "service.api.etags service.security.middleware", 20_000, as_is),
+    ("a request's JSON", lambda t: request_models.json_object(t.encode("utf-8", "replace")), "service.http.request_models", 20_000, as_is),
+    ("a patch", patched, "service.http.request_models service.localai.imports", 6_000, as_is),
+    ("a request's headers", tags, "service.http.etags service.security.middleware", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
     ("what the Hub leaves", lambda t: (quota.told({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.quota hub.rate_limit", 20_000, as_is),
     ("the next page of a list", paging.NEXT.search, "hub.organisation hub.paging", 20_000, as_is),
@@ -154,6 +155,6 @@ READERS = (
     ("the output of a run", lambda t: (result.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
      "launchers.result launchers.answers", 20_000, as_is),
     ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),
-    ("a mistake's words", document_text.WORD.findall, "service.api.document_text", 20_000, as_is),
+    ("a mistake's words", document_text.WORD.findall, "service.domain.document_text", 20_000, as_is),
     ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 8_000, as_is),
 )  # fmt: skip

@@ -57,12 +57,12 @@ _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities
         engines.jsonl_worker engines.registries exports.compose exports.entry_icon exports.kubernetes exports.vllm analysis config_file.receipt
-        launchers.run_record launchers.ssh launchers.slurm service.traces service.api.pages storage.progress storage.leftovers memory.config_keys
-        storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
-        storage.releases service.api.releases
-        service.reviewed service.api.webhooks storage.findings storage.retention
-        proof.cache proof.conversations service.jobs.validation_steps service.idempotency
-        service.api.openapi service.api.localai_configs
+        launchers.run_record launchers.ssh launchers.slurm service.traces service.http.pages storage.progress storage.leftovers memory.config_keys
+        storage.idempotency_store storage.audit service.domain.gallery storage.executors storage.jobs storage.queue storage.published hub.cache hub.related_listing
+        storage.releases service.http.releases
+        service.domain.reviewed service.http.webhooks storage.findings storage.retention
+        proof.cache proof.conversations service.jobs.validation_steps service.http.idempotency
+        service.http.openapi service.http.localai_configs
         cli.commands.show cli.answers cli.organisation cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
         cli.validate_options cli.reviewing config_file.template_file engines.vllm
@@ -72,8 +72,8 @@ _REASONS = {
         launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache
         engines.start_check engines.package_conflicts engines.parser_worker.start cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.api.gallery service.api.query service.api.review_page service.api.summary_models launchers.bundle
-        launchers.ray hub.weights service.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
+        engines.deaths engines.mlx config_file.model_conflicts engines.renderers.rust hub.client service.http.gallery service.http.query service.http.review_page service.http.summary_models launchers.bundle
+        launchers.ray hub.weights service.domain.variants storage.actors chat_template.render_worker hub.outgoing hub.folders
         engines.token_merges engines.whole_files messages.words memory.embedding
         """,
     "it is about time itself: a bounded child tries what it is given": "config_file.slow_patterns",

@@ -16,8 +16,8 @@ from importer.__main__ import main
 from importer.engines import process
 from importer.hub import outgoing
 from importer.launchers import ssh
-from importer.service import background_tasks
-from importer.service.gallery import Change, Gallery
+from importer.service.domain import background_tasks
+from importer.service.domain.gallery import Change, Gallery
 from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import LiveJob
 from importer.service.jobs.recheck_steps import RecheckSteps

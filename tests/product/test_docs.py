@@ -16,6 +16,7 @@ from typing import get_args
 import pytest
 from jsonschema import Draft202012Validator
 
+from importer.cli import arguments
 from importer.cli.commands import COMMANDS, completion
 from importer.config_file.document_keys import FACTS, OPTIONS, SAMPLING
 from importer.decisions.decision import KnownNone, Undecided

@@ -150,7 +150,7 @@ def test_a_pattern_that_holds_up_an_engine_is_refused_at_every_door(service: Ser
 
 def _forge(service: Service, name: str, reference: str) -> None:
     """Write a version as an importer without the check did."""
-    from importer.service.gallery import Gallery
+    from importer.service.domain.gallery import Gallery
     from importer.storage.audit import AuditContext
     from importer.storage.database import Database
 

@@ -24,11 +24,11 @@ from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
 from importer.sentences import render
-from importer.service.api.etags import numbers, same
-from importer.service.api.request_models import merged
-from importer.service.gallery import Gallery
+from importer.service.domain.gallery import Gallery
+from importer.service.domain.releases import withdraw
+from importer.service.http.etags import numbers, same
+from importer.service.http.request_models import merged
 from importer.service.jobs.process_identity import has_exited, start_time, this_process
-from importer.service.releases import withdraw
 from importer.storage import executors, idempotency_store, ids, jobs, keys, queue, tables
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database

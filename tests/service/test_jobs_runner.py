@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from importer.service.gallery import Gallery
+from importer.service.domain.gallery import Gallery
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
 from importer.storage import executors, jobs, queue

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from importer.hub import client, listing, rate_limit, reference
-from importer.service.api import bulk, document_text, request_models, upkeep
+from importer.service.domain import document_text, import_request
+from importer.service.http import bulk, upkeep
 from importer.service.jobs import steps
 from importer.service.security import auth, middleware
 from importer.service.settings import Settings
@@ -29,8 +30,8 @@ DEFAULT = Settings()
 FIGURES = {
     "bytes of a body": DEFAULT.largest_body, "seconds for a head": DEFAULT.body_seconds,
     "levels of JSON": middleware.DEPTH, "characters of an address": middleware.LONGEST_ADDRESS,
-    "characters of a document's text": document_text.LONGEST, "keys of `set`": request_models.KEYS,
-    "characters of a reference": reference.LONGEST, "characters of a note": request_models.NOTE,
+    "characters of a document's text": document_text.LONGEST, "keys of `set`": import_request.KEYS,
+    "characters of a reference": reference.LONGEST, "characters of a note": import_request.NOTE,
     "characters of an API key's name": keys.NAME, "references in one list": DEFAULT.references,
     "items of one bulk request": bulk.MOST, "names of one recheck": upkeep.MOST_NAMES,
     "entries on a page of documents": 500, "changes in a minute": DEFAULT.rate,
@@ -47,12 +48,12 @@ NAMES = ["m"] * (upkeep.MOST_NAMES + 1)
 BEYOND: dict[str, tuple[str, dict[str, Any]]] = {
     "characters of a note": (
         "/v1/imports",
-        {"reference": "acme/base", "note": "n" * (request_models.NOTE + 1)},
+        {"reference": "acme/base", "note": "n" * (import_request.NOTE + 1)},
     ),
     "characters of a reference": ("/v1/imports", {"reference": "a" * (reference.LONGEST + 1)}),
     "keys of `set`": (
         "/v1/imports",
-        {"reference": "acme/base", "set": {f"k{n}": 1 for n in range(request_models.KEYS + 1)}},
+        {"reference": "acme/base", "set": {f"k{n}": 1 for n in range(import_request.KEYS + 1)}},
     ),
     "characters of an API key's name": ("/v1/keys", {"name": "n" * (keys.NAME + 1)}),
     "names of one recheck": ("/v1/recheck", {"names": NAMES}),

@@ -11,7 +11,7 @@ import pytest
 from importer.app.publication_state import PublicationState
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
-from importer.service.list_columns import columns
+from importer.service.domain.list_columns import columns
 from importer.storage import documents, findings, list_columns
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database

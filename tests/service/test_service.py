@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.service.api.query import JSON
+from importer.service.http.query import JSON
 from importer.service.messages import detail_row
 from importer.service.security.middleware import json_fault
 from tests.commandline import BASE

@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from importer.service import messages
-from importer.service.api.problems import example
 from importer.service.app import create
+from importer.service.problems import example
 from importer.service.settings import Settings
 from tests.serving import Service, events, fresh, problem, running, service
 

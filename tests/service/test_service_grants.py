@@ -13,7 +13,7 @@ import pytest
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import Store, StoredDocument
 from importer.hub.local import AllowedFolders
-from importer.service.gallery import Gallery
+from importer.service.domain.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob
 from importer.service.jobs.validation_steps import ValidationSteps
 from importer.storage import jobs, keys

@@ -25,9 +25,9 @@ from sqlalchemy import Connection, select, text, update
 from starlette.testclient import TestClient
 
 from importer.cli.arguments import parse
-from importer.service.api import dependencies
-from importer.service.api.dependencies import Pulse
+from importer.service import desk
 from importer.service.app import create
+from importer.service.desk import Pulse
 from importer.service.jobs import runner
 from importer.service.settings import Settings
 from importer.storage import idempotency_store, tables
@@ -130,10 +130,10 @@ def test_a_database_that_hangs_holds_one_thread(tmp_path: Path, monkeypatch: pyt
     async def watch() -> list[bool]:
         answers = [await found.answers(), *await asyncio.gather(found.answers(), found.answers())]
         go_on.set()
-        monkeypatch.setattr(dependencies, "PATIENCE", PATIENCE)
+        monkeypatch.setattr(desk, "PATIENCE", PATIENCE)
         return [*answers, await found.answers()]
 
-    monkeypatch.setattr(dependencies, "PATIENCE", 0.05)
+    monkeypatch.setattr(desk, "PATIENCE", 0.05)
     with closing(Hanging(f"sqlite:///{tmp_path / 'g.sqlite'}")) as database:
         found = Pulse(database)
         assert asyncio.run(watch()) == [False, False, False, True]

@@ -14,10 +14,10 @@ import pytest
 
 from importer.errors import ServiceError
 from importer.reports import FORMATS
-from importer.service.api import pages
-from importer.service.api.problems import status_of
-from importer.service.api.query import AttentionKind, Size
+from importer.service.http import pages
+from importer.service.http.query import AttentionKind, Size
 from importer.service.messages import hint
+from importer.service.problems import status_of
 from importer.storage.figures import COUNTED
 from tests.serving import Service, fresh, problem, service
 from tools.build_page import package_node, system_node
@@ -212,7 +212,7 @@ def test_a_checkout_without_a_built_page_says_what_to_run(monkeypatch: pytest.Mo
     monkeypatch.setattr(pages, "FILES", {})
     with pytest.raises(ServiceError) as raised:
         pages.start()
-    assert (raised.value.kind, status_of(raised.value)) == ("page-not-built", 503)
+    assert (raised.value.kind, status_of(raised.value.kind)) == ("page-not-built", 503)
     assert "make page" in hint(raised.value)
 
 

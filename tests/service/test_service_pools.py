@@ -12,8 +12,8 @@ import pytest
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.errors import ImporterError
-from importer.service.pools import usable
-from importer.service.security.grants import Caller
+from importer.service.domain.grants import Caller
+from importer.service.domain.pools import usable
 from importer.service.settings import Settings
 from importer.storage import leftovers
 from tests.far_machine import FarMachine, far_machine

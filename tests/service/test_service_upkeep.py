@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.service.background_tasks import begin_due
+from importer.service.domain.background_tasks import begin_due
 from importer.storage import deleted, schedules
 from tests.commandline import BASE
 from tests.hubserver import Repo

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from importer.hub import outgoing
-from importer.service.webhooks import key_of, new_secret, signed
+from importer.service.domain.webhooks import key_of, new_secret, signed
 from importer.storage import webhooks
 from importer.storage.webhooks import TRIES
 from tests import impatient

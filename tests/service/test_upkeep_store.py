@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from importer.service import upkeep
-from importer.service.background_tasks import begin_due
+from importer.service.domain import upkeep
+from importer.service.domain.background_tasks import begin_due
+from importer.service.domain.webhooks import Sender
 from importer.service.settings import Settings
-from importer.service.webhooks import Sender
 from importer.storage import (
     deleted,
     documents,

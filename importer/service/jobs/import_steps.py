@@ -18,8 +18,8 @@ from importer.hub.snapshot import Snapshot
 from importer.progress import Progress
 from importer.proof.result import Proof
 from importer.sentences import render
-from importer.service.api.request_models import Import, request_of
-from importer.service.gallery import Gallery
+from importer.service.domain.gallery import Gallery
+from importer.service.domain.import_request import Import, request_of
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
 from importer.service.settings import Settings

@@ -15,9 +15,9 @@ from importer.hub.organisation import Entry, Page
 from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress
 from importer.progress import Step as Part
-from importer.service.api.problems import problem
-from importer.service.api.request_models import LISTED, filters_of, request_of, stored
-from importer.service.gallery import Gallery
+from importer.service.domain.failures import failure
+from importer.service.domain.gallery import Gallery
+from importer.service.domain.import_request import LISTED, filters_of, request_of, stored
 from importer.service.jobs.import_steps import need_choice, save
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
@@ -133,4 +133,4 @@ class _Bound:
 
 def skipped(repo: str, error: ImporterError) -> dict[str, Any]:
     """Return the result of a job without a document."""
-    return {"skipped": error.kind, "model": repo, "error": problem(error)}
+    return {"skipped": error.kind, "model": repo, "error": failure(error)}

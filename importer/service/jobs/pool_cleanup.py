@@ -17,8 +17,8 @@ from importer import launchers
 from importer.errors import ImporterError
 from importer.launchers.base import RemoteRun
 from importer.launchers.follow import end
+from importer.service.domain.pools import pool
 from importer.service.jobs.live_jobs import LiveJobs
-from importer.service.pools import pool
 from importer.service.settings import Settings
 from importer.storage import executors, leftovers
 from importer.storage.database import Database, driver_message

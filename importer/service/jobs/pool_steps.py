@@ -11,11 +11,11 @@ from importer.errors import DocumentError
 from importer.launchers.base import RemoteTask
 from importer.launchers.follow import PATIENCE
 from importer.progress import Progress
-from importer.service.gallery import Gallery
+from importer.service.domain.gallery import Gallery
+from importer.service.domain.pools import pool
 from importer.service.jobs.live_jobs import LiveJob
 from importer.service.jobs.steps import Results, Step
 from importer.service.jobs.validation_steps import ValidationSteps, admitted
-from importer.service.pools import pool
 from importer.service.settings import Settings
 
 

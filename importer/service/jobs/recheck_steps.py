@@ -17,9 +17,9 @@ from importer.errors import DocumentError, HubError, ImporterError, InternalErro
 from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress
 from importer.progress import Step as Part
-from importer.service import upkeep
-from importer.service.api.problems import problem
-from importer.service.gallery import Gallery
+from importer.service.domain import upkeep
+from importer.service.domain.failures import failure
+from importer.service.domain.gallery import Gallery
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
 from importer.service.jobs.upgrade_comparison import FoundChange, UpgradeComparison
@@ -98,15 +98,15 @@ class RecheckSteps:
             raise
         except DocumentError as error:
             gone = error.kind == "no-such-document"
-            self._failed(job, name, "gone" if gone else "failed", problem(error))
+            self._failed(job, name, "gone" if gone else "failed", failure(error))
         except ImporterError as error:
             if upgrade is not None and not last and absent_here(error):
                 return False
-            self._failed(job, name, "failed", problem(error))
+            self._failed(job, name, "failed", failure(error))
         except Exception as error:
             LOG.exception("the recheck of %s failed", name)
             internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
-            self._failed(job, name, "failed", problem(internal))
+            self._failed(job, name, "failed", failure(internal))
         return True
 
     def _upgrade(self, job: Job, name: str, upgrade: UpgradeComparison) -> None:

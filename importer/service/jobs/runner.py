@@ -21,8 +21,8 @@ from importer.memory import devices
 from importer.memory.devices import Device
 from importer.sandbox import Sandbox
 from importer.service import pool_setting
-from importer.service.api.problems import problem
-from importer.service.gallery import Gallery
+from importer.service.domain.failures import failure
+from importer.service.domain.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
 from importer.service.jobs.listing_steps import ListedSteps, ListingSteps
 from importer.service.jobs.live_jobs import LiveJob, LiveJobs
@@ -253,7 +253,7 @@ class Runner:
         with self.gallery.database.reading() as connection:
             exhausted = queue.exhausted(connection)
         for job in exhausted:
-            details = problem(ServiceError("gave-up", job=job.id, times=job.claims))
+            details = failure(ServiceError("gave-up", job=job.id, times=job.claims))
             fail(self.gallery.database, job, details)
 
     def _restart(self) -> None:

@@ -15,7 +15,7 @@ from importer.errors import ImporterError, InternalError
 from importer.progress import Progress
 from importer.progress import Step as ProgressStep
 from importer.service import telemetry
-from importer.service.api.problems import problem
+from importer.service.domain.failures import failure
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.storage import jobs, queue
 from importer.storage.database import Database, driver_message
@@ -117,13 +117,13 @@ class JobRun:
             return queue.record(connection, self._job, name, result)
 
     def _fail(self, error: Exception) -> str:
-        """End the job with a problem; a failure that comes of being stopped is none."""
+        """End the job with its failure; one that comes of being stopped is none."""
         self._live.check()
         known = isinstance(error, ImporterError)
         if not known:
             LOG.error("job %s failed", self._job.id, exc_info=error)
         internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
-        details = problem(error if isinstance(error, ImporterError) else internal)
+        details = failure(error if isinstance(error, ImporterError) else internal)
         self._retry(lambda: fail(self._database, self._job, details))
         self._span.failed(str(details["kind"]))
         return str(details["kind"])
@@ -144,6 +144,6 @@ class JobRun:
 
 
 def fail(database: Database, job: jobs.Job, details: Mapping[str, Any]) -> None:
-    """End a job with a problem."""
+    """End a job with its failure."""
     with database.writing() as connection:
         jobs.end(connection, job, "failed", error=details)

@@ -17,8 +17,8 @@ from importer.config_file.review import change_json
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ImporterError, UsageError
 from importer.hub.local import AllowedFolders
-from importer.service import upkeep
-from importer.service.gallery import Checkout
+from importer.service.domain import upkeep
+from importer.service.domain.gallery import Checkout
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from importer.engines import get, install
 from importer.hub.local import AllowedFolders
 from importer.hub.weights import readable
 from importer.progress import Progress
-from importer.service.gallery import Checkout, Gallery
+from importer.service.domain.gallery import Checkout, Gallery
+from importer.service.domain.grants import need_approval
 from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
-from importer.service.security.grants import need_approval
 from importer.storage import jobs
 from importer.storage.audit import AuditContext
 from importer.storage.jobs import Job

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from importer.app.decide import Studied, finalize
 from importer.errors import ImporterError, ServiceError
 from importer.service import messages
-from importer.service.api.request_models import Import
+from importer.service.domain.import_request import Import
 from importer.service.localai.models import ImportUri
 from importer.storage.jobs import Job
 

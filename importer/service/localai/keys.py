@@ -11,9 +11,9 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security.api_key import APIKeyCookie, APIKeyHeader
 
-from importer.service.api.dependencies import AtDesk
+from importer.service.desk import AtDesk
+from importer.service.domain.grants import Caller
 from importer.service.security.auth import SCHEMES, identify
-from importer.service.security.grants import Caller
 
 HEADERS = ("x-api-key", "xi-api-key")
 COOKIE = "token"

@@ -15,8 +15,8 @@ from starlette.exceptions import HTTPException
 
 from importer.errors import ImporterError, ServiceError
 from importer.service import messages
-from importer.service.api.dependencies import json_answer
-from importer.service.api.problems import status_of
+from importer.service.desk import json_answer
+from importer.service.problems import status_of
 
 EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"backend": "vllm"}}
 
@@ -189,7 +189,7 @@ def failure(error: Exception, *, flat: bool = False, prefix: str = "") -> Respon
 
 def wire_status(error: ImporterError) -> int:
     """Return 400 or 404 where LocalAI would answer 500 for a mistake in the request."""
-    status = OTHERWISE.get(error.kind, status_of(error))
+    status = OTHERWISE.get(error.kind, status_of(error.kind))
     if error.kind in OTHERWISE:
         return status
     if status >= 500 or (status in UNCHANGED and not (status == 403 and error.kind not in OWN_403)):

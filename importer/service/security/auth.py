@@ -12,8 +12,8 @@ from fastapi.security import HTTPBearer
 from fastapi.security.api_key import APIKeyHeader
 
 from importer.errors import ServiceError
-from importer.service.api.dependencies import Desk, desk
-from importer.service.security.grants import Caller
+from importer.service.desk import Desk, desk
+from importer.service.domain.grants import Caller
 from importer.service.security.middleware import Limiter
 from importer.service.settings import Settings
 from importer.storage import keys

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from importer import tracing
 from importer.errors import InternalError, ServiceError
-from importer.service.api.problems import answer
+from importer.service.problems import answer
 from importer.service.settings import Settings, is_loopback
 from importer.service.telemetry import METHODS, AnswerCut, Metrics, request_id
 from importer.storage.ids import fresh

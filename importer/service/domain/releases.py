@@ -1,0 +1,117 @@
+"""Releases: the working copy that is promoted, the one that is served, roll-backs and withdrawals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from importer.app.publication_state import publication_state
+from importer.config import now
+from importer.errors import DocumentError, ServiceError
+from importer.exports.base import loss_json
+from importer.exports.localai_gallery import GalleryEntry
+from importer.service.domain.gallery import Change
+from importer.storage import audit, documents, receipts, releases, webhooks
+from importer.storage.documents import Summary
+from importer.storage.releases import Release, ReleaseEntry
+
+
+def ready(change: Change, name: str) -> bool:
+    """Return whether the working copy in the checkout can be released and is not served already."""
+    served = releases.served(change.connection, name)
+    state = publication_state(change.checkout.load(name), None if served is None else served.digest)
+    return state.state == "ready"
+
+
+def promote(change: Change, name: str, note: str | None) -> tuple[Summary, Release, bool]:
+    """Release the working copy in the checkout and serve it.
+
+    Return its row, its release, and whether that is new: one with the same digest that is served stays.
+    Raises DocumentError: "no-such-document", "invalid", and ServiceError("not-ready-to-release").
+    """
+    stored, connection = change.checkout.load(name), change.connection
+    stored.check()  # of another importer's approval a key may be unknown here
+    served = releases.served(connection, name)
+    state = publication_state(stored, None if served is None else served.digest)
+    if state.state == "published" and served is not None:
+        return change.save(name), served, False
+    if state.state != "ready" or state.entry is None:
+        raise ServiceError("not-ready-to-release", name=name, state=state.state, why=state.reason)
+    files, at, context = change.checkout.now(name), now(), change.context
+    release = Release(
+        name=name, number=releases.next_number(connection, name), version=change.next_version(name),
+        digest=stored.digest, text=str(files.text), data=json.dumps(stored.data, ensure_ascii=False),
+        receipt_hash=receipts.put(connection, str(files.receipt)), template=files.template,
+        entry=_entry(state.entry), by=context.who, at=at, why=note,
+    )  # fmt: skip
+    releases.add(connection, release)
+    _record(change, "release", release)
+    return change.save(name, always=True), release, True
+
+
+def roll_back(change: Change, name: str, number: int) -> tuple[Summary, Release]:
+    """Serve an earlier release again; return the document's row and the release.
+
+    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn".
+    """
+    change.checkout.load(name)
+    release, served = need(change.connection, name, number), releases.served(change.connection, name)
+    if release.withdrawn_at is not None:
+        raise ServiceError("withdrawn", name=name, number=number)
+    if served is not None and served.number == number:
+        return change.save(name), release
+    releases.serve(change.connection, release, now())
+    _record(change, "roll back", release)
+    return change.save(name, always=True), release
+
+
+def withdraw(change: Change, name: str, number: int, note: str | None) -> tuple[Summary, Release]:
+    """Withdraw a release for good; the gallery has no entry of the document where it was served.
+
+    Raises DocumentError("no-such-document") and ServiceError: "no-such-release", "withdrawn".
+    """
+    change.checkout.load(name)
+    release = need(change.connection, name, number)
+    if release.withdrawn_at is not None:
+        raise ServiceError("withdrawn", name=name, number=number)
+    at, who = now(), change.context.who
+    was_served = releases.withdraw(change.connection, name, [number], who, at, note)
+    _record(change, "withdraw", release)
+    summary = change.save(name, always=was_served)
+    return summary, replace(release, withdrawn_by=who, withdrawn_at=at, withdrawn_why=note)
+
+
+def need(connection: Connection, name: str, number: int) -> Release:
+    """Return a release; raises ServiceError("no-such-release")."""
+    release = releases.get(connection, name, number)
+    if release is None:
+        raise ServiceError("no-such-release", name=name, number=number)
+    return release
+
+
+def need_history(connection: Connection, name: str) -> None:
+    """Raise DocumentError("no-such-document") for a name that no document ever had."""
+    if not documents.last_number(connection, name):
+        raise DocumentError("no-such-document", name=name, folder="the gallery")
+
+
+def _entry(made: GalleryEntry) -> ReleaseEntry:
+    return ReleaseEntry(made.item, made.file, dict(made.about), [loss_json(loss) for loss in made.lost])
+
+
+# The type of event by the action of the audit log.
+EVENTS = {
+    "release": "release.promoted", "roll back": "release.rolled-back", "withdraw": "release.withdrawn",
+}  # fmt: skip
+
+
+def _record(change: Change, action: str, release: Release) -> None:
+    """Add the entry of the audit log: the version that follows has one of its own; and the event."""
+    subject = {"name": release.name, "release": release.number, "digest": release.digest}
+    webhooks.enqueue(change.connection, EVENTS[action], {**subject, "by": change.context.who})
+    context = replace(change.context, action=action)
+    audit.record(
+        change.connection, context, release.name, {"release": release.number, "digest": release.digest}
+    )

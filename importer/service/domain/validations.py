@@ -1,0 +1,96 @@
+"""Requests for validations: an equal one that waits or runs is not made twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from importer.config_file.receipt import Receipt
+from importer.engines import get
+from importer.service.domain.gallery import Gallery
+from importer.service.domain.grants import need_approval
+from importer.storage import executors, jobs
+from importer.storage.jobs import Job
+
+NOBODY = (
+    "no worker has {engine} and the memory; it waits for one that does: install {known} on the server or "
+    "on a worker, then start that again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationOrder:
+    """A validation that may be queued: the digest of the data, the engine, and the bytes on its device."""
+
+    name: str
+    digest: str
+    engine: str
+    known: str
+    memory: int | None
+    fetch: bool
+    score: bool = False
+    on: str | None = None  # the pool
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """Return the request of its job."""
+        asked = {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
+        asked |= {"score": True} if self.score else {}
+        return asked | ({} if self.on is None else {"on": self.on})
+
+
+def order(
+    gallery: Gallery,
+    name: str,
+    engine: str | None,
+    *,
+    fetch: bool,
+    score: bool = False,
+    on: str | None = None,
+) -> ValidationOrder:
+    """Return the order for a document as it is now; ``None`` takes its own engine.
+
+    Raises DocumentError, EngineError("unknown-engine") and ServiceError("code-not-approved").
+    """
+    with gallery.checkout() as folder:
+        stored = folder.load(name)
+        stored.check()
+        need_approval(stored)
+        chosen = engine or stored.backend
+        memory = _memory(stored.need_receipt())
+        return ValidationOrder(name, stored.digest, chosen, get(chosen).name, memory, fetch, score, on)
+
+
+def equal(connection: Connection, wanted: ValidationOrder) -> Job | None:
+    """Return the job that waits or runs with the same digest, engine and weights, if there is one.
+
+    The device is chosen by the claim, so that an open job stands for each device that could run it.
+    """
+    found = jobs.open_of(connection, "validation", wanted.name)
+    return next((job for job in found if {**job.request} == wanted.request), None)
+
+
+def ask(connection: Connection, wanted: ValidationOrder, by: str) -> tuple[Job, bool]:
+    """Return the job of an equal validation, else a new one, and whether it is new."""
+    present = equal(connection, wanted)
+    if present is not None:
+        return present, False
+    present_ones = executors.all_executors(connection)
+    able = wanted.on is not None or any(one.can(wanted.engine, wanted.memory) for one in present_ones)
+    text = None if able else NOBODY.format(engine=wanted.engine, known=wanted.known)
+    job = jobs.create(
+        connection, "validation", wanted.request, by, config=wanted.name, engine=wanted.engine,
+        memory=wanted.memory, text=text,
+        pool=wanted.on,
+    )  # fmt: skip
+    return job, True
+
+
+def _memory(receipt: Receipt) -> int | None:
+    """Return the likely bytes of the model on each device, where they were estimated."""
+    try:
+        return int(((receipt.fit or {})["estimate"])["total"]["likely"])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,167 @@
+"""The way of a document to its release as a typed state machine: its steps, and the actions that lead on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from importer.app.publication_state import PublicationState, entry_of, publication_state
+from importer.config_file import schema
+from importer.config_file.store import StoredDocument
+from importer.errors import ServiceError
+from importer.reasons import Reason
+from importer.sentences import render
+from importer.service.domain.grants import Caller, need_approval
+
+Step = Literal["import", "review", "validation", "entry", "release"]
+StepState = Literal["done", "now", "later", "blocked"]
+Action = Literal["approve", "reject", "validate", "release", "withdraw", "reimport", "delete"]
+
+
+class Obstacle(StrEnum):
+    """What keeps an action from being done, beside the reasons of a publication."""
+
+    INVALID = "invalid"
+    NO_RECEIPT = "no-receipt"
+    ALREADY = "already"
+    CODE_NOT_APPROVED = "code-not-approved"
+    NO_WORKER = "no-worker"
+    OPEN_JOB = "open-job"
+    NOTHING_SERVED = "nothing-served"
+    NOT_RUNNABLE = "not-runnable"
+    WRONG_SCOPE = "wrong-scope"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A document, the digest that is served, and what its validation would wait for.
+
+    ``refused`` is the kind of the problem for that no validation can be ordered.
+    """
+
+    stored: StoredDocument
+    served: str | None
+    caller: Caller
+    able: bool
+    open_job: str | None
+    refused: str | None = None
+
+    @property
+    def state(self) -> PublicationState:
+        """Return the state of its publication."""
+        return publication_state(self.stored, self.served)
+
+
+def steps(at: Situation) -> list[dict[str, Any]]:
+    """Return the steps to a release in their order, each with its state and what it needs."""
+    state, found, reached = at.state, list[dict[str, Any]](), False
+    for step, done, action, scope in _steps(at, state):
+        blocked = [] if done else _entry(at) if action is None else _obstacles(at, action, state)
+        status: StepState = "done" if done else "later" if reached else "blocked" if blocked else "now"
+        reached = reached or not done
+        found.append({"step": step, "state": status, "action": action, "scope": scope, "blocked": blocked})
+    return found
+
+
+def _steps(at: Situation, state: PublicationState) -> Iterator[tuple[Step, bool, Action | None, str]]:
+    listed = not isinstance(entry_of(at.stored), Reason)
+    yield "import", at.stored.receipt is not None, "reimport", "import"
+    yield "review", state.review == "approved", "approve", "approve"
+    yield "validation", state.validation == "passed", "validate", "import"
+    yield "entry", listed, None, "import"
+    yield "release", state.state == "published", "release", "publish"
+
+
+SCOPES: dict[Action, str] = {
+    "approve": "approve", "reject": "approve", "validate": "import", "release": "publish",
+    "withdraw": "publish", "reimport": "import", "delete": "approve",
+}  # fmt: skip
+PRIMARY: tuple[Action, ...] = ("release", "approve", "validate")  # as the steps name what is next
+
+
+def actions(at: Situation) -> list[dict[str, Any]]:
+    """Return each action with its scope, its obstacles, the state after it, and which one leads on.
+
+    An approval leads on only where the document can have an entry: else it ends without a release.
+    """
+    state, leading = at.state, False
+    found = []
+    for action, scope in SCOPES.items():
+        blocked = _obstacles(at, action, state)
+        if not at.caller.may(scope):
+            blocked.append(_obstacle(Obstacle.WRONG_SCOPE, scope=scope))
+        found.append({
+            "action": action, "scope": scope, "to": _after(action, state), "allowed": not blocked,
+            "blocked": blocked, "primary": False,
+        })  # fmt: skip
+    by_name = {one["action"]: one for one in found}
+    can_be_listed = not isinstance(entry_of(at.stored), Reason)
+    for action in PRIMARY:
+        leads = by_name[action]["allowed"] and (action != "approve" or can_be_listed)
+        if leads and not leading and state.state != "published":
+            by_name[action]["primary"] = leading = True
+    return found
+
+
+def _after(action: Action, state: PublicationState) -> str | None:
+    """Return the state after an action, where that is certain."""
+    if action == "approve" and state.validation in ("never", "failed"):
+        return "approved"
+    known = {"reject": "rejected", "release": "published", "delete": "deleted"}
+    return known.get(action)
+
+
+def _entry(at: Situation) -> list[dict[str, Any]]:
+    """Return why LocalAI can have no entry of a document."""
+    made = entry_of(at.stored)
+    return [_reason(made)] if isinstance(made, Reason) else []
+
+
+def _obstacles(at: Situation, action: Action, state: PublicationState) -> list[dict[str, Any]]:
+    return [*_of(at, action, state)]
+
+
+def _of(at: Situation, action: Action, state: PublicationState) -> Iterator[dict[str, Any]]:
+    if at.stored.receipt is None and action != "delete":
+        yield _obstacle(Obstacle.NO_RECEIPT)
+        return
+    if action in ("approve", "validate"):
+        faults: Sequence[Any] = schema.problems(at.stored.text, model=at.stored.facts)
+        if faults:
+            yield _obstacle(Obstacle.INVALID, number=len(faults))
+    if action == "approve" and state.review == "approved":
+        yield _obstacle(Obstacle.ALREADY)
+    if action == "reject" and state.review == "rejected":
+        yield _obstacle(Obstacle.ALREADY)
+    if action == "validate":
+        yield from _validation(at)
+    if action == "release" and state.state == "published":
+        yield _obstacle(Obstacle.ALREADY)
+    elif action == "release" and state.state != "ready" and state.reason is not None:
+        yield _reason(state.reason)
+    if action == "withdraw" and at.served is None:
+        yield _obstacle(Obstacle.NOTHING_SERVED)
+
+
+def _validation(at: Situation) -> Iterator[dict[str, Any]]:
+    try:
+        need_approval(at.stored)
+    except ServiceError:
+        yield _obstacle(Obstacle.CODE_NOT_APPROVED)
+    if at.refused is not None:
+        yield _obstacle(Obstacle.NOT_RUNNABLE, problem=at.refused)
+    if at.open_job is not None:
+        yield _obstacle(Obstacle.OPEN_JOB, job=at.open_job)
+    elif not at.able:
+        yield _obstacle(Obstacle.NO_WORKER, engine=at.stored.backend)
+
+
+def _obstacle(kind: Obstacle, **fields: object) -> dict[str, Any]:
+    return {"kind": kind.value, "fields": fields, "message": None}
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    fields = {key: value for key, value in reason.to_json().items() if key != "kind"}
+    return {"kind": str(reason.kind.value), "fields": fields, "message": render(reason)}

@@ -1,0 +1,179 @@
+"""``/v1/operations``: processes, engines, the queue, retention and sizes, for the operator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+from sqlalchemy import Connection
+
+from importer.engines import ENGINES, get, install
+from importer.errors import EngineError
+from importer.hub.endpoint import endpoint
+from importer.service.desk import AtDesk
+from importer.service.http.keys import ApiKey
+from importer.service.problems import problems
+from importer.service.security.auth import Admin
+from importer.storage import executors, figures, keys, retention
+from importer.version import __version__
+
+router = APIRouter(prefix="/v1", tags=["admin"])
+
+
+class WorkerJob(BaseModel):
+    """A job that a process runs."""
+
+    id: str
+    kind: str
+    config: str | None
+    step: str | None
+    started_at: str | None
+
+
+class Worker(BaseModel):
+    """A process that runs jobs, with its last heartbeat."""
+
+    id: str
+    host: str
+    pid: int
+    started_at: str
+    seen_at: str
+    alive: bool = Field(description="whether its lease has not expired")
+    device: str | None = Field(description="where it validates; null if it does not")
+    engines: list[str] = Field(description="that it can validate on")
+    memory: int | None = Field(description="bytes")
+    version: str | None = Field(description="of its steps")
+    jobs: list[WorkerJob]
+
+
+class InstalledEngine(BaseModel):
+    """An engine on the machine of this server."""
+
+    engine: str
+    version: str | None = Field(description="null where it is not installed")
+    origin: str | None = Field(description="managed, variable or current")
+
+
+class QueueRow(BaseModel):
+    """Jobs of a kind of one caller."""
+
+    kind: str
+    by: str
+    queued: int
+    running: int
+    oldest_at: str | None = Field(description="since when the first one waits")
+
+
+class RetentionRow(BaseModel):
+    """What is kept of a kind of row; null is without a limit."""
+
+    kind: str
+    days: int | None
+    number: int | None
+    due: int | None = Field(description="older than that now; null where age is not counted")
+    removed: int = Field(description="rows that went so far")
+
+
+class Retention(BaseModel):
+    """The retention: its last run, its next one, and its policy."""
+
+    last_at: str | None
+    next_at: str | None
+    policy: list[RetentionRow]
+
+
+class DatabaseSize(BaseModel):
+    """The database."""
+
+    kind: str
+    bytes: int
+    rows: dict[str, int]
+
+
+class HubState(BaseModel):
+    """The Hub that imports read."""
+
+    endpoint: str
+    budget: int | None = Field(description="requests that are left; null where the Hub did not say")
+
+
+EXAMPLE: JsonDict = {
+    "version": __version__, "workers": [{
+        "id": "vm-4711-1763884800", "host": "vm", "pid": 4711, "started_at": "2026-11-23T08:00:00+00:00",
+        "seen_at": "2026-11-23T08:42:00+00:00", "alive": True, "device": "vm/cuda", "engines": ["vllm"],
+        "memory": 84932978278, "version": "2", "jobs": [],
+    }],
+    "engines": [{"engine": "vllm", "version": "0.33.0", "origin": "managed"}],
+    "queue": [{
+        "kind": "import", "by": "ann", "queued": 12, "running": 2, "oldest_at": "2026-11-23T08:41:00+00:00",
+    }],
+    "keys": [], "retention": {
+        "last_at": "2026-11-23T08:00:00+00:00", "next_at": "2026-11-23T09:00:00+00:00",
+        "policy": [{"kind": "jobs", "days": 30, "number": 100_000, "due": 0, "removed": 120}],
+    },
+    "database": {"kind": "sqlite", "bytes": 40_960_000, "rows": {"configs": 208}},
+    "hub": {"endpoint": "https://huggingface.co", "budget": 870},
+}  # fmt: skip
+
+
+class Operations(BaseModel):
+    """The state of the service."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    version: str
+    workers: list[Worker]
+    engines: list[InstalledEngine]
+    queue: list[QueueRow]
+    keys: list[ApiKey]
+    retention: Retention
+    database: DatabaseSize
+    hub: HubState
+
+
+@router.get(
+    "/operations", response_model=Operations, responses=problems(), summary="The state of the service"
+)
+def operations(at: AtDesk, who: Admin) -> dict[str, Any]:
+    """Return processes with their jobs, engines of this machine, the queue, keys, retention and sizes.
+
+    `GET /v1/audit` has the audit log.
+    """
+    del who
+    with at.database.reading() as connection:
+        last = retention.last_run(connection)
+        return {
+            "version": __version__, "workers": figures.workers(connection), "engines": _engines(),
+            "queue": figures.queue(connection), "keys": keys.listed(connection),
+            "retention": {
+                "last_at": _time(last), "next_at": _time(last + retention.INTERVAL) if last else None,
+                "policy": figures.kept(connection, at.settings.limits),
+            },
+            "database": figures.size(at.database, connection),
+            "hub": {"endpoint": endpoint(), "budget": _left(connection)},
+        }  # fmt: skip
+
+
+def _left(connection: Connection) -> int | None:
+    """Return the requests that the Hub leaves in its fullest quota."""
+    running = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
+    return min(executors.hub_left(running).values(), default=None)
+
+
+def _time(seconds: int) -> str | None:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+
+
+def _engines() -> list[dict[str, Any]]:
+    found = []
+    for name, _ in ENGINES.every():
+        try:
+            installed = install.find(get(name))
+        except EngineError:
+            installed = None
+        version, origin = (None, None) if installed is None else (installed.version, installed.origin)
+        found.append({"engine": name, "version": version, "origin": origin})
+    return found

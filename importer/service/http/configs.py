@@ -1,0 +1,325 @@
+"""``/v1/configs``: list, read, edit and delete documents, and read their parts."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from importer.app.export import export_valid
+from importer.app.overview import overview
+from importer.config import now
+from importer.config_file.carry_over import carried
+from importer.config_file.diff import differences
+from importer.config_file.edit_comments import patched
+from importer.config_file.effective import Editor
+from importer.config_file.review import change_json, page
+from importer.config_file.store import StoredDocument
+from importer.errors import DocumentError, ServiceError
+from importer.exports import FORMATS, get
+from importer.exports.base import Device
+from importer.sentences import render
+from importer.service.desk import AtDesk, Desk, json_answer
+from importer.service.domain.gallery import DocumentVersion
+from importer.service.domain.grants import Caller
+from importer.service.domain.import_request import Spoken
+from importer.service.domain.reviewed import losses_of, values_of
+from importer.service.http.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
+from importer.service.http.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
+from importer.service.http.request_models import json_object, merged
+from importer.service.http.response_models import Decisions, Document, Export, History
+from importer.service.http.save_edit import Edit, edit
+from importer.service.http.summary_models import DocumentPage, config_json
+from importer.service.problems import problems
+from importer.service.security.auth import Approver, Importer, Reader, act
+from importer.storage import published
+from importer.storage.documents import Summary
+
+router = APIRouter(prefix="/v1/configs", tags=["documents"])
+YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+JSON = ("application/json",)
+PATCHES = ("application/merge-patch+json", "application/json")
+Why = Annotated[Spoken | None, Query(description="why, for the history")]
+DOCUMENT = {
+    "schema": {"$ref": "#/components/schemas/DocumentContent"},
+    "example": {"parameters": {"temperature": 0.5}},
+}
+TEXT = {
+    "schema": {"type": "string", "format": "binary"},
+    "example": "name: qwen3-8b\nbackend: vllm\nparameters:\n  model: Qwen/Qwen3-8B\n",
+}
+PUT_BODY = {
+    "requestBody": {"required": True, "content": {"application/yaml": TEXT, "application/json": DOCUMENT}}
+}
+EDITED = problems(
+    "no-such-document",
+    "invalid",
+    "bad-reference",
+    "no-directories",
+    "cannot-edit",
+    "precondition-failed",
+    "precondition-required",
+    "wrong-type",
+    "needs-approver",
+)
+PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
+
+
+@router.get("", response_model=DocumentPage, responses=problems(), summary="Documents by name")
+def list_(
+    at: AtDesk,
+    who: Reader,
+    filters: DocumentFilters,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str, Query(max_length=MAX_CURSOR)] = "",
+    sort: Annotated[Sort, Query(description="the order; with `-` the last first")] = "name",
+) -> Response:
+    """List documents. Pages continue with `cursor`; `total` counts all documents of the filters."""
+    del who
+    summaries = at.gallery.page(filters, limit + 1, position(sort, cursor), sort)
+    more = len(summaries) > limit
+    return json_answer(
+        {
+            "items": [config_json(one) for one in summaries[:limit]],
+            "total": at.gallery.count(filters),
+            "next": cursor_of(sort, summaries[limit - 1]) if more else None,
+        }
+    )
+
+
+@router.get(
+    "/{name}",
+    response_model=Document,
+    responses={304: {"description": "It is still that version"}, **problems("no-such-document")},
+    summary="One document",
+)
+def get_(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
+    """Return its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
+    del who
+    summary, version = at.gallery.get(name)
+    headers = {"ETag": etag(summary.version), "Cache-Control": "no-cache"}
+    if same(seen, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return json_answer(_whole(summary, version), headers=headers)
+
+
+@router.put(
+    "/{name}",
+    response_model=Document,
+    responses=EDITED,
+    openapi_extra=PUT_BODY,
+    summary="Replace a document",
+)
+async def replace(
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch, why: Why = None
+) -> Response:
+    """Replace the text with YAML, or the data with JSON; comments stay where they can."""
+    kind, body = _type(request, (*YAML, *JSON)), await request.body()
+
+    def text(old: StoredDocument) -> str:
+        return _text(body) if kind in YAML else patched(old, json_object(body), Editor(who.name, now()))
+
+    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
+
+
+@router.patch(
+    "/{name}",
+    response_model=Document,
+    responses=EDITED,
+    openapi_extra=PATCH_BODY,
+    summary="Change values of a document",
+)
+async def update(
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch, why: Why = None
+) -> Response:
+    """Apply a JSON merge patch (RFC 7396) to the data; comments and layout stay."""
+    _type(request, PATCHES)
+    body = await request.body()
+
+    def text(old: StoredDocument) -> str:
+        return patched(old, merged(old.data, json_object(body)), Editor(who.name, now()))
+
+    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
+
+
+@router.delete(
+    "/{name}",
+    status_code=204,
+    responses=problems("no-such-document", "precondition-failed", "precondition-required"),
+    summary="Take a document away",
+)
+def delete(
+    name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch, why: Why = None
+) -> Response:
+    """Delete a document: its name is free, and its versions stay in the history.
+
+    Its releases are withdrawn; for one that the gallery serves the key needs the scope `publish`, too.
+    """
+    expected = needed(match, name)
+    with at.gallery.change(act(request, who, "delete", why)) as change:
+        change.expect(name, expected)
+        if published.release(change.connection, name) is not None:
+            who.needs("publish")
+        change.remove(name)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/{name}/decisions", response_model=Decisions, response_model_exclude_unset=True,
+    responses=problems("no-such-document", "no-receipt"),
+    summary="What was decided and why",
+)  # fmt: skip
+def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Return each decision with its reasons and what it overruled; evidence, fit, proof; and `values`.
+
+    `values` has each key as it is now: who edited it, what vendor, table and engine offer, what is served.
+    """
+    del who
+    stored = at.gallery.get(name)[1].stored
+    receipt, shown = stored.need_receipt(), page(stored)
+    return {
+        "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
+        "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
+        "edited": shown["edited"], "differences": shown["differences"],
+        "values": values_of(at.gallery, stored), "losses": losses_of(stored),
+    }  # fmt: skip
+
+
+@router.get(
+    "/{name}/receipt",
+    response_model=dict[str, Any],
+    responses=problems("no-such-document", "no-receipt"),
+    summary="The receipt as it lies beside a document",
+)
+def receipt(name: str, at: AtDesk, who: Reader) -> Response:
+    """Return evidence, reviews, and the validation with every raw exchange."""
+    del who
+    version = at.gallery.get(name)[1]
+    stored = version.stored.receipt
+    if stored is None:
+        raise DocumentError("no-receipt", path=f"{name}.yaml", problem="it has none")
+    return Response(stored.to_text(), media_type="application/json", headers={"ETag": etag(version.number)})
+
+
+@router.get(
+    "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
+)
+def history(
+    name: str,
+    at: AtDesk,
+    who: Reader,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[int | None, Query(ge=1, le=MOST, description="versions before this number")] = None,
+) -> dict[str, Any]:
+    """Return who made each version, when, by which action, why, and what it changed; and all reviews.
+
+    Pages continue with `cursor`.
+    """
+    del who
+    found, newest, total = at.gallery.history(name, limit + 1, cursor)
+    shown, receipt = found[:limit], newest.stored.receipt
+    return {
+        "versions": [_made(one, before) for one, before in zip_longest(shown, found[1 : limit + 1])],
+        "reviews": [] if receipt is None else list(receipt.history),
+        "total": total,
+        "next": shown[-1].number if len(found) > limit else None,
+    }
+
+
+@router.get(
+    "/{name}/versions/{number}", response_model=dict[str, Any], responses=problems("no-such-version"),
+    summary="One version's text",
+)  # fmt: skip
+def version(
+    name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
+) -> dict[str, Any]:
+    """Return the YAML of that version."""
+    del who
+    document_version = at.gallery.version(name, number)
+    return {**_made(document_version, None), "name": name, "text": document_version.text}
+
+
+@router.get(
+    "/{name}/export/{kind}",
+    response_model=Export,
+    responses=problems(
+        "no-such-document", "unknown-format", "cannot-export", "not-approved", "needs-approval"
+    ),
+    summary="A document for another consumer",
+)
+def export(
+    name: str,
+    kind: str,
+    at: AtDesk,
+    who: Reader,
+    device: Annotated[str | None, Query(pattern="^(gpu|cpu)$")] = None,
+    approved_only: bool = False,
+) -> dict[str, Any]:
+    """Return the files, and what they cannot carry. Formats:"""
+    del who
+    get(kind)  # an unknown format is an error before the document is read
+    version = at.gallery.get(name)[1]
+    stored = version.stored
+    template = version.chat_template(stored.data)
+    machine = cast("Device | None", device)
+    exported, origin = export_valid(stored, template, kind, device=machine, approved_only=approved_only)
+    identity = {"name": name, "format": kind, "review": origin.review, "digest": origin.digest}
+    return {**identity, "files": dict(exported.files), "lost": [render(loss) for loss in exported.lost]}
+
+
+export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
+
+
+def _edit(
+    name: str,
+    request: Request,
+    at: Desk,
+    who: Caller,
+    expected: list[int] | None,
+    why: str | None,
+    text: Edit,
+) -> Response:
+    summary, version = edit(name, at, who, act(request, who, "edit", why), expected, text)
+    return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
+
+
+def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
+    stored = version.stored
+    warnings = [] if stored.receipt is None else stored.receipt.warnings
+    whole = {
+        "text": version.text, "data": stored.data, "carried": carried(stored), "losses": losses_of(stored),
+        "device": stored.device, "per_device": stored.own_device is not None,
+    }  # fmt: skip
+    shown = overview(stored, _served(summary, stored))
+    seen = {"about": shown.facts.to_json(), "needs_attention": [*shown.needs_attention]}
+    return config_json(summary) | whole | seen | {"warnings": [*warnings]}
+
+
+def _served(summary: Summary, stored: StoredDocument) -> str | None:
+    """Return the digest of a published document: that of its release is the same."""
+    return stored.digest if summary.state == "published" else None
+
+
+def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:
+    members = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
+    changes = None
+    if before is not None:
+        changes = [change_json(c) for c in differences(before.stored.data, version.stored.data)]
+    return {"version": version.number, **members, "changes": changes}
+
+
+def _type(request: Request, media_types: tuple[str, ...]) -> str:
+    """Return the body's media type; raises ServiceError("wrong-type")."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in media_types:
+        raise ServiceError("wrong-type", type=media_type, wanted=" or ".join(media_types))
+    return media_type
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None

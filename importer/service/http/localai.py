@@ -1,0 +1,140 @@
+"""``/models`` and ``/backends`` as LocalAI has them: import a URI, follow the import, list models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from importer.config_file.validation_status import builds
+from importer.engines import capabilities
+from importer.errors import ImporterError, ServiceError
+from importer.service import messages
+from importer.service.desk import AtDesk, json_answer
+from importer.service.http.save_edit import look, turn
+from importer.service.localai import models
+from importer.service.localai.imports import estimates, import_request, status
+from importer.service.localai.keys import Importer, Reader
+from importer.service.security.auth import act
+from importer.storage import audit, executors, jobs, published
+
+router = APIRouter(tags=["localai"], route_class=models.Envelope)
+DETECTED = ("mlx", "mlx-vlm", "vllm")  # decided by files and machine; others have to be requested
+NEWEST = 1000  # operations that are listed
+FAILED: dict[int | str, dict[str, Any]] = {
+    code: {"model": models.Failed, "description": text}
+    for code, text in ((401, "No key, or a wrong one"), (403, "The key may not"), (429, "Too many requests"))
+}
+HINT = "Pass preferences.backend to pick one of the candidates."
+
+
+@router.post(
+    "/models/import-uri",
+    response_model=models.Begun,
+    responses=FAILED
+    | {
+        400: {"model": models.Ambiguous | models.Failed, "description": "It cannot be imported, or not so"},
+        404: {"model": models.Failed, "description": "There is no such repository"},
+        502: {"model": models.Failed, "description": "The Hub does not answer as it should"},
+        503: {"model": models.Failed, "description": "The Hub or the database is away, or many look at once"},
+    },
+    summary="Import a model by its URI",
+)
+def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
+    """Analyse a model, then queue its import; the document is a draft at first."""
+    try:
+        import_body = import_request(body)
+        with turn(at):
+            studied = look(import_body, at, who)
+            sizes = estimates(studied)
+    except ImporterError as error:
+        return _refused(error)
+    with at.database.writing() as connection:
+        job = jobs.create(connection, "import", import_body.model_dump(exclude_unset=True), who.name)
+        audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
+    at.runner.bring(job, studied)
+    at_job = f"{at.base(request)}/models/jobs/{job.id}"
+    return json_answer({"uuid": job.id, "status": at_job, **sizes})
+
+
+def _refused(error: ImporterError) -> Response:
+    """Return the response to a failed import; an ambiguous one has an envelope with the candidates."""
+    if error.kind != "ambiguous":
+        return models.failure(error, prefix="failed to discover model config: ")
+    details = error.details["candidates"]
+    candidates = [one["backend"] for one in details] if isinstance(details, list) else []
+    envelope = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
+    return json_answer({**envelope, "candidates": candidates, "hint": HINT}, 400)
+
+
+@router.get(
+    "/models/jobs/{uuid}",
+    response_model=models.OpStatus,
+    responses=FAILED | {404: {"model": models.Failed, "description": "There is no such operation"}},
+    summary="An import's state",
+)
+def job(uuid: str, at: AtDesk, who: Reader) -> Response:
+    """Return the state of an import: progress 100, processed, and the message `completed` once it is
+    written.
+    """
+    del who
+    with at.database.reading() as connection:
+        row = jobs.get(connection, uuid)
+    if row.kind != "import":
+        raise ServiceError("no-such-job", job=uuid)
+    return json_answer(status(row))
+
+
+@router.get(
+    "/models/jobs", response_model=dict[str, models.OpStatus], responses=FAILED, summary="The newest imports"
+)
+def all_jobs(at: AtDesk, who: Reader) -> Response:
+    """Return the newest imports by uuid."""
+    del who
+    with at.database.reading() as connection:
+        rows = jobs.newest(connection, "import", NEWEST)
+    return json_answer({one.id: status(one) for one in rows})
+
+
+@router.get(
+    "/models/available", response_model=list[models.Available], responses=FAILED, summary="What is published"
+)
+def available(request: Request, at: AtDesk, who: Reader) -> Response:
+    """Return what LocalAI can install from this gallery; members that are empty are left out."""
+    del who
+    gallery = at.address(request)
+    with at.database.reading() as connection:
+        return json_answer([one | {"gallery": gallery} for one in published.listed(connection)])
+
+
+@router.get(
+    "/models/galleries", response_model=list[models.GalleryOf], responses=FAILED, summary="The gallery itself"
+)
+def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
+    """List the gallery as an entry of `GALLERIES`."""
+    del who
+    return json_answer([at.address(request)])
+
+
+@router.get(
+    "/backends/known",
+    response_model=list[models.KnownBackend],
+    responses=FAILED,
+    summary="Backends that imports may be for",
+)
+def backends(at: AtDesk, who: Reader) -> Response:
+    """List the backends; `installed` where a process of this service has the engine."""
+    del who
+    with at.database.reading() as connection:
+        engines = {engine for one in executors.all_executors(connection) for engine in one.engines}
+    return json_answer(
+        [
+            {
+                "name": name, "modality": "text", "auto_detect": name in DETECTED,
+                "description": capabilities.load(name).label,
+                "installed": not builds(name).isdisjoint(engines),
+            }
+            for name in sorted(at.settings.backends)
+        ]
+    )  # fmt: skip

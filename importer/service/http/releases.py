@@ -1,0 +1,259 @@
+"""``/v1/configs/{name}/releases``: promote the working copy, list releases, withdraw one, roll back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from importer.config_file.diff import differences
+from importer.config_file.review import change_json
+from importer.errors import DocumentError
+from importer.service.desk import AtDesk
+from importer.service.domain.releases import need, need_history, promote, roll_back, withdraw
+from importer.service.http.etags import MOST, IfMatch, etag, seen
+from importer.service.http.idempotency import AskedOnce
+from importer.service.http.request_models import Note, ReleaseRequest
+from importer.service.http.response_models import LossOf
+from importer.service.http.summary_models import DocumentSummary, config_json
+from importer.service.problems import problems
+from importer.service.security.auth import Publisher, Reader, act
+from importer.storage import published
+from importer.storage import releases as rows
+from importer.storage.releases import Release
+
+router = APIRouter(prefix="/v1/configs/{name}/releases", tags=["releases"])
+Number = Annotated[int, Path(ge=1, le=MOST)]
+EXAMPLE: JsonDict = {
+    "name": "qwen3-8b", "release": 2, "version": 5, "digest": f"sha256:{'0' * 64}", "served": False,
+    "model": "Qwen/Qwen3-8B", "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm",
+    "by": "ann", "at": "2026-11-21T13:09:00+00:00", "why": "a day in staging",
+    "withdrawn": {"by": "ann", "at": "2026-11-22T09:00:00+00:00", "why": "answers are cut off"},
+    "losses": [], "changes": [{"path": "parameters.temperature", "before": 0.6, "after": 0.7}],
+}  # fmt: skip
+
+
+class Withdrawal(BaseModel):
+    """Who withdrew a release, when, and why."""
+
+    by: str
+    at: str
+    why: str | None
+
+
+class ReleaseSummary(BaseModel):
+    """A release: what was released by whom, and whether the gallery serves it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    name: str
+    release: int = Field(description="its number")
+    version: int = Field(description="the version of the document that was released")
+    digest: str
+    served: bool = Field(description="whether it is in the gallery's index")
+    model: str | None
+    revision: str | None
+    backend: str | None
+    by: str
+    at: str
+    why: str | None
+    withdrawn: Withdrawal | None
+    losses: list[LossOf] = Field(description="what its entry drops, changes, adds or does not pin")
+    changes: list[dict[str, Any]] | None = Field(
+        description="from the release before; none for the first, and in the answer to a change"
+    )
+
+
+class ReleaseDocument(ReleaseSummary):
+    """A release with its text and the data in it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [EXAMPLE | {"text": "name: qwen3-8b\n", "data": {"name": "qwen3-8b"}}]}
+    )
+
+    text: str
+    data: dict[str, Any]
+
+
+class ReleasePage(BaseModel):
+    """A page of releases, the newest first; ``served`` is the number of the one in the gallery."""
+
+    items: list[ReleaseSummary]
+    served: int | None
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+class ReleaseResult(BaseModel):
+    """A change of what the gallery serves: the release, and the document after it."""
+
+    release: ReleaseSummary
+    config: DocumentSummary
+
+
+SERVED: dict[int | str, dict[str, Any]] = {
+    200: {"model": ReleaseResult, "description": "It is served already"}
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=ReleaseResult,
+    responses=SERVED
+    | problems(
+        "no-such-document", "invalid", "changed", "precondition-failed", "digest-required",
+        "not-ready-to-release",
+        "key-reused",
+    ),
+    summary="Release the working copy",
+)  # fmt: skip
+def promote_(
+    name: str, request: Request, at: AtDesk, who: Publisher, once: AskedOnce, match: IfMatch,
+    body: ReleaseRequest | None = None,
+) -> Response:  # fmt: skip
+    """Release the working copy as it was seen (`digest` or `If-Match`), and serve it in the gallery.
+
+    It must be approved and validated. A release stays as it is; later changes are of the working copy.
+    """
+    if (answered := once.replay()) is not None:
+        return answered
+    said = body or ReleaseRequest()
+    with at.gallery.change(act(request, who, "release", said.note)) as change:
+        stored = change.expect(name, None)
+        change.expect(name, seen(match, said.digest, name))
+        if said.digest is not None and said.digest != stored.digest:
+            raise DocumentError("changed", path=stored.path, name=name, now=stored.digest, seen=said.digest)
+        summary, release, new = promote(change, name, said.note)
+        data = {"release": release_json(release, served=True), "config": config_json(summary)}
+        headers = {
+            "ETag": etag(summary.version), "Location": f"/v1/configs/{name}/releases/{release.number}"
+        }  # fmt: skip
+        return once.answer(change.connection, data, 201 if new else 200, headers)
+
+
+@router.get("", response_model=ReleasePage, responses=problems("no-such-document"), summary="All releases")
+def list_(
+    name: str,
+    at: AtDesk,
+    who: Reader,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[int | None, Query(ge=1, le=MOST)] = None,
+) -> dict[str, Any]:
+    """List releases, the newest first, each with what it changed; those of a deleted document as well."""
+    del who
+    with at.database.reading() as connection:
+        need_history(connection, name)
+        found = rows.page(connection, name, limit + 1, cursor)
+        number, total = published.release(connection, name), rows.count(connection, name)
+    before = [*found[1:], None][: len(found)]
+    items = [
+        release_json(one, served=one.number == number, before=_before(one, last))
+        for one, last in zip(found, before, strict=True)
+    ][:limit]
+    more = len(found) > limit
+    return {
+        "items": items,
+        "served": number,
+        "total": total,
+        "next": str(found[limit - 1].number) if more else None,
+    }
+
+
+@router.get(
+    "/{number}", response_model=ReleaseDocument, responses=problems("no-such-release"), summary="One release"
+)
+def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Return a release with the text that was released, and what it changed."""
+    del who
+    with at.database.reading() as connection:
+        release = need(connection, name, number)
+        last = rows.get(connection, name, number - 1)
+        served = published.release(connection, name) == number
+    whole = release_json(release, served=served, before=_before(release, last))
+    return whole | {"text": release.text, "data": json.loads(release.data)}
+
+
+@router.get(
+    "/{number}/receipt",
+    response_model=dict[str, Any],
+    responses=problems("no-such-release"),
+    summary="The receipt of a release",
+)
+def receipt(name: str, number: Number, at: AtDesk, who: Reader) -> Response:
+    """Return evidence, reviews and validation as they were when the release was made."""
+    del who
+    with at.database.reading() as connection:
+        text = rows.receipt(connection, need(connection, name, number))
+    return Response(text or "{}", media_type="application/json")
+
+
+@router.post(
+    "/{number}/withdraw",
+    response_model=ReleaseResult,
+    responses=problems("no-such-document", "no-such-release", "withdrawn", "key-reused"),
+    summary="Withdraw a release",
+)
+def withdraw_(
+    name: str, number: Number, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
+    body: Note | None = None,
+) -> Response:  # fmt: skip
+    """Withdraw a release for good. Where it was served, the entry is removed; no other takes its place."""
+    if (answered := once.replay()) is not None:
+        return answered
+    note = None if body is None else body.note
+    with at.gallery.change(act(request, who, "withdraw", note)) as change:
+        summary, release = withdraw(change, name, number, note)
+        data = {"release": release_json(release, served=False), "config": config_json(summary)}
+        return once.answer(change.connection, data, 200, {"ETag": etag(summary.version)})
+
+
+@router.post(
+    "/{number}/rollback",
+    response_model=ReleaseResult,
+    responses=problems(
+        "no-such-document", "no-such-release", "withdrawn", "not-ready-to-release", "key-reused"
+    ),
+    summary="Serve an earlier release again",
+)
+def rollback(
+    name: str, number: Number, request: Request, at: AtDesk, who: Publisher, once: AskedOnce,
+    body: Note | None = None,
+) -> Response:  # fmt: skip
+    """Serve this release in place of the present one. The working copy stays as it is."""
+    if (answered := once.replay()) is not None:
+        return answered
+    note = None if body is None else body.note
+    with at.gallery.change(act(request, who, "roll back", note)) as change:
+        summary, release = roll_back(change, name, number)
+        data = {"release": release_json(release, served=True), "config": config_json(summary)}
+        return once.answer(change.connection, data, 200, {"ETag": etag(summary.version)})
+
+
+def release_json(
+    release: Release, *, served: bool, before: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Return a release as a response; ``before`` are its changes from the release before."""
+    data = json.loads(release.data)
+    block, parameters = data.get("importer") or {}, data.get("parameters") or {}
+    withdrawal = {"by": release.withdrawn_by, "at": release.withdrawn_at, "why": release.withdrawn_why}
+    return {
+        "name": release.name, "release": release.number, "version": release.version,
+        "digest": release.digest, "served": served, "model": block.get("model_id") or parameters.get("model"),
+        "revision": block.get("revision"), "backend": data.get("backend"), "by": release.by,
+        "at": release.at, "why": release.why,
+        "withdrawn": None if release.withdrawn_at is None else withdrawal,
+        "losses": [*release.entry.lost], "changes": before,
+    }  # fmt: skip
+
+
+def _before(release: Release, last: Release | None) -> list[dict[str, Any]] | None:
+    """Return the changes from the release before."""
+    if last is None:
+        return None
+    return [change_json(c) for c in differences(json.loads(last.data), json.loads(release.data))]

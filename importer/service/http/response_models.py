@@ -1,0 +1,390 @@
+"""The bodies of responses, for OpenAPI and for the generated clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from importer.errors import ServiceError
+from importer.service.http.document_facts import Described, WarningEntry
+from importer.service.http.summary_models import CONFIG, DocumentRow, Link
+from importer.service.problems import problem, problem_of
+from importer.storage import jobs
+from importer.storage.jobs import Job as JobRow
+
+JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+
+class FieldError(BaseModel):
+    """One mistake in a request, and the field that it is about."""
+
+    pointer: str = Field(description="a JSON pointer into the body, the query or the document")
+    detail: str
+    line: int | None = None
+    column: int | None = None
+    length: int | None = Field(default=None, description="characters of the word at that place")
+    kind: str | None = Field(default=None, description="of a mistake in a document: its typed kind")
+    fields: dict[str, Any] | None = Field(default=None, description="of the kind, such as near names")
+
+
+class Candidate(BaseModel):
+    """A backend that could serve a model."""
+
+    backend: str = Field(description="what to ask again with")
+    engine: str = Field(description="the engine and the version that it would be written for")
+    message: str = Field(description="why it is a candidate")
+
+
+class Conflict(BaseModel):
+    """A value that an edit and an import changed differently; a side that has none is left out."""
+
+    path: str
+    base: Any = None
+    mine: Any = None
+    theirs: Any = None
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details."""
+
+    type: str = Field(examples=["/problems/bad-reference"])
+    title: str
+    status: int
+    detail: str
+    kind: str
+    hint: str
+    instance: str | None = None
+    request_id: str | None = None
+    errors: list[FieldError] | None = None
+    candidates: list[Candidate] | None = Field(
+        default=None, description="of an ambiguous import: the backends that could take it"
+    )
+    conflicts: list[Conflict] | None = None
+
+
+JOB: JsonDict = {
+    "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
+    "message": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1,
+    "by": "ann", "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
+    "counts": None,
+    "refused": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
+    "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
+}  # fmt: skip
+CANDIDATES = [
+    {"backend": "vllm", "engine": "vLLM 0.32.0", "message": "it serves Qwen3ForCausalLM"},
+    {"backend": "mlx", "engine": "mlx-lm 0.32.2", "message": "it serves Qwen3ForCausalLM"},
+]
+ASKS: JsonDict = JOB | {
+    "state": "failed", "step": "decide", "message": None, "request": {"reference": "Qwen/Qwen3-8B"},
+    "error": problem(
+        ServiceError("ambiguous", reference="Qwen/Qwen3-8B", names="vllm, mlx", candidates=CANDIDATES)
+    ),
+    "ended_at": "2026-11-21T13:06:25+00:00",
+    "links": {
+        "self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"},
+        "retry": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e/retry"},
+    },
+}  # fmt: skip
+JOBS = {"running": JOB, "asks": ASKS}  # one that runs, and one that has to be asked again
+
+
+class RefusedLine(BaseModel):
+    """A line of a list that was refused; the others were accepted."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    error: Problem
+
+
+class LineResult(BaseModel):
+    """The result of one line of a list: a job, or the problem for that it was refused."""
+
+    line: int = Field(description="its number, from 1")
+    reference: str
+    status: int = Field(description="the status that the line alone would have had")
+    job: str | None
+    href: str | None = Field(description="where its job is")
+    error: Problem | None
+
+
+class JobStep(BaseModel):
+    """A step of a job: how long it took or has taken, and how long such steps took before."""
+
+    step: str
+    state: Literal["done", "now", "later"]
+    seconds: float | None = Field(description="null for a later one")
+    median: float | None = Field(description="seconds in former jobs of the kind, on the same engine")
+    former: int = Field(description="jobs that the median is of")
+
+
+class JobProgress(BaseModel):
+    """How far a job is: its steps, and what the present one has done of how much."""
+
+    number: int | None = Field(description="of the present step, from 1")
+    of: int
+    seconds: float | None = Field(description="since it began")
+    remaining: float | None = Field(description="seconds by the medians; null where one is unknown")
+    steps: list[JobStep]
+    done: float | None
+    total: float | None
+    unit: str | None
+    passed: int | None
+    failed: int | None
+
+
+class RunningJob(BaseModel):
+    """A job that runs, in short."""
+
+    id: str
+    kind: str
+    config: str | None
+    step: str | None
+    message: str | None
+    started_at: str | None
+
+
+class JobSummary(BaseModel):
+    """All jobs in figures; those of lists count each."""
+
+    queued: int
+    running: int
+    failed: int = Field(description="within 24 hours")
+    jobs: list[RunningJob] = Field(description="the first five that run")
+
+
+class Job(BaseModel):
+    """A job: its request, its progress and its result."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
+
+    id: str
+    kind: Literal["import", "imports", "validation", "recheck", "listing", "listed"]
+    state: JobState
+    step: str | None = Field(description="the step it is at")
+    message: str | None = Field(description="how far that step is")
+    config: str | None = Field(description="the document's name, once there is one")
+    request: dict[str, Any]
+    result: dict[str, Any] | None
+    error: Problem | None = Field(description="why it failed; `candidates` where the request must name one")
+    attempt: int
+    merged: bool | None = Field(
+        default=None, description="whether an equal request had queued it before; absent for a new job"
+    )
+    by: str
+    device: str | None
+    parent: str | None = Field(description="the list that it belongs to")
+    counts: dict[str, int] | None = Field(default=None, description="of a list: its jobs by state")
+    refused: list[RefusedLine] | None = Field(
+        default=None, description="of a list: the lines that were refused and have no job"
+    )
+    lines: list[LineResult] | None = Field(
+        default=None, description="in the answer to a list: the result of each line"
+    )
+    progress: JobProgress | None = Field(default=None, description="of one job; null for a list")
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    links: dict[str, Link]
+
+
+class JobPage(BaseModel):
+    """A page of jobs, the newest first; of a list in its order."""
+
+    items: list[Job]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+class CarriedValidation(BaseModel):
+    """The earlier commit that a validation ran on: its files are equal to those of the present one."""
+
+    revision: str
+    digest: str
+
+
+class LossOf(BaseModel):
+    """A part of a document that LocalAI lacks, or that its entry adds."""
+
+    effect: Literal["added", "changed", "dropped", "not-pinned"]
+    kind: str
+    message: str
+
+
+class Offered(BaseModel):
+    """A value that vendor, table or engine offers, and where it stands."""
+
+    value: Any
+    source: str
+
+
+class EffectiveValue(BaseModel):
+    """One key: its value now, in the import and in the release that is served, who set it, other offers."""
+
+    key: str
+    value: Any = Field(default=None, description="left out where the document has none, like the next two")
+    imported: Any = None
+    served: Any = None
+    status: str = Field(description="of the decision, or 'edited'")
+    source: str
+    by: str | None = Field(default=None, description="the person who edited it")
+    at: str | None = None
+    vendor: Offered | None = None
+    table: Offered | None = None
+    engine_default: Offered | None = None
+
+
+class Document(DocumentRow, Described):
+    """A document: its text, and the data in it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [CONFIG | {"text": "name: qwen3-8b\n", "data": {"name": "qwen3-8b"}}]}
+    )
+
+    text: str
+    data: dict[str, Any]
+    losses: list[LossOf] | None = Field(
+        default=None,
+        description="what its entry in the gallery would drop, change, add or not pin; null without an entry",
+    )
+    carried: CarriedValidation | None = Field(
+        default=None, description="the commit that was run, where the validation is of an earlier one"
+    )
+    warnings: list[WarningEntry] = Field(default=[], description="what needs attention, the gravest first")
+    device: str | None = Field(default=None, description="the device that its last import named")
+    per_device: bool = Field(default=False, description="whether it is for this device alone")
+
+
+class VersionSummary(BaseModel):
+    """One version: who made it, when, by which action, why, and what it changed."""
+
+    version: int
+    action: str
+    state: str
+    digest: str
+    by: str
+    at: str
+    why: str | None
+    changes: list[dict[str, Any]] | None = Field(description="from the version before; none for the first")
+
+
+class History(BaseModel):
+    """A page of versions, the newest first, and every review."""
+
+    versions: list[VersionSummary]
+    reviews: list[dict[str, Any]]
+    total: int = Field(description="versions on all pages")
+    next: int | None = Field(description="the cursor of the next page")
+
+
+class Decisions(BaseModel):
+    """What was decided and why, what fits, what the parsers showed."""
+
+    decisions: dict[str, Any]
+    evidence: list[dict[str, Any]]
+    unknown: dict[str, str]
+    fit: dict[str, Any] | None
+    proof: dict[str, Any] | None
+    warnings: list[str]
+    edited: list[dict[str, Any]] | None
+    differences: list[dict[str, Any]] | None
+    values: list[EffectiveValue] = Field(
+        description="each key as it is now, in the import and in the release"
+    )
+    losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
+
+
+class Preview(BaseModel):
+    """What an import would write: nothing has been."""
+
+    name: str
+    model: str
+    revision: str | None
+    backend: str
+    text: str
+    document: dict[str, Any]
+    decisions: dict[str, Any]
+    evidence: list[dict[str, Any]]
+    fit: dict[str, Any]
+    proof: dict[str, Any] | None
+    unknown: dict[str, str]
+    new: bool
+    edits: list[dict[str, Any]] = Field(description="what stays of a person's edits")
+    changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
+    conflicts: list[Conflict]
+    warnings: list[WarningEntry] = Field(description="what needs attention, the gravest first")
+
+
+class Export(BaseModel):
+    """A document for another consumer."""
+
+    name: str
+    format: str
+    review: str
+    digest: str
+    files: dict[str, str]
+    lost: list[str] = Field(description="what these files cannot carry")
+
+
+def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any]:
+    """Return a job as a response."""
+    base = f"/v1/jobs/{job.id}"
+    links = {"self": base, "events": f"{base}/events"}
+    if job.kind == "imports":
+        links["jobs"] = f"/v1/jobs?parent={job.id}"
+        if "organisation" in job.request:
+            links["summary"] = f"/v1/imports/{job.id}/summary"
+    if job.kind == "recheck":
+        links["documents"] = f"/v1/recheck/{job.id}"
+    if job.state in jobs.OPEN:
+        links["cancel"] = f"{base}/cancel"
+    elif job.state != "succeeded":
+        links["retry"] = f"{base}/retry"
+    if job.config is not None:
+        links["config"] = f"/v1/configs/{job.config}"
+    shown = ("id", "kind", "state", "step", "config", "request", "result", "attempt", "by")
+    times = ("device", "created_at", "started_at", "ended_at")
+    request = {key: value for key, value in job.request.items() if key != "refused"}
+    return {
+        **{key: getattr(job, key) for key in (*shown, *times)},
+        "request": request,
+        "result": _result(job.result),
+        "refused": job.request.get("refused"),
+        "message": job.says,
+        "error": None if job.error is None else _error(job.error),
+        "parent": None if job.root == job.id else job.root,
+        "counts": counts,
+        "links": {name: {"href": href} for name, href in links.items()},
+    }
+
+
+def event_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event's data as they are answered."""
+    error = data.get("error")
+    named = _message(data)
+    if "result" in named:
+        named["result"] = _result(named["result"])
+    return named | {"error": _error(error)} if isinstance(error, Mapping) else named
+
+
+def _result(stored: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a job's result as it is answered: that of a skipped model has a problem."""
+    if stored is None or "skipped" not in stored:
+        return None if stored is None else dict(stored)
+    return {**stored, "error": problem_of(stored["error"])}
+
+
+def _error(failed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored failure as the problem that is answered."""
+    problem = problem_of(failed)
+    candidates = problem.get("candidates")
+    if not isinstance(candidates, list):
+        return problem
+    return {**problem, "candidates": [_message(one) for one in candidates]}
+
+
+def _message(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored data with the public name of ``says``, the database's name of a message."""
+    return {"message" if key == "says" else key: value for key, value in stored.items()}

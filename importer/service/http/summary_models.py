@@ -1,0 +1,138 @@
+"""Documents as lists and cards have them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from importer.app.states import State
+from importer.service.http.query import AttentionKind, Size
+from importer.storage.documents import Summary
+from importer.storage.list_columns import KINDS
+
+PLAIN = (
+    "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",
+    "validation", "reason", "release", "created_at", "updated_at", "checked_at", "findings",
+)  # fmt: skip
+FACTS: JsonDict = {
+    "description": "A chat model of 8 B parameters.", "license": "apache-2.0", "tags": [],
+    "quantization": "fp8", "modalities": ["text"], "tool_parser": "hermes", "reasoning_parser": "qwen3",
+    "context": 40960, "parameters": 8190735360, "size": "4b-10b", "weights": 9430000000,
+    "memory": 17870000000, "device": "h100-80g", "devices": 1,
+}  # fmt: skip
+CONFIG: JsonDict = {
+    "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
+    "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
+    "kind": "chat", "state": "approved", "review": "approved", "validation": "never",
+    "reason": "it was never validated", "release": 2, "created_at": "2026-11-21T13:06:24+00:00",
+    "updated_at": "2026-11-21T13:09:00+00:00", "checked_at": "2026-11-23T02:00:00+00:00",
+    "attention": ["finding"], "findings": 1, "facts": FACTS,
+    "run": {
+        "engine": "vllm", "version": "0.32.0", "at": "2026-11-21T13:08:00+00:00", "passed": 40, "failed": 2,
+        "total": 54, "seconds": 71.5,
+    },
+    "links": {"self": {"href": "/v1/configs/qwen3-8b"}},
+}  # fmt: skip
+
+
+class Link(BaseModel):
+    """Where something is."""
+
+    href: str
+
+
+class ValidationRun(BaseModel):
+    """The newest whole run: its engine, when it began, and how many of its probes passed or failed."""
+
+    engine: str | None
+    version: str | None
+    at: str | None
+    passed: int
+    failed: int = Field(description="or inconclusive; the others do not apply")
+    total: int
+    seconds: float | None
+
+
+class CardFacts(BaseModel):
+    """The facts of a card; an unknown one is null. ``memory`` is the likely one of each device, in bytes."""
+
+    description: str | None
+    license: str | None
+    tags: list[str]
+    quantization: str | None
+    modalities: list[str]
+    tool_parser: str | None
+    reasoning_parser: str | None
+    context: int | None = Field(description="tokens")
+    parameters: int | None
+    size: Size | None
+    weights: int | None = Field(description="bytes")
+    memory: int | None
+    device: str | None = Field(description="that the estimate is for, such as 2xh100-80g")
+    devices: int | None
+
+
+class DocumentRow(BaseModel):
+    """A document and its states; ``reason`` is why its working copy is not what the gallery serves."""
+
+    name: str
+    version: int
+    digest: str
+    model: str | None
+    revision: str | None
+    backend: str | None
+    family: str | None
+    kind: str | None
+    state: State
+    review: str
+    validation: str
+    reason: str | None
+    release: int | None = Field(description="the number of the release that the gallery serves")
+    created_at: str
+    updated_at: str
+    checked_at: str | None = Field(description="its import, its validation or its last recheck")
+    attention: list[AttentionKind] = Field(description="why it needs attention, the gravest first")
+    findings: int = Field(description="open findings of rechecks")
+    run: ValidationRun | None
+    links: dict[str, Link]
+
+
+class DocumentSummary(DocumentRow):
+    """A document in a list, with the facts of its card."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
+
+    facts: CardFacts
+
+
+class DocumentPage(BaseModel):
+    """A page of documents, by name."""
+
+    items: list[DocumentSummary]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+def config_json(summary: Summary) -> dict[str, Any]:
+    """Return a document as lists have it."""
+    base = f"/v1/configs/{summary.name}"
+    parts = ("decisions", "receipt", "history", "releases")
+    links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
+    if summary.model is not None:
+        links["variants"] = {"href": f"/v1/configs?model={quote(summary.model, safe='/')}"}
+    if summary.release is not None:
+        links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
+    return {**{f: getattr(summary, f) for f in PLAIN}, **_card(summary), "links": links}
+
+
+def _card(summary: Summary) -> dict[str, Any]:
+    facts = {f: getattr(summary, f) for f in CardFacts.model_fields}
+    words = {name: (facts[name] or "").split() for name in ("tags", "modalities")}
+    named = (summary.attention or "").split()
+    ran = None
+    if summary.run_total is not None:
+        ran = {f: getattr(summary, f"run_{f}") for f in ValidationRun.model_fields}
+    return {"attention": sorted(named, key=KINDS.index), "facts": facts | words, "run": ran}

@@ -1,0 +1,188 @@
+"""Failures over HTTP: RFC 9457 problem details, whose status follows from the kind by one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+
+from importer.errors import (
+    KINDS,
+    DocumentError,
+    EngineError,
+    HubError,
+    ImporterError,
+    InternalError,
+    Interrupted,
+    LauncherError,
+    RepositoryError,
+    SandboxError,
+    ServiceError,
+    Setting,
+    UsageError,
+    ValidationError,
+)
+from importer.service import messages
+from importer.service.domain.failures import failure
+
+MEDIA_TYPE = "application/problem+json"
+BY_BRANCH: Mapping[type[ImporterError], int] = {
+    UsageError: 422, HubError: 502, RepositoryError: 422, DocumentError: 422, EngineError: 503,
+    ValidationError: 422, ServiceError: 400, LauncherError: 502, SandboxError: 503, InternalError: 500,
+    Interrupted: 503,
+}  # fmt: skip
+# What differs from its branch.
+BY_KIND: Mapping[str, int] = {
+    "not-found": 404, "revision-not-found": 404, "gated": 403, "private": 403, "forbidden": 403,
+    "rate-limited": 503, "not-cached": 503, "refused-host": 422, "unknown-format": 404,
+    "exists": 409, "conflict": 409, "edited": 409, "changed": 409, "no-such-document": 404,
+    "not-approved": 409, "needs-approval": 409, "cannot-export": 409, "no-receipt": 409, "newer-receipt": 409,
+    "never-validated": 409, "cannot-write": 507,
+    "unknown-engine": 422, "weights-not-local": 409, "no-weights": 409,
+    "bad-request": 422,
+    "no-key": 401, "wrong-scope": 403, "foreign-page": 403, "foreign-host": 421, "no-such-page": 404,
+    "page-not-built": 503,
+    "unknown-pool": 422, "folder-beside": 409, "followed-elsewhere": 409, "launcher-missing": 503,
+    "needs-approver": 403, "code-not-approved": 409,
+    "wrong-method": 405, "no-such-job": 404, "no-such-version": 404, "no-such-key": 404,
+    "precondition-failed": 412, "precondition-required": 428, "key-reused": 422, "key-made": 409,
+    "no-such-finding": 404, "finding-settled": 409, "finding-outdated": 409, "no-such-webhook": 404,
+    "webhook-made": 409, "bad-webhook": 422, "not-deleted": 409,
+    "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
+    "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
+    "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
+    "digest-required": 428, "not-ready-to-release": 409, "no-such-release": 404, "withdrawn": 409,
+    "other-backend": 409, "other-device": 409, "too-many-connections": 503,
+}  # fmt: skip
+
+
+def status_of(kind: str) -> int:
+    """Return the HTTP status of a kind of failure."""
+    return BY_KIND.get(kind, BY_BRANCH[KINDS[kind]])
+
+
+def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return the problem's members; ``errors`` are single mistakes with the field each is about."""
+    return problem_of(failure(error, errors))
+
+
+def problem_of(failed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the problem of a failure as ``failure`` describes it and jobs keep it."""
+    kind = str(failed["kind"])
+    head = {"type": f"/problems/{kind}", "title": title(kind), "status": status_of(kind)}
+    return {**head, "detail": failed["detail"], **failed}
+
+
+def title(kind: str) -> str:
+    """Return a kind as a title, the same for every occurrence."""
+    return kind.replace("-", " ").capitalize()
+
+
+def explained(kind: str) -> dict[str, Any] | None:
+    """Return the members of ``/problems/KIND``; ``None`` for a kind that is not met over HTTP."""
+    if kind not in messages.HINTS:
+        return None
+    return {
+        "kind": kind,
+        "title": title(kind),
+        "status": status_of(kind),
+        "sentence": messages.detail_row(kind),
+        "hint": messages.hint_row(kind),
+    }
+
+
+def answer(
+    request: Request,
+    error: ImporterError,
+    errors: Sequence[Mapping[str, Any]] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """Return a failure as a response."""
+    members = problem(error, errors) | {"instance": request.url.path}
+    if ident := getattr(request.state, "id", None):
+        members["request_id"] = ident
+    return JSONResponse(
+        members, members["status"], headers=_headers(error) | dict(headers or {}), media_type=MEDIA_TYPE
+    )
+
+
+def _headers(error: ImporterError) -> dict[str, str]:
+    seconds = error.details.get("seconds")
+    headers = {"Retry-After": f"{float(seconds):.0f}"} if isinstance(seconds, int | float) else {}
+    if error.kind == "no-key":
+        headers["WWW-Authenticate"] = "Bearer"
+    return headers
+
+
+ALWAYS = (
+    "no-key",
+    "wrong-scope",
+    "foreign-page",
+    "foreign-host",
+    "bad-request",
+    "unknown-parameter",
+    "bad-json",
+    "too-many",
+    "body-too-large",
+    "too-many-connections",
+)
+
+
+LOCATION = {"Location": {"description": "where the job is", "schema": {"type": "string"}}}
+
+
+def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
+    """Return the response 202 of a job; ``failing`` describes a failure that clients have to handle."""
+    description = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
+    return {202: {"description": description, "headers": LOCATION}}
+
+
+def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """Return the responses of a route that may fail with these kinds, an example for each."""
+    responses: dict[int | str, dict[str, Any]] = {}
+    for kind in (*kinds, *ALWAYS):
+        explanation = explained(kind) or {}
+        media = responses.setdefault(
+            explanation["status"], {"description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
+        )
+        media["description"] = ", ".join(filter(None, (media["description"], explanation["title"])))
+        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": example(kind)}
+    return responses
+
+
+# Values of the fields of failures, for examples.
+SAMPLES: Mapping[str, object] = {
+    "reference": "Qwen/Qwen3-8B", "name": "qwen3-8b", "model": "Qwen/Qwen3-8B", "repo": "Qwen/Qwen3-8B",
+    "backend": "vllm", "engine": "vllm", "has": "read", "scope": "import", "seconds": 5, "limit": 2_000_000,
+    "job": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "key": "0123456789ab", "number": 3, "version": 3,
+    "path": "/v1/configs/qwen3-8b", "method": "PUT", "host": "example.org", "type": "text/plain",
+    "wanted": "application/json", "state": "running", "names": "vllm, mlx", "near": ("limit",),
+    "known": ("vllm", "mlx"), "count": 2, "times": 100, "revision": "main", "inline": "main", "option": "v1",
+    "folder": "the gallery", "url": "https://huggingface.co/Qwen/Qwen3-8B", "size": "16.4 GB", "kind": "pdf",
+    "what": "trust_remote_code", "why": "it awaits a review", "problem": "limit: must be at least 1",
+    "first": "parameters.temperature: it was 0.6, the file has 0.5, this import has 0.7",
+    "format": "pdf", "review": "draft", "device": "8xh101", "code": 1, "setting": Setting.BACKEND,
+}  # fmt: skip
+SAMPLES_OF: Mapping[str, Mapping[str, object]] = {
+    "bad-reference": {"reference": "Qwen3-8B", "problem": "it has no owner"},
+    "unknown-parameter": {"name": "limt"},
+    "wrong-scope": {"name": "ann"},
+    "needs-approver": {"name": "ann"},
+    "too-slow": {"limit": 30},
+    "would-not-run": {"problem": ("the weights are missing",), "remedy": ("Import it again.",)},
+    "bad-json": {"problem": "Expecting value"},
+    "not-ready": {"problem": "it is ending"},
+    "wrong-method": {"path": "/v1/configs"},
+    "no-such-page": {"path": "/v1/config"},
+}
+
+
+def example(kind: str) -> dict[str, Any]:
+    """Return the problem of a kind with values in its sentences."""
+    branch = KINDS[kind]
+    own = SAMPLES_OF.get(kind, {})
+    fields = {name: own.get(name, SAMPLES.get(name, name)) for name in branch.kinds[kind].fields}
+    error = branch(kind, **fields) if fields else branch(kind)
+    return problem(error)
