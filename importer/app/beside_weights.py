@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from importer.decisions.decision import Frontend
     from importer.hub.snapshot import Snapshot
     from importer.proof.result import ParserVerdict, Proof
+    from importer.validation.offline_parsers import OfflineParsers
     from importer.validation.rendering import PromptRendering
-    from importer.validation.stages.offline import OfflineParsers
 
 
 def rendering(
@@ -68,8 +68,8 @@ def offline_parsers(
     from importer.engines.registries import FAMILY
     from importer.hub import local
     from importer.proof.prove import tokens_of
+    from importer.validation.offline_parsers import OfflineParsers
     from importer.validation.proof_check import INFERRING
-    from importer.validation.stages.offline import OfflineParsers
 
     try:
         snapshot = local.resolve(str(weights), weights)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from importer.engines.install import Installed
     from importer.engines.process import EngineServer
     from importer.proof.result import Proof
-    from importer.validation.probes import Probe
+    from importer.validation.probe import Probe
 
 SHOWN_IN_GB = 1e8  # bytes: with two digits less than that has hardly a figure
 
@@ -173,9 +173,10 @@ def run_on(
     from importer.engines.process import serve
     from importer.validation.client import TOTAL_LIMIT
     from importer.validation.engine_log import Journal
-    from importer.validation.evidence_sources import Background, ProbeOptions
+    from importer.validation.evidence_sources import Background
+    from importer.validation.probe import ProbeOptions
     from importer.validation.run import validate
-    from importer.validation.setting_bisection import Controls
+    from importer.validation.served_engine import Controls
 
     block = {**stored.data.get("importer", {})}
     frontend = frontend_of(stored.data)
@@ -283,8 +284,8 @@ def validate_against(
     EngineError and UsageError.
     """
     from importer.validation.client import TOTAL_LIMIT, Client
-    from importer.validation.evidence_sources import ProbeOptions
     from importer.validation.headers import checked
+    from importer.validation.probe import ProbeOptions
     from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
 

@@ -17,7 +17,7 @@ from importer.errors import UsageError
 
 if TYPE_CHECKING:
     from importer.launchers.target import Target
-    from importer.validation.probes import Probe
+    from importer.validation.probe import Probe
 
 LONGEST = 1 << 20  # bytes of a question or a tool
 TEXTS = (".txt", ".md", ".json", ".prompt")

@@ -21,7 +21,7 @@ from importer.reports import of_file, report_model, terminal
 if TYPE_CHECKING:
     from importer.launchers.base import RemoteRun
     from importer.launchers.target import Target
-    from importer.validation.probes import Probe
+    from importer.validation.probe import Probe
 
 
 def after_import(

@@ -15,7 +15,7 @@ from typing import Any
 from importer.validation.alternate_turn_formats import greedily
 from importer.validation.context import Context
 from importer.validation.prompts import ALARMS, TRIP, WEATHER, Prompt, Tool
-from importer.validation.stages.trace import read
+from importer.validation.trace import read
 
 CALL = 192  # tokens
 TRIED = 16  # forms

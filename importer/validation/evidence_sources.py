@@ -1,28 +1,23 @@
-"""What is known of a served model beside its API, and how a run probes it."""
+"""What is known of a served model beside its API."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from importer.chat_template.study import TemplateAnalysis
 from importer.engines.token_merges import MergedWords
 from importer.engines.token_numbers import TokenTable
 from importer.engines.tokenizer import Ask
-from importer.progress import Progress, silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT
 from importer.validation.engine_log import Journal
 from importer.validation.expectations import CommonReason
 from importer.validation.likelihood import Likelihood
+from importer.validation.offline_parsers import OfflineParsers
 from importer.validation.prompts import Prompt
-from importer.validation.stages.offline import OfflineParsers
-
-if TYPE_CHECKING:
-    from importer.validation.probes import Probe
-    from importer.validation.setting_bisection import Controls
+from importer.validation.served_engine import Controls
 
 NO_TOKENIZER = Reason(CommonReason.NO_TOKENIZER)
 
@@ -113,23 +108,3 @@ class Background:
     offline: OfflineParsers | None = None
     controls: Controls | None = None
     likelihood: Likelihood = field(default_factory=Likelihood)
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeOptions:
-    """The probes of a run and its limits.
-
-    ``probes``       only these, and the report is partial; all where it is ``None``.
-    ``progress``     is called with each step, from several threads.
-    ``time_limit``   seconds for one exchange, ``total_limit`` for all of them.
-    ``score``        answers to each question of the score; 0 for none.
-    """
-
-    probes: Sequence[Probe] | None = None
-    progress: Progress = silent
-    time_limit: float = TIME_LIMIT
-    total_limit: float = TOTAL_LIMIT
-    score: int = 0
-
-
-ALL_PROBES = ProbeOptions()

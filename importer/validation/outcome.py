@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation.stages.fact import Facts
+from importer.validation.fact import Facts
 
 # A failure whose judge is contradicted by the rungs of its exchange, and that nothing else explains.
 UNEXPLAINED: Final = "unexplained"

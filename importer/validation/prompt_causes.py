@@ -14,10 +14,10 @@ from importer.engines.arguments import grouped
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.errors import TemplateRefusedError
+from importer.validation.fact import Rung
 from importer.validation.outcome import Fail
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
-from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 

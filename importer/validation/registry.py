@@ -15,7 +15,8 @@ from importer.validation.client import trim
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import Outcome, Pass
-from importer.validation.probes import BY_NAME, Probe, every, plain_chat, stops_cleanly
+from importer.validation.probe import Probe
+from importer.validation.probes import BY_NAME, every, plain_chat, stops_cleanly
 from importer.validation.prompts import Prompt, Tool, user
 from importer.validation.reply import Reply
 

@@ -17,9 +17,10 @@ from importer.errors import EngineError, UsageError
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
-from importer.validation.evidence_sources import ALL_PROBES, Background, ProbeOptions
+from importer.validation.evidence_sources import Background
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
+from importer.validation.probe import ALL_PROBES, ProbeOptions
 from importer.validation.probes import every
 from importer.validation.progress import speed
 from importer.validation.redaction import without

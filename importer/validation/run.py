@@ -12,18 +12,19 @@ from contextvars import copy_context
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from importer import tracing
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
-from importer.validation import failures, limits, root_causes, setting_bisection
+from importer.validation import failures
+from importer.validation.attribution import limits, root_causes, setting_bisection, stage_cause
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
-from importer.validation.evidence_sources import ALL_PROBES, Background, ProbeOptions
+from importer.validation.evidence_sources import Background
 from importer.validation.expectations import WARM, Expectations, other_task, promise_of
 from importer.validation.outcome import (
     Fail,
@@ -36,9 +37,9 @@ from importer.validation.outcome import (
     counts_as_passed,
     failing,
 )
+from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions
 from importer.validation.probes import (
     BY_NAME,
-    Probe,
     every,
     first_answer,
     health,
@@ -48,7 +49,7 @@ from importer.validation.probes import (
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.remedy import Remedy
 from importer.validation.score.measure import measure
-from importer.validation.stages import cause
+from importer.validation.served_engine import ServedEngine
 
 
 class SpoiltReason(ReasonKind):
@@ -123,25 +124,6 @@ def judge(outcome: Outcome, name: str, value: object) -> Fail:
     remedy = REMEDIES.get(name) or Reason(Remedy.CORRECT_SETTING, key=failures.DOCUMENT_NAMES.get(name, name))
     failure = failing(outcome, "configuration", remedy, note)
     return replace(failure, trials=outcome.trials + 1, agreed=None)
-
-
-class ServedEngine(Protocol):
-    """An engine that serves a document's model."""
-
-    @property
-    def base_url(self) -> str:
-        """Return ``http://127.0.0.1:PORT``."""
-
-    @property
-    def model(self) -> str:
-        """Return the name that requests use."""
-
-    @property
-    def start_seconds(self) -> float:
-        """Return the seconds from the start of the process to its first healthy answer."""
-
-    def stop(self) -> stops_cleanly.StopFacts:
-        """Stop the engine and return how it ended."""
 
 
 def validate(
@@ -302,7 +284,7 @@ def _attributed(one: Probe, ctx: Context) -> Outcome:
         return error.outcome()
     except ExchangeError as error:
         outcome = failures.failed(error, ctx)
-    return outcome if ctx.client.over is not None else cause.placed(outcome, ctx)
+    return outcome if ctx.client.over is not None else stage_cause.placed(outcome, ctx)
 
 
 def _engine(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
 from importer.reasons import Reason
 from importer.reports.report_model import ReportModel
-from importer.validation import client, probes, run, setting_bisection
+from importer.validation import client, probe, probes, served_engine
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.evidence_sources import Render
@@ -65,9 +65,9 @@ NAMED: dict[str, Any] = {
     "RenderableType": RenderableType,
     "Receipt": Receipt,
     "StoredDocument": StoredDocument,
-    "Controls": setting_bisection.Controls,
-    "Probe": probes.Probe,
-    "ServedEngine": run.ServedEngine,
+    "Controls": served_engine.Controls,
+    "Probe": probe.Probe,
+    "ServedEngine": served_engine.ServedEngine,
 }
 
 
@@ -292,7 +292,7 @@ MADE: Mapping[Any, Callable[[Maker], Any]] = {
     bool: lambda _: False,
     object: Maker.text,
     Path: lambda maker: _file(maker.text()),
-    probes.Probe: lambda _: probes.plain_chat,
+    probe.Probe: lambda _: probes.plain_chat,
     Render: lambda _: Rendering(),
     Any: Maker.text,
     type(None): lambda _: None,

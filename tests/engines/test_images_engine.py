@@ -10,8 +10,9 @@ from importer.app.beside_weights import rendering
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
-from importer.validation.evidence_sources import Background, ProbeOptions
+from importer.validation.evidence_sources import Background
 from importer.validation.outcome import Report
+from importer.validation.probe import ProbeOptions
 from importer.validation.probes import health, images, plain_chat, tool_call
 from importer.validation.run import validate
 from tests.toy_vision import make

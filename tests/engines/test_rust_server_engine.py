@@ -17,7 +17,8 @@ from importer.app.beside_weights import rendering
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.validation.client import Client
-from importer.validation.evidence_sources import Background, ProbeOptions
+from importer.validation.evidence_sources import Background
+from importer.validation.probe import ProbeOptions
 from importer.validation.registry import named
 from importer.validation.remote import against
 from tests.waiting import PATIENCE

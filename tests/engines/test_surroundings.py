@@ -14,7 +14,8 @@ from importer.engines.deaths import ENVIRONMENT, Death, Died
 from importer.engines.logs import ENVIRONMENT_ERRORS, Lacking
 from importer.reasons import Reason
 from importer.sentences import placeholders, render
-from importer.validation import failures, root_causes
+from importer.validation import failures
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.engine_log import Journal

@@ -25,7 +25,8 @@ READING = [one for one in modules() if any(functions(one))]
 # Functions whose arguments no type makes, with the reason why they see no text of a server.
 UNMADE = {
     "validation.client": "sockets and heads of answers: counted byte by byte",
-    "validation.setting_bisection": "starts of engines: outcomes alone are compared",
+    "validation.attribution.setting_bisection": "starts of engines: outcomes alone are compared",
+    "validation.served_engine.Controls": "starts of engines: outcomes alone are compared",
     "validation.rendering.PromptRendering": "the model's own template, in the sandbox",
     "validation.run.validate": "an engine that serves",
     "validation.run._again": "an engine that serves",

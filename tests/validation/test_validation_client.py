@@ -19,9 +19,9 @@ from importer.validation.alternate_turn_formats import text_of
 from importer.validation.client import Client, Exchange, trim
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused, ServerUnreachable, TimedOut
-from importer.validation.evidence_sources import ProbeOptions
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome, Pass
+from importer.validation.probe import ProbeOptions
 from importer.validation.probes import (
     PROBES,
     health,

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.validation.cache_consistency import changed, moved
+from importer.validation.fact import Rung
 from importer.validation.outcome import Fail
 from importer.validation.probes.prefix_cache import judge_change
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, from_whole
-from importer.validation.stages.fact import Rung
 
 # As mlx-lm 0.32.2 told them of the demo model: from a new prompt, and from one that lost a token.
 COLD = [

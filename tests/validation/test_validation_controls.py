@@ -13,10 +13,11 @@ from importer.engines.package_conflicts import Conflict
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.reasons import Reason
+from importer.validation.attribution.setting_bisection import settled
 from importer.validation.outcome import Blame, Fail, Pass, ProbeRow
 from importer.validation.probes import likelihood, simple_answers, stops_cleanly, tool_call, usage_counts
 from importer.validation.remedy import Remedy
-from importer.validation.setting_bisection import Controls, settled
+from importer.validation.served_engine import Controls
 from tests.facts import as_reason
 
 AGENT = Setup(None, "PYTHONPATH", "/opt/agent")

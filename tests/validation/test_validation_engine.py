@@ -12,9 +12,10 @@ import pytest
 import importer.demo
 from importer.engines import get, install
 from importer.engines.process import serve
-from importer.validation.evidence_sources import Background, ProbeOptions
+from importer.validation.evidence_sources import Background
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
+from importer.validation.probe import ProbeOptions
 from importer.validation.probes import (
     PROBES,
     health,

@@ -23,7 +23,8 @@ from importer.hub.snapshot import RepoFile, Snapshot
 from importer.progress import silent
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import diagnosis, root_causes
+from importer.validation import diagnosis
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of

@@ -18,10 +18,10 @@ from importer.hub import local
 from importer.validation.client import MAX_BODY, Client, Exchange, bounded
 from importer.validation.context import Context, holds
 from importer.validation.errors import RequestRefused
-from importer.validation.evidence_sources import ProbeOptions
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, wilson
-from importer.validation.probes import Probe, health, long_prompt, reasoning_off, system_role, two_user_turns
+from importer.validation.probe import Probe, ProbeOptions
+from importer.validation.probes import health, long_prompt, reasoning_off, system_role, two_user_turns
 from importer.validation.prompts import GREETING, TRIP, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import alternate_turn_formats, root_causes
+from importer.validation import alternate_turn_formats
 from importer.validation import run as spoilt
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations

@@ -11,7 +11,8 @@ from importer.demo import MODEL
 from importer.engines.tokenizer import Tokenized
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import diagnosis, failures, proof_check, root_causes, tool_markup
+from importer.validation import diagnosis, failures, proof_check, tool_markup
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused

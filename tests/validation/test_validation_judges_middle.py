@@ -13,11 +13,13 @@ from importer.engines import tokenizer
 from importer.engines.install import Installed
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import nonce_prompts, prompt_causes, request_mutations, root_causes
+from importer.validation import nonce_prompts, prompt_causes, request_mutations
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
+from importer.validation.fact import Rung
 from importer.validation.logit_bias import Word, letters, repeats, request
 from importer.validation.nonce_prompts import NoncePrompt, Part
 from importer.validation.outcome import Fail, Pass, ProbeRow
@@ -28,7 +30,6 @@ from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.request_mutations import Alteration
-from importer.validation.stages.fact import Rung
 from tests.facts import as_reason
 
 ONE, OTHER = Word(7, " weather"), Word(9, "Zo\u00eb")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import failures, root_causes, run
+from importer.validation import failures, run
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, RequestRefused

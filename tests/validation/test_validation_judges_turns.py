@@ -21,11 +21,13 @@ from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation import cause_rules, diagnosis, root_causes
+from importer.validation import diagnosis
+from importer.validation.attribution import cause_rules, root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
+from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow
 from importer.validation.probes import (
     call_history,
@@ -43,7 +45,6 @@ from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import OWN, TEXT
 from tests.facts import as_reason
 from tests.judging import remedy, words

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import root_causes
+from importer.validation.attribution import root_causes
 from importer.validation.diagnosis import altered
 from importer.validation.expectations import promise_of
 from importer.validation.likelihood import Likelihood, ScoredText, per_token, recorded

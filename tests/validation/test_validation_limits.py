@@ -7,15 +7,15 @@ import pytest
 from importer.engines.base import OFFERS
 from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
 from importer.reasons import Reason
-from importer.validation import limits
+from importer.validation.attribution import limits
+from importer.validation.attribution.limits import LimitReason
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.limits import LimitReason
 from importer.validation.outcome import Fail, NotApplicable, Pass
+from importer.validation.probe import Probe
 from importer.validation.probes import (
     PROBES,
-    Probe,
     plain_chat,
     reasoning_cut,
     token_limit,

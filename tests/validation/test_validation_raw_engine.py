@@ -22,9 +22,10 @@ from importer.proof.result import ParserVerdict, Proof
 from importer.validation.client import Client
 from importer.validation.context import Context, Shared
 from importer.validation.engine_log import Journal
-from importer.validation.evidence_sources import Background, ProbeOptions
+from importer.validation.evidence_sources import Background
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import Outcome, Pass
+from importer.validation.probe import ProbeOptions
 from importer.validation.probes import health, plain_chat, prefix_cache, settings_read_back, tool_call
 from importer.validation.prompts import (
     GREETING,

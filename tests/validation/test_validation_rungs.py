@@ -12,11 +12,11 @@ from importer.app.beside_weights import offline_parsers
 from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
 from importer.reasons import Reason
+from importer.validation.fact import ORDER, Fact, FactReason, Rung, State, by_rung, first_broken
+from importer.validation.offline_parsers import Drawn, OfflineParsers, as_reply
 from importer.validation.prompts import GREETING, WEATHER
 from importer.validation.reply import Reply, ToolCall
-from importer.validation.stages.fact import ORDER, Fact, FactReason, Rung, State, by_rung, first_broken
-from importer.validation.stages.offline import Drawn, OfflineParsers, as_reply
-from importer.validation.stages.trace import _sound, parts
+from importer.validation.trace import _sound, parts
 from tests.faults.bench import run
 from tests.faults.registry import FAULTS
 from tests.judging import MODEL

@@ -15,7 +15,8 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.engine_log import Journal
 from importer.validation.expectations import promise_of
-from importer.validation.probes import Probe, health, prefix_cache, sampling_arrives
+from importer.validation.probe import Probe
+from importer.validation.probes import health, prefix_cache, sampling_arrives
 from importer.validation.run import probe
 
 pytestmark = pytest.mark.engine

@@ -13,7 +13,8 @@ from importer.demo import MODEL
 from importer.engines import get, install, tokenizer
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import failures, prompt_causes, root_causes
+from importer.validation import failures, prompt_causes
+from importer.validation.attribution import root_causes
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context

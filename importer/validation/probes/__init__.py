@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
-from importer.reasons import Reason
 from importer.registry import Registry
-from importer.validation.context import Context
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Outcome
+from importer.validation.probe import Probe
 from importer.validation.probes import (
     call_history,
     call_id_returns,
@@ -77,26 +73,6 @@ from importer.validation.probes import (
     typed_arguments,
     usage_counts,
 )
-
-
-@runtime_checkable
-class Probe(Protocol):
-    """A probe module. ``LESSON`` is one line on the failure behind the probe.
-
-    A probe for models that pool or transcribe names their kinds in ``TASKS``; without it none applies.
-    ``FEATURE`` is one of engines (``engines.base.OFFERS``): without it, a failure is a known limit.
-    ``CONCERNS`` has sampling values, one of which the document must have for that.
-    """
-
-    NAME: str
-    LESSON: str
-
-    def needs(self, promise: Expectations, /) -> Reason | None:
-        """Return why the probe does not apply, or ``None``."""
-
-    def run(self, ctx: Context, /) -> Outcome:
-        """Send the requests and judge the answers; may raise ExchangeError, an outcome for the runner."""
-
 
 PROBES: tuple[Probe, ...] = (
     health,

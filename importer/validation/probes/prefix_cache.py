@@ -16,11 +16,11 @@ from importer.validation.cache_consistency import Change, ColdAndWarm, Tops
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
+from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of
 
 

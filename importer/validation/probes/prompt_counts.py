@@ -11,6 +11,7 @@ from importer.validation import prompt_causes
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, CommonReason, Expectations, no_chat, no_tools
+from importer.validation.fact import Rung
 from importer.validation.nonce_prompts import WORD, NoncePrompt, Part, long, short
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.probes import prompt_rendered
@@ -19,7 +20,6 @@ from importer.validation.prompts import NAME_RECALL, ROUNDS, SUM, TRIP, WEATHER,
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.request_mutations import CHANGES, Alteration
-from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import tokens_of, words_of
 
 

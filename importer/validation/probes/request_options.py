@@ -15,13 +15,13 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation import logit_bias
 from importer.validation.context import EXTRA, Context, together
 from importer.validation.expectations import CommonReason, Expectations, no_chat
+from importer.validation.fact import Rung
 from importer.validation.logit_bias import Word
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, Prompt, user
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply
 from importer.validation.response_mutations import QUOTED, AnswerChange, ends_otherwise, of_text
-from importer.validation.stages.fact import Rung
 from importer.validation.stall_detector import listened
 from importer.validation.tokenized import tokens_of
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from importer.reasons import Reason, ReasonKind
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.remedy import Remedy
+from importer.validation.served_engine import StopFacts
 
 
 class StopsReason(ReasonKind):
@@ -22,29 +21,6 @@ class StopsReason(ReasonKind):
 
 NAME = "stops-cleanly"
 LESSON = "Engines leave workers behind that hold the memory and the port; the next start dies of it."
-
-
-class StopFacts(Protocol):
-    """The end of an engine: ``seconds`` until it, ``killed`` if it was forced.
-
-    Optional: ``held``, bytes of its processes before, and ``left``, bytes in shared memory after.
-    """
-
-    @property
-    def group_ended(self) -> bool:
-        """Return whether no process of its group is left."""
-
-    @property
-    def port_free(self) -> bool:
-        """Return whether the port can be bound again."""
-
-    @property
-    def killed(self) -> bool:
-        """Return whether it ignored the request to end."""
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds from the request to the end."""
 
 
 def judge(report: StopFacts) -> Outcome:

@@ -16,9 +16,9 @@ from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
+from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.remedy import Remedy
-from importer.validation.stages.fact import Rung
 
 
 class TemplateWholeReason(ReasonKind):

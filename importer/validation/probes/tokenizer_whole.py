@@ -9,10 +9,10 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation import sampled_tokens
 from importer.validation.context import Context, together
 from importer.validation.expectations import Expectations, no_chat
+from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM
 from importer.validation.sampled_tokens import OtherTokens
-from importer.validation.stages.fact import Rung
 from importer.validation.tokenized import KINDS, OWN, TEXT, letters, round_trip
 from importer.validation.tool_markup import call_markup, thinking_markup
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
+from importer.validation.fact import Rung
 from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     call_history,
@@ -41,7 +42,6 @@ from importer.validation.probes import (
 )
 from importer.validation.prompts import TALK
 from importer.validation.remedy import PARSER_OF, Remedy
-from importer.validation.stages.fact import Rung
 from importer.validation.tool_markup import thinking_markup
 
 Explains = Callable[[ProbeRow], bool]

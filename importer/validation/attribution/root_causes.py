@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from importer.reasons import Reason
-from importer.validation.cause_rules import (
+from importer.validation.attribution.cause_rules import (
     ANSWERS,
     CAUSES,
     NAMES_PARSER,
@@ -23,6 +23,7 @@ from importer.validation.cause_rules import (
 )
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
+from importer.validation.fact import Rung, broken_in_answer, first_broken
 from importer.validation.outcome import Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     call_history,
@@ -34,7 +35,6 @@ from importer.validation.probes import (
     tools_in_prompt,
 )
 from importer.validation.remedy import Remedy
-from importer.validation.stages.fact import Rung, broken_in_answer, first_broken
 
 IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
 # Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.

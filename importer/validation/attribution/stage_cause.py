@@ -8,11 +8,11 @@ from importer.reasons import Reason
 from importer.validation import diagnosis, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError
+from importer.validation.fact import Rung, broken_in_answer, by_rung
 from importer.validation.outcome import UNEXPLAINED, Fail, Inconclusive, Outcome, Pass, asks_for, failing
 from importer.validation.remedy import PARSER_OF, Remedy
 from importer.validation.response_mutations import BY_PARSERS
-from importer.validation.stages.fact import Rung, broken_in_answer, by_rung
-from importer.validation.stages.trace import Better, Trace, trace
+from importer.validation.trace import Better, Trace, trace
 
 REPEATS = 4  # of a request, until servers behind one address are taken for alike
 

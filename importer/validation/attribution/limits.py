@@ -10,7 +10,8 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason
 from importer.validation.outcome import NotApplicable, Outcome, counts_as_passed
-from importer.validation.probes import Probe, no_special_tokens, reasoning_cut, stream_equals_whole
+from importer.validation.probe import Probe
+from importer.validation.probes import no_special_tokens, reasoning_cut, stream_equals_whole
 from importer.validation.proof_check import none_better
 
 STREAMED = "streamed"  # the name of that part of a probe

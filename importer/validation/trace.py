@@ -13,11 +13,11 @@ from importer.reasons import Reason
 from importer.validation import proof_check, response_mutations
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.fact import Fact, FactReason, Facts, Rung, State, by_rung
+from importer.validation.offline_parsers import Drawn, as_reply
 from importer.validation.outcome import Pass
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply, holds_object
-from importer.validation.stages.fact import Fact, FactReason, Facts, Rung, State, by_rung
-from importer.validation.stages.offline import Drawn, as_reply
 from importer.validation.tool_markup import call_markup, thinking_markup
 
 OTHERS = 6  # other parsers that are tried on one text

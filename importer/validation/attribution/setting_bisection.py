@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import asdict, replace
 
 from importer.engines import start_trials
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, MODEL
-from importer.engines.package_conflicts import Conflict
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT
 from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
@@ -31,12 +28,10 @@ from importer.validation.outcome import (
     counts_as_passed,
     failing,
 )
+from importer.validation.probe import Probe
 from importer.validation.probes import every, stops_cleanly
 from importer.validation.remedy import Remedy
-
-if TYPE_CHECKING:
-    from importer.validation.probes import Probe
-    from importer.validation.run import ServedEngine
+from importer.validation.served_engine import Controls, ServedEngine
 
 SECONDS = 240.0  # for all control starts of one run
 STARTS = 4  # that there has to be time for
@@ -53,42 +48,7 @@ class ControlReason(ReasonKind):
     )
 
 
-class Starts(Protocol):
-    """Starts of the engine that serves the document."""
-
-    def __call__(
-        self, left_out: Collection[Setup], seconds: float, /
-    ) -> AbstractContextManager[ServedEngine]:
-        """Return the engine, started without these settings; raises ImporterError where it does not serve
-        within ``seconds``.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class Controls:
-    """What a run may be tried again without.
-
-    ``start``    a start of the same engine without settings.
-    ``given``    settings of the document and of the machine, each group tried before the next.
-    ``scales``   settings of ``config.json``: they explain failures of the model.
-    ``seconds``  what a start takes.
-    ``conflicts``  reads packages of the engine's environment that are not what its packages ask for.
-    """
-
-    start: Starts
-    given: Sequence[Sequence[Setup]]
-    scales: Sequence[Setup]
-    seconds: float
-    conflicts: Callable[[], Sequence[Conflict]] = tuple
-
-    def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
-        """Return the settings that may explain a failure."""
-        of_model = row.outcome.attribution in (MODEL, CONFIGURATION)
-        scales = [[one] for one in self.scales] if of_model else []
-        return [group for group in (*scales, *self.given) if group]
-
-
-Ask = Callable[["ServedEngine", Sequence["Probe"]], Sequence[ProbeRow]]
+Ask = Callable[[ServedEngine, Sequence[Probe]], Sequence[ProbeRow]]
 
 
 def settled(

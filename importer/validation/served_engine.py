@@ -1,0 +1,90 @@
+"""The engine that a run asks: where it serves, how it ends, and its starts without single settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from importer.engines.deaths import CONFIGURATION, MODEL
+from importer.engines.package_conflicts import Conflict
+from importer.engines.start_trials import Setup
+from importer.validation.outcome import ProbeRow
+
+
+class StopFacts(Protocol):
+    """The end of an engine: ``seconds`` until it, ``killed`` if it was forced.
+
+    Optional: ``held``, bytes of its processes before, and ``left``, bytes in shared memory after.
+    """
+
+    @property
+    def group_ended(self) -> bool:
+        """Return whether no process of its group is left."""
+
+    @property
+    def port_free(self) -> bool:
+        """Return whether the port can be bound again."""
+
+    @property
+    def killed(self) -> bool:
+        """Return whether it ignored the request to end."""
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds from the request to the end."""
+
+
+class ServedEngine(Protocol):
+    """An engine that serves a document's model."""
+
+    @property
+    def base_url(self) -> str:
+        """Return ``http://127.0.0.1:PORT``."""
+
+    @property
+    def model(self) -> str:
+        """Return the name that requests use."""
+
+    @property
+    def start_seconds(self) -> float:
+        """Return the seconds from the start of the process to its first healthy answer."""
+
+    def stop(self) -> StopFacts:
+        """Stop the engine and return how it ended."""
+
+
+class Starts(Protocol):
+    """Starts of the engine that serves the document."""
+
+    def __call__(
+        self, left_out: Collection[Setup], seconds: float, /
+    ) -> AbstractContextManager[ServedEngine]:
+        """Return the engine, started without these settings; raises ImporterError where it does not serve
+        within ``seconds``.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What a run may be tried again without.
+
+    ``start``    a start of the same engine without settings.
+    ``given``    settings of the document and of the machine, each group tried before the next.
+    ``scales``   settings of ``config.json``: they explain failures of the model.
+    ``seconds``  what a start takes.
+    ``conflicts``  reads packages of the engine's environment that are not what its packages ask for.
+    """
+
+    start: Starts
+    given: Sequence[Sequence[Setup]]
+    scales: Sequence[Setup]
+    seconds: float
+    conflicts: Callable[[], Sequence[Conflict]] = tuple
+
+    def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
+        """Return the settings that may explain a failure."""
+        of_model = row.outcome.attribution in (MODEL, CONFIGURATION)
+        scales = [[one] for one in self.scales] if of_model else []
+        return [group for group in (*scales, *self.given) if group]
