@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -133,33 +134,83 @@ def test_storage_knows_no_documents() -> None:
     assert found == {"storage", "errors", "reasons", "config", "tracing"}
 
 
-def reached(module: str) -> set[str]:
-    """Modules of ours that a module imports anywhere, but for those that only a type checker reads."""
-    typed = {
-        id(inner)
-        for node in nodes(MODULES[module])
-        if isinstance(node, ast.If) and written(node.test) == "TYPE_CHECKING"
-        for inner in node.body
-    }
-    found = set()
-    for node in nodes(MODULES[module]):
-        if isinstance(node, ast.ImportFrom) and not node.level and id(node) not in typed:
-            for name in (f"{node.module}.{alias.name}" for alias in node.names):
-                owner = name if name in MODULES else str(node.module)
-                found |= {one for one in (owner, f"{owner}.__init__") if one in MODULES}
-    return found - {module}
+def joined(module: str) -> Iterator[str]:
+    """Modules of ours that a module imports anywhere: at its top, in functions, for a type checker alone."""
+    for name in imports(module):
+        owner = next(
+            (n for n in (name, name.rpartition(".")[0]) if {n, f"{n}.__init__"} & MODULES.keys()), None
+        )
+        if owner is not None and owner != "importer":
+            yield owner if owner in MODULES else f"{owner}.__init__"
+
+
+def siblings() -> dict[str, dict[str, set[str]]]:
+    """By package: each of its modules and sub-packages, and those of its others that it imports."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for module in MODULES.keys() - {"importer.__init__"}:
+        for name in joined(module):
+            own, other = module.split("."), name.split(".")
+            depth = next((n for n, (a, b) in enumerate(zip(own, other, strict=False)) if a != b), None)
+            if depth is not None:
+                found[".".join(own[:depth])][own[depth]].add(other[depth])
+    return found
+
+
+def circle(graph: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    """The nodes of circles and those that reach one, each with what it imports of them."""
+    waiting = dict(graph)
+    while free := [node for node, needs in waiting.items() if not needs & waiting.keys()]:
+        for node in free:
+            del waiting[node]
+    return {node: sorted(needs & waiting.keys()) for node, needs in sorted(waiting.items())}
 
 
 @pytest.mark.xdist_group("syntax")
-def test_no_module_reaches_itself() -> None:
-    """Not by imports inside of functions either; nothing below uses the package's own public door."""
-    graph = {module: reached(module) for module in MODULES if module != "importer.__init__"}
-    graph["importer.__init__"] = {"importer.version"}
-    waiting = dict(graph)
-    while free := [module for module, needs in waiting.items() if not needs & waiting.keys()]:
-        for module in free:
-            del waiting[module]
-    assert {module: sorted(needs & waiting.keys()) for module, needs in waiting.items()} == {}
+def test_what_lies_in_one_package_imports_one_way() -> None:
+    """A package's sub-packages and modules form no circle, so no two import each other and no module itself.
+
+    Imports inside of functions count, and those of annotations. Nothing below uses the public door.
+    """
+    graphs = siblings()
+    assert len(graphs) > 20
+    assert {package: found for package, graph in graphs.items() if (found := circle(graph))} == {}
+
+
+@pytest.mark.parametrize(
+    ("graph", "found"),
+    [
+        ({"probes": {"context"}, "run": {"probes", "context"}}, {}),
+        ({"probes": {"context"}, "context": {"probes"}}, {"context": ["probes"], "probes": ["context"]}),
+        ({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": set()}, {"a": ["b"], "b": ["c"], "c": ["a"]}),
+    ],
+)
+def test_a_circle_is_seen(graph: dict[str, set[str]], found: dict[str, list[str]]) -> None:
+    assert circle(graph) == found
+
+
+def test_the_architecture_page_shows_the_order_inside_rooms() -> None:
+    """No part of a room imports one that the page shows above it."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^- `(\w+)`: (.* → .*)$", page, re.MULTILINE)
+    assert len(rows) == 5
+    for one, shown in rows:
+        graph = siblings()[f"importer.{one}"]
+        levels = {
+            name: n for n, level in enumerate(shown.split("→")) for name in re.findall(r"`(\w+)/?`", level)
+        }
+        assert levels.keys() <= graph.keys() | set().union(*graph.values())
+        assert [(a, b) for a in levels for b in graph[a] if levels.get(b, 0) > levels[a]] == []
+
+
+def test_the_domain_of_the_service_knows_no_http() -> None:
+    """Nor do its jobs; pydantic checks the request of an import, as clients send it and jobs keep it."""
+    http = re.compile(
+        r"(fastapi|starlette|uvicorn|http|importer\.service\.(http|security|localai|desk|problems))(\..*)?"
+    )
+    inside = [m for m in MODULES if m.startswith(("importer.service.domain.", "importer.service.jobs."))]
+    assert [f"{m} imports {name}" for m in inside for name in imports(m) if http.fullmatch(name)] == []
+    checking = {m for m in inside for name in imports(m) if name.split(".")[0] == "pydantic"}
+    assert checking == {"importer.service.domain.import_request"}
 
 
 def test_the_architecture_page_shows_these_rooms_in_this_order() -> None:
