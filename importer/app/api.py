@@ -123,12 +123,8 @@ def import_model(
         return Imported(path, merged.plan, write(merged, store, review), merged.warnings)
 
 
-import_model.__doc__ = (import_model.__doc__ or "").format(
-    options="".join(
-        f"``{option.name}``  {inspect.formatannotation(option.type)}: {option.about}.\n    "
-        for option in OPTIONS.values()
-    )
-)
+_LINES = [f"``{o.name}``  {inspect.formatannotation(o.type)}: {o.about}.\n    " for o in OPTIONS.values()]
+import_model.__doc__ = (import_model.__doc__ or "").format(options="".join(_LINES))
 
 
 def fill(

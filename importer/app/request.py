@@ -20,7 +20,7 @@ class Option(NamedTuple):
 
     ``about``    its description. The command line has words of its own for some (``cli.options``).
     ``word``     the name of its flag and of its field in a body, where that is not ``name``.
-    ``words``    the values at the command line, where ``type`` does not list them.
+    ``words``    the values at the command line; those of ``type``, where it lists them.
     ``pattern``  of its text over HTTP. ``most``  items of a list or a map.
     ``served``   whether the service has it. ``recorded``  whether the receipt has it.
     ``single``   whether it is for one reference, and for no list of them.
@@ -47,16 +47,10 @@ class Option(NamedTuple):
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """Return the types of its values, without ``None``: such as ``bool``, ``str``, ``Mapping``."""
+        """Return the types of its values, without ``None``: such as ``bool``, ``str``, ``Literal``."""
         union = get_origin(self.type) in (Union, UnionType)
         parts = get_args(self.type) if union else (self.type,)
         return tuple(get_origin(part) or part for part in parts if part is not type(None))
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """Return the words that it may have; none where it may have any."""
-        literals = (part for part in (self.type, *get_args(self.type)) if get_origin(part) is Literal)
-        return next((get_args(part) for part in literals), ())
 
 
 class ImportOptions(TypedDict, total=False):
@@ -64,57 +58,40 @@ class ImportOptions(TypedDict, total=False):
 
     revision: Annotated[str | None, Option("branch, tag or commit (default: main)")]
     name: Annotated[str | None, Option("the document's name (default: from the repository)", single=True)]
-    backend: Annotated[
-        str | None,
-        Option(
-            "the engine to write for; 'auto' leaves it to the server's own machine",
-            words=("auto", *config.NAMES),
-        ),
-    ]
+    backend: Annotated[str | None, Option(
+        "the engine to write for; 'auto' leaves it to the server's own machine",
+        words=("auto", *config.NAMES))
+    ]  # fmt: skip
     engine_version: Annotated[str | None, Option("write for this version's parsers", metavar="VERSION")]
-    frontend: Annotated[
-        Literal["python", "rust"] | None,
-        Option("the server of vLLM 0.33 and later; the last import's by default, else python", kept=True),
-    ]
-    settings: Annotated[
-        Mapping[str, Any] | list[str] | None,
-        Option(
-            "values that win over everything, by decision or YAML path",
-            word="set",
-            metavar="KEY=VALUE",
-            most=200,
-        ),
-    ]
-    unset: Annotated[
-        Iterable[str],
-        Option("settings of an earlier import that no longer count", metavar="KEY", most=100),
-    ]
+    frontend: Annotated[Literal["python", "rust"] | None, Option(
+        "the server of vLLM 0.33 and later; the last import's by default, else python", kept=True)
+    ]  # fmt: skip
+    settings: Annotated[Mapping[str, Any] | list[str] | None, Option(
+        "values that win over everything, by decision or YAML path", "set", "KEY=VALUE", most=200)
+    ]  # fmt: skip
+    unset: Annotated[Iterable[str], Option(
+        "settings of an earlier import that no longer count", metavar="KEY", most=100)
+    ]  # fmt: skip
     device: Annotated[str | None, Option("fit the settings to this device", metavar="NAME", kept=True)]
-    memory: Annotated[  # a number is of bytes
+    memory: Annotated[
         int | str | None, Option("with so much memory, such as 48GiB", metavar="SIZE")
-    ]
+    ]  # or bytes
     per_device: Annotated[
         bool, Option("write a document of its own for the device; the model's other documents stay")
     ]
-    goal: Annotated[
-        Literal["latency", "throughput", "context"] | None,
-        Option("lay the model out on the device for fast answers, for many, or for long ones", kept=True),
-    ]
+    goal: Annotated[Literal["latency", "throughput", "context"] | None, Option(
+        "lay the model out on the device for fast answers, for many, or for long ones", kept=True)
+    ]  # fmt: skip
     concurrency: Annotated[int | None, Option("sequences to hold at the same time", metavar="N", kept=True)]
     context: Annotated[
         int | None, Option("tokens of each of them, prompt and answer", metavar="N", kept=True)
     ]
     exact_fit: Annotated[bool, Option("read every tensor's size from the weights' headers")]
-    template: Annotated[
-        str | None,
-        Option(
-            "a chat template of ours or of the repository in place of the model's own",
-            metavar="NAME|FILE|none",
-            # Over HTTP a name alone: a file would be one of the server's.
-            pattern=r"^(pythonic|json|own-calls|none|repository:[\w.-]{1,64})$",
-            single=True,
-        ),
-    ]
+    template: Annotated[str | None, Option(
+        "a chat template of ours or of the repository in place of the model's own", metavar="NAME|FILE|none",
+        # Over HTTP a name alone: a file would be one of the server's.
+        pattern=r"^(pythonic|json|own-calls|none|repository:[\w.-]{1,64})$", single=True)
+    ]  # fmt: skip
     offline: Annotated[
         bool, Option("use what is cached; no request to the Hub", served=False, recorded=False)
     ]
@@ -123,12 +100,13 @@ class ImportOptions(TypedDict, total=False):
 
 def _declared() -> Mapping[str, Option]:
     """Return the options of ``ImportOptions`` by name, with their types."""
-    hints = get_type_hints(ImportOptions, include_extras=True)
-    parts = {name: get_args(hint) for name, hint in hints.items()}
-    return {
-        name: option._replace(name=name, type=type_, word=option.word or name)
-        for name, (type_, option) in parts.items()
-    }
+    found: dict[str, Option] = {}
+    for name, hint in get_type_hints(ImportOptions, include_extras=True).items():
+        type_, option = get_args(hint)
+        literals = [part for part in (type_, *get_args(type_)) if get_origin(part) is Literal]
+        words = option.words or tuple(word for part in literals for word in get_args(part))
+        found[name] = option._replace(name=name, type=type_, word=option.word or name, words=words)
+    return found
 
 
 OPTIONS = _declared()

@@ -69,8 +69,8 @@ def _form(option: Option) -> dict[str, Any]:
     """Return how argparse reads an option."""
     if bool in option.kinds:
         return {"action": "store_true"}
-    if words := option.words or option.choices:
-        return {"choices": words}
+    if option.words:
+        return {"choices": option.words}
     form = {"metavar": option.metavar}
     if str in option.kinds:
         return form
@@ -79,8 +79,7 @@ def _form(option: Option) -> dict[str, Any]:
 
 def chosen(arguments: argparse.Namespace) -> ImportOptions:
     """Return the options of an import that a command has; argparse has read them."""
-    found = {name: getattr(arguments, name) for name in OPTIONS if hasattr(arguments, name)}
-    return cast("ImportOptions", found)
+    return cast("ImportOptions", {n: getattr(arguments, n) for n in OPTIONS if hasattr(arguments, n)})
 
 
 def json(parser: argparse.ArgumentParser, text: str) -> None:

@@ -8,15 +8,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    create_model,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
 from importer.app import preferences
@@ -145,7 +138,7 @@ def _declared(option: Option) -> tuple[Any, Any]:
         return Values, Field(default={}, max_length=option.most, description=about)
     if Iterable in kinds:
         return list[Text], Field(default=[], max_length=option.most, description=about)
-    if option.choices:
+    if Literal in kinds:
         return option.type, Field(default=None, description=about)
     if str in kinds:
         text = Annotated[str, Field(pattern=option.pattern)] if option.pattern else Text
@@ -158,7 +151,8 @@ SINGLE = [*(word for word, option in SERVED.items() if option.single), "on_confl
 if TYPE_CHECKING:  # ``options`` has the fields with their types
     _Asked = _Sources
 else:
-    _Asked = create_model("_Asked", __base__=_Sources, **{w: _declared(o) for w, o in SERVED.items()})
+    _FIELDS = {word: _declared(option) for word, option in SERVED.items()}
+    _Asked = pydantic.create_model("_Asked", __base__=_Sources, **_FIELDS)
 
 
 class Import(_Asked):
@@ -195,8 +189,7 @@ class Import(_Asked):
     @property
     def options(self) -> ImportOptions:
         """Return the options of the request."""
-        given = {option.name: getattr(self, word) for word, option in SERVED.items()}
-        return cast("ImportOptions", given)
+        return cast("ImportOptions", {option.name: getattr(self, word) for word, option in SERVED.items()})
 
     @property
     def settings(self) -> Mapping[str, Any]:

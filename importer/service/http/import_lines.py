@@ -136,11 +136,7 @@ def _faults(reference: str, revision: str | None, who: Caller, settings: Setting
     return found
 
 
-def _option_faults(body: Import, who: Caller, settings: Settings) -> list[ImporterError]:
-    return [*_of_options(body, who, settings)]
-
-
-def _of_options(body: Import, who: Caller, settings: Settings) -> Iterator[ImporterError]:
+def _option_faults(body: Import, who: Caller, settings: Settings) -> Iterator[ImporterError]:
     """Yield the fault of each group of options alone, then that of all together."""
     given = body.model_dump(exclude_unset=True)
     seen: set[tuple[str, str]] = set()
