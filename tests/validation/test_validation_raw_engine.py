@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +24,7 @@ from importer.validation.evidence_sources import Background
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.probe import ProbeOptions
-from importer.validation.probes import health, plain_chat, prefix_cache, settings_read_back, tool_call
+from importer.validation.probes import health, prefix_cache, settings_read_back, tool_call
 from importer.validation.prompts import (
     GREETING,
     SUM,
@@ -92,6 +90,7 @@ def test_raw_on_mlx_lm_is_what_the_chat_was_made_of(mlx_engine: Installed) -> No
         compare(ctx)
 
 
+@pytest.mark.nightly
 def test_a_beginning_that_the_tokenizer_adds_is_not_sent_twice(mlx_engine: Installed, tmp_path: Path) -> None:
     """A real Llama's tokenizer puts the beginning before any text, and its template writes it as well."""
     begin = "<|begin_of_text|>"
@@ -119,6 +118,7 @@ def test_a_beginning_that_the_tokenizer_adds_is_not_sent_twice(mlx_engine: Insta
         assert chat.content in (raw or "")
 
 
+@pytest.mark.nightly
 def test_where_only_the_likeliest_token_is_shown_it_is_not_taken_for_the_one_drawn(
     mlx_engine: Installed,
 ) -> None:
@@ -131,6 +131,7 @@ def test_where_only_the_likeliest_token_is_shown_it_is_not_taken_for_the_one_dra
                 assert all(word in seen.written for word in words), (seen.written, seen.content)
 
 
+@pytest.mark.nightly
 def test_mlx_vlm_has_no_completions_and_shows_its_tokens(mlx_vlm_engine: Installed) -> None:
     made = document("mlx-vlm", "tool_parser:json_tools", "reasoning_parser:think")
     with running("mlx-vlm", mlx_vlm_engine, made, MODEL) as (_, ctx):
@@ -140,35 +141,7 @@ def test_mlx_vlm_has_no_completions_and_shows_its_tokens(mlx_vlm_engine: Install
         assert '{"name": "get_weather", "arguments": {"location": "Paris"}}' in seen.written
 
 
-class Killing:
-    """A probe during which the engine is killed, as a kernel short of memory does it."""
-
-    NAME, LESSON, ALONE = "killing", ".", True
-
-    def __init__(self, served: EngineServer) -> None:
-        self.served = served
-
-    def needs(self, promise: Expectations, /) -> None:
-        return None
-
-    def run(self, ctx: Context, /) -> Outcome:
-        os.killpg(self.served.pid, signal.SIGKILL)
-        ctx.ask(GREETING)
-        return Pass(as_reason("it lives"))
-
-
-def test_an_engine_that_is_killed_meanwhile_is_said_to_have_died(mlx_engine: Installed) -> None:
-    made = document("mlx")
-    with running("mlx", mlx_engine, made, MODEL) as (served, ctx):
-        report = validate(
-            made, served, Background(journal=ctx.journal), ProbeOptions([health, plain_chat, Killing(served)])
-        )
-    rows = {row.probe: row.outcome for row in report.rows}
-    assert (rows["plain-chat"].outcome, rows["killing"].outcome) == ("pass", "fail")
-    assert rows["killing"].attribution == "engine"
-    assert words(rows["killing"]).startswith("the engine died: ")
-
-
+@pytest.mark.nightly
 def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installed, tmp_path: Path) -> None:
     model = Path(shutil.copytree(MODEL, tmp_path / "model"))
     template = model / "chat_template.jinja"
