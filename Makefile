@@ -12,7 +12,12 @@ unexport PYTHONDONTWRITEBYTECODE
 WEB := importer/service/web
 PAGE := $(WEB)/built/index.html
 
-.PHONY: demo page test test-fast test-nightly faults lint bench docs lock clean
+# Tests of parser workers and of engines that die: 'make recordings' keeps what the engines answer them.
+RECORDED := tests/proof tests/chat_template tests/cli/test_response_template.py \
+	$(addprefix tests/engines/test_,parser_worker_engine.py renderers_engine.py engine_vllm_mlx.py deaths_engine.py) \
+	tests/gen_defaults/test_score.py tests/gen_defaults/test_accuracy.py
+
+.PHONY: demo page test test-fast test-nightly recordings faults lint bench docs lock clean
 
 demo: .venv/ready
 	$(BIN)/importer engine install mlx
@@ -31,10 +36,14 @@ test: .venv/ready-dev lint page
 test-nightly: test
 	$(BIN)/python -m tools.system_packages podman podman-compose runc catatonit iptables netavark aardvark-dns debootstrap
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m nightly
+	$(BIN)/python -m pytest -n 0 $(RECORDED) -m "engine and not nightly" --recordings=compare
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "hypothesis and not engine" --hypothesis-profile=nightly
 
 test-fast: .venv/ready-dev lint page
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not engine and not slow and not nightly"
+
+recordings: .venv/ready-dev
+	$(BIN)/python -m pytest -n 0 $(RECORDED) -m engine --recordings=renew
 
 faults: .venv/ready-dev
 	$(BIN)/python -m tests.faults --resume

@@ -18,7 +18,9 @@ from gen_defaults import index, web
 from importer.engines import get, install
 from importer.engines.install import Installed
 from tests.package_index import PackageIndex, serving
+from tests.recordings import RECORDINGS, Mode
 from tests.sandboxing import SPARES
+from tests.tiers import sample
 from tests.warm_workers import WARM_WORKERS, fresh_workers
 
 __all__ = ["fresh_workers"]
@@ -38,9 +40,23 @@ for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what a run does with the recorded answers of engines."""
+    parser.addoption(
+        "--recordings", type=Mode, choices=[*Mode], default=Mode.REPLAY, help="of parser workers"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Leave the garbage alone while modules are imported: there is none."""
+    RECORDINGS.mode = config.getoption("--recordings")
     gc.disable()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the recordings that a run without failures has renewed; it needs ``-n 0``."""
+    if RECORDINGS.mode is Mode.RENEW and session.testsfailed == 0:
+        RECORDINGS.write()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -57,6 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Engines come first: at the end, one process would wait for the other's.
     """
+    sample(items)
     items.sort(key=lambda item: item.get_closest_marker("engine") is None)
     for item in items:
         if item.get_closest_marker("xdist_group") is None and shares(item):

@@ -1,11 +1,15 @@
-"""The tiers of a sweep: every run has one case of each kind, the others have a tier of their own."""
+"""The tiers of a sweep: every run has some of its cases, and each has a tier of its own."""
 
 from __future__ import annotations
 
+import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+
+SAMPLE = 4  # cases of a sweep that a tier runs
 
 
 def one_of_each(
@@ -18,3 +22,18 @@ def one_of_each(
         marked.append(pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=marks))
         seen.add(kind(case))
     return marked
+
+
+def sample(items: Iterable[pytest.Item]) -> None:
+    """Move all but a few cases of each test one tier down: of a quick one to slow, of a slow one to nightly.
+
+    A checksum of their names chooses them, so every process chooses alike. Engines' tests stay.
+    """
+    sweeps = defaultdict(list)
+    for item in items:
+        tiers = {mark for mark in ("engine", "slow", "nightly") if item.get_closest_marker(mark)}
+        if tiers <= {"slow"}:
+            sweeps[item.nodeid.partition("[")[0], *tiers].append(item)
+    for (_, *slow), cases in sweeps.items():
+        for item in sorted(cases, key=lambda one: zlib.crc32(one.nodeid.encode()))[SAMPLE:]:
+            item.add_marker(pytest.mark.nightly if slow else pytest.mark.slow)

@@ -1,4 +1,4 @@
-"""Parser workers that outlive a test: importing vLLM takes 8 s of processor, a question 0.1."""
+"""Parser workers that replay recordings, and outlive a test where an engine has to answer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from importer.engines import parsers
 from importer.engines.jsonl_worker import JsonLinesWorker
 from importer.engines.parsers import SETTINGS, ParserWorker
 from importer.launcher import Purpose
+from tests.recordings import RECORDINGS, RecordedWorker
 
 UNREAD = {"HF_HOME"}  # a worker is offline, and reads the folder that a question names
 MOST = 2  # idle workers of a process: each holds 0.3 to 0.7 GB
@@ -33,17 +34,30 @@ class WarmWorkers:
         """Stand between every parser worker of this process and its process."""
         start = ParserWorker._start
 
-        def take(worker: ParserWorker) -> None:
-            kept = self._idle.pop(_kind(worker), None) if self.enabled else None
+        def started(worker: ParserWorker) -> JsonLinesWorker:
+            kept = self._idle.pop(_kind(worker), None)
             if kept is not None and kept._process.poll() is None:
-                worker._conversation = kept
-                return
+                return kept
             if kept is not None:
                 kept.close()
+            before = worker._conversation
             start(worker)
+            process, worker._conversation = worker._conversation, before
+            assert process is not None
+            return process
+
+        def take(worker: ParserWorker) -> None:
+            recorded = RECORDINGS.of(worker, lambda: started(worker)) if self.enabled else None
+            if recorded is not None:
+                worker._conversation = recorded
+            elif self.enabled:
+                worker._conversation = started(worker)
+            else:
+                start(worker)
 
         def leave(worker: ParserWorker, *_: object) -> None:
-            kept = worker._conversation
+            asked = worker._conversation
+            kept = asked.process if isinstance(asked, RecordedWorker) else asked
             if self.enabled and kept is not None and kept._process.poll() is None:
                 worker._conversation = None
                 self._keep(_kind(worker), kept)

@@ -50,6 +50,7 @@ def test_an_example_runs(checkout: Path, heading: str) -> None:
     run(heading)
 
 
+@pytest.mark.nightly
 @pytest.mark.engine
 def test_the_example_of_a_validation_runs(checkout: Path) -> None:
     run("Import, recheck, export")

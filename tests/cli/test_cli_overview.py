@@ -113,6 +113,7 @@ def test_a_report_is_opened_in_the_browser(three: Desk, tmp_path: Path) -> None:
     assert f"Opened {page}." in ran.err
 
 
+@pytest.mark.slow
 def test_without_a_browser_one_line_names_the_file(three: Desk, tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()

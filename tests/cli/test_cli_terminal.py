@@ -120,6 +120,7 @@ def test_a_reader_that_has_seen_enough(desk: Desk) -> None:
     assert (ran.code, ran.err) == (0, "")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_reader_that_leaves_costs_no_document(desk: Desk) -> None:
     """Each import writes its document and every answer of a list is given, though nobody reads any."""
@@ -169,6 +170,7 @@ def test_a_home_that_cannot_be_written(desk: Desk) -> None:
     assert desk("engine", "install", "mlx").code == 5
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_list_has_a_bar_at_the_terminal_alone(desk: Desk) -> None:
     desk.hub.latency = 1.0

@@ -140,6 +140,7 @@ def killed(desk: Desk, requests: int, words: list[str]) -> None:
     process.communicate()
 
 
+@pytest.mark.nightly
 def test_killed_twice_nothing_is_done_twice(desk: Desk) -> None:
     desk.monkeypatch.setattr(desk.hub, "latency", 0.02)
     names = many(desk, 30)

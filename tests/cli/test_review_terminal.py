@@ -73,6 +73,7 @@ def left(desk: Desk) -> list[Path]:
 WARMER = {"temperature: 0.6": "temperature: 0.5"}
 
 
+@pytest.mark.slow
 def test_edit_until_right_then_accept(desk: Desk) -> None:
     desk("acme/base", "--yes")
     wrong = {"temperature: 0.6": "temperature: 7", "description:": "descripton:"}

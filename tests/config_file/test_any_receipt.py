@@ -56,6 +56,7 @@ def test_the_receipt_as_it_was_written_is_one(written: Written) -> None:
     written.again(written.receipt)
 
 
+@pytest.mark.slow
 @given(st.data())
 @example(None)
 def test_any_receipt_is_a_finding_or_an_error_of_ours(written: Written, data: Any) -> None:

@@ -112,6 +112,7 @@ def declared() -> list[ReasonKind]:
     return [kind for name in sorted(names & used) for kind in enumerations()[name]]
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("syntax")
 def test_every_kind_that_decides_has_a_short_form() -> None:
     assert {key_of(kind) for kind in declared() if not kind.short} == UNDECIDING

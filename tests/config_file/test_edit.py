@@ -126,6 +126,7 @@ def entries(text: str) -> dict[str, str]:
     return {str(s.step): text[s.start : layout.content_end(s.node)] for s in layout.slots(layout.root)}
 
 
+@pytest.mark.slow
 @given(texts())
 def test_a_text_whose_data_stay_stays(text: str) -> None:
     assert rewrite(text, read(text, "x")) == text

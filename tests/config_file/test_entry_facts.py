@@ -109,6 +109,7 @@ def readable(value: object) -> bool:
         return False
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_whatever_a_receipt_holds_there_are_facts(data: st.DataObject) -> None:
     fit = data.draw(altered(FIT))

@@ -56,6 +56,7 @@ def test_a_newer_receipt_is_refused_in_one_sentence(desk: Desk, command: tuple[s
     assert desk.files() == before
 
 
+@pytest.mark.slow
 def test_a_newer_receipt_in_a_gallery_is_a_problem(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IMPORTER_HOME", str(desk.folder))
     database_of = f"sqlite:///{desk.folder / 'gallery.sqlite'}"

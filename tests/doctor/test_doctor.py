@@ -87,6 +87,7 @@ def test_a_validation_is_refused_before_anything_starts(desk: Desk) -> None:
     assert desk("doctor", "toy").code == 1
 
 
+@pytest.mark.slow
 def test_files_that_changed_since_the_import_come_before_what_they_stop(desk: Desk) -> None:
     desk.directory("toy", BASE)
     shutil.copytree(MODEL, desk.folder / "toy", dirs_exist_ok=True)

@@ -1,4 +1,7 @@
-"""Deaths planted on the engines that start fastest: each is explained, and blamed on the part at fault."""
+"""Deaths planted on the engines that start fastest: each is explained, and blamed on the part at fault.
+
+Every run explains their recorded logs and has one death of each engine; the nightly run has them all.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,12 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, logs
 from importer.engines.process import serve
+from importer.engines.ready import free_port, is_free
 from importer.errors import EngineError
+from importer.messages import render
+from tests.recordings import DEATHS, RECORDINGS
+from tests.tiers import one_of_each
 
-pytestmark = pytest.mark.engine
 Plant = Callable[[Path], object]
 
 
@@ -32,13 +38,20 @@ def lost(*names: str) -> Plant:
     return lambda model: [(model / name).unlink() for name in names]
 
 
-def cut(name: str) -> Plant:
-    return lambda model: (model / name).write_bytes((model / name).read_bytes()[:80])
+def cut(name: str, size: int = 80) -> Plant:
+    return lambda model: (model / name).write_bytes((model / name).read_bytes()[:size])
 
 
 TOKENIZER = "the tokenizer is missing or broken"
 OLD = {"rope_theta": None, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
+WEIGHTS = cut("model.safetensors", 1000), [], "a weights file is broken", "environment"
+UNKNOWN = settings("config.json", model_type="qwen99"), [], "qwen99 is not supported", "configuration"
 PLANTED: list[tuple[str, Plant, list[str], str, str]] = [
+    *((engine, *row) for engine in ("mlx", "mlx-vlm", "vllm-mlx") for row in (WEIGHTS, UNKNOWN)),
+    ("mlx", settings("config.json", num_hidden_layers=4), [], "do not fit", "configuration"),
+    ("mlx", cut("tokenizer.json", 500), [], TOKENIZER, "environment"),
+    ("mlx-vlm", cut("tokenizer.json", 500), [], "Unrecognized processing class", "environment"),
+    ("vllm-mlx", cut("tokenizer.json", 500), [], "Failed to parse tokenizer.json", "environment"),
     ("mlx", lost("tokenizer.json", "tokenizer_config.json"), [], TOKENIZER, "environment"),
     ("mlx", lost("tokenizer.json"), [], TOKENIZER, "environment"),
     ("mlx", lost("config.json"), [], "config.json, or another file", "environment"),
@@ -61,23 +74,39 @@ PLANTED: list[tuple[str, Plant, list[str], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "plant", "options", "says", "blames"),
-    [pytest.param(*row, marks=pytest.mark.xdist_group(row[0])) for row in PLANTED],
-)
+NAMES = [f"{row[0]}-{number}" for number, row in enumerate(PLANTED)]
+ROW = ("engine", "plant", "options", "says", "blames")
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("mlx")
+@pytest.mark.parametrize(ROW, one_of_each(PLANTED, lambda row: row[0]), ids=NAMES)
 def test_a_death_is_explained_and_blamed(
-    name: str, plant: Plant, options: list[str], says: str, blames: str, request: Any, tmp_path: Path
+    engine: str, plant: Plant, options: list[str], says: str, blames: str, request: Any, tmp_path: Path
 ) -> None:
-    engine = get(name)
-    python = request.getfixturevalue(f"{name.replace('-', '_')}_engine").python
+    python = request.getfixturevalue(f"{engine.replace('-', '_')}_engine").python
     shutil.copytree(MODEL, tmp_path / "model")
     plant(tmp_path / "model")
-    document = {"name": "m", "options": options}
+    document, port, log = {"name": "m", "options": options}, free_port(), tmp_path / "log"
     with (
         pytest.raises(EngineError) as caught,
-        serve(engine, python, document, tmp_path / "model", log_path=tmp_path / "log"),
+        serve(get(engine), python, document, tmp_path / "model", port=port, log_path=log),
     ):
         pass
+    RECORDINGS.died(request.node.callspec.id, log.read_text().replace(str(tmp_path), ""))
+    assert is_free(port)
     assert caught.value.kind == "engine-died"
     assert says in caught.value.message
-    assert logs.explain(tmp_path / "log", engine.deaths).attribution == blames
+    assert logs.explain(log, get(engine).deaths).attribution == blames
+
+
+@pytest.mark.parametrize(
+    ("name", *ROW), [(name, *row) for name, row in zip(NAMES, PLANTED, strict=True)], ids=NAMES
+)
+def test_a_recorded_log_is_explained_and_blamed(
+    name: str, engine: str, plant: Plant, options: list[str], says: str, blames: str, tmp_path: Path
+) -> None:
+    (tmp_path / "log").write_text(json.loads(DEATHS.read_text())[name])
+    cause = logs.explain(tmp_path / "log", get(engine).deaths)
+    assert says in render(cause.reason)
+    assert cause.attribution == blames

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -115,39 +114,6 @@ def test_it_stops_with_nothing_left(mlx_engine: Installed, importer_home: Path) 
         report = served.stop()
     assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
     assert not process_group.alive(served.pid)
-
-
-def broken_model(folder: Path, file: str, change: Any) -> Path:
-    model = folder / "broken"
-    shutil.copytree(MODEL, model)
-    path = model / file
-    path.write_bytes(change(path.read_bytes()))
-    return model
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "says"),
-    [
-        ("model.safetensors", lambda b: b[:1000], "a weights file is broken"),
-        ("config.json", lambda b: b.replace(b'"qwen3"', b'"qwen99"'), "qwen99 is not supported"),
-        (
-            "config.json",
-            lambda b: b.replace(b'"num_hidden_layers": 3', b'"num_hidden_layers": 4'),
-            "do not fit",
-        ),
-        ("tokenizer.json", lambda b: b[:500], "the tokenizer is missing or broken"),
-    ],
-)
-def test_a_broken_model_is_explained(
-    file: str, change: Any, says: str, mlx_engine: Installed, importer_home: Path, tmp_path: Path
-) -> None:
-    port = free_port()
-    model = broken_model(tmp_path, file, change)
-    with pytest.raises(EngineError) as caught, mlx(mlx_engine.python, model, port=port):
-        pass
-    assert caught.value.kind == "engine-died"
-    assert says in caught.value.message
-    assert is_free(port)
 
 
 def test_an_environment_without_the_engine_is_explained(importer_home: Path) -> None:

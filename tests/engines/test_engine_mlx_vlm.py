@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,9 +12,7 @@ from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
-from importer.engines.ready import free_port, is_free
-from importer.errors import EngineError
-from tests.engines.test_engine_mlx import WEATHER, broken_model, request
+from tests.engines.test_engine_mlx import WEATHER, request
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx-vlm")]
 PROBES = {
@@ -53,6 +50,7 @@ def test_the_demo_model_passes_and_what_the_engine_cannot_do_does_not_apply(
     assert set(limited) == LIMITED
 
 
+@pytest.mark.nightly
 def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, importer_home: Path) -> None:
     body = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 100}
     thoughts = []
@@ -64,6 +62,7 @@ def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, i
     assert "greeting" in thoughts[1]
 
 
+@pytest.mark.nightly
 def test_a_request_may_name_the_parser(mlx_vlm_engine: Installed, importer_home: Path) -> None:
     body = {"messages": [{"role": "user", "content": "What is the weather in Paris?"}], "tools": [WEATHER]}
     with serve(get("mlx-vlm"), mlx_vlm_engine.python, {"name": "m"}, MODEL) as served:
@@ -75,25 +74,3 @@ def test_a_request_may_name_the_parser(mlx_vlm_engine: Installed, importer_home:
     assert inferred["tool_calls"][0]["function"]["name"] == "get_weather"
     assert other["tool_calls"] is None
     assert "<tool_call>" in other["content"]
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "says"),
-    [
-        ("model.safetensors", lambda b: b[:1000], "a weights file is broken"),
-        ("config.json", lambda b: b.replace(b'"qwen3"', b'"qwen99"'), "qwen99 is not supported"),
-        ("tokenizer.json", lambda b: b[:500], "Unrecognized processing class"),
-    ],
-)
-def test_a_broken_model_is_explained(
-    file: str, change: Any, says: str, mlx_vlm_engine: Installed, importer_home: Path, tmp_path: Path
-) -> None:
-    port, model = free_port(), broken_model(tmp_path, file, change)
-    with (
-        pytest.raises(EngineError) as caught,
-        serve(get("mlx-vlm"), mlx_vlm_engine.python, {"name": "m"}, model, port=port),
-    ):
-        pass
-    assert caught.value.kind == "engine-died"
-    assert says in caught.value.message
-    assert is_free(port)

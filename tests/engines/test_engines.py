@@ -209,6 +209,7 @@ def test_a_failed_install_says_why_and_leaves_nothing_that_counts(
     assert not (importer_home / "engines" / "tiny" / "venv").exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_install_is_undone_and_redone(importer_home: Path, tmp_path: Path) -> None:
     engine = tiny(tmp_path)
@@ -231,6 +232,7 @@ def test_an_interrupted_install_is_undone_and_redone(importer_home: Path, tmp_pa
     assert not leftover.exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_installers_make_one_environment(importer_home: Path, tmp_path: Path) -> None:
     engine, steps, results = tiny(tmp_path), [], []

@@ -51,6 +51,7 @@ def test_a_model_that_sees_takes_text_and_images(
     assert found(report) == passed, [row.outcome.reason for row in report.rows]
 
 
+@pytest.mark.nightly
 def test_a_template_that_drops_images_is_found_out(
     mlx_vlm_engine: Installed, importer_home: Path, tmp_path: Path
 ) -> None:

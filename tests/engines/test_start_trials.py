@@ -52,6 +52,7 @@ def test_a_variable_of_the_document_is_named(importer_home: Path, weights: Path)
     assert "env.TOY_HATES (it) of the document" in error.message
 
 
+@pytest.mark.slow
 def test_a_variable_of_the_machine_is_named(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +81,7 @@ def test_files_of_the_model_are_named_where_another_model_starts(importer_home: 
     assert "something in these files" in error.message
 
 
+@pytest.mark.slow
 def test_a_key_of_config_json_is_named_where_it_starts_without(importer_home: Path, weights: Path) -> None:
     (weights / "config.json").write_text(
         '{"quantization_config": {"quant_method": "awq"}, "model_type": "m"}'
@@ -186,6 +188,7 @@ def test_an_engine_that_works_behind_an_exception_is_awaited(
 # Limits
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the limits of another process")
 def test_the_limit_of_processor_time_is_told_from_a_lack_of_memory(
     importer_home: Path, weights: Path, tmp_path: Path

@@ -21,6 +21,7 @@ def imported(desk: Desk, *words: str) -> None:
     assert desk("acme/chat", "--name", "tiny", "--backend", "vllm", "--no-validate", *words).code == 0
 
 
+@pytest.mark.slow
 def test_the_command(desk: Desk) -> None:
     imported(desk, "--yes")
     ran = desk("export", "tiny", "vllm-command")

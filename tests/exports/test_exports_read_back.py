@@ -39,6 +39,7 @@ from tests.exporting import (
 )
 
 
+@pytest.mark.slow
 @given(documents(), st.sampled_from(("gpu", "cpu")))
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 def test_any_document_reads_back_to_the_same_values(document: dict[str, Any], device: Any) -> None:

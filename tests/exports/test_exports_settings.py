@@ -31,6 +31,7 @@ ON_VLLM_MLX = {
 ALL = {**DOCUMENTS, "vllm-mlx": ON_VLLM_MLX}
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(ALL)), st.randoms(use_true_random=False))
 def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> None:
     document = ALL[engine]

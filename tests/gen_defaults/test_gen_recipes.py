@@ -146,6 +146,7 @@ def test_a_folder_has_to_be_there_and_asked_for(arguments, status, words, place,
     assert (stopped.value.code, words in capsys.readouterr().err) == (status, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     one_of_each(
@@ -164,6 +165,7 @@ def test_a_checkout_that_cannot_be_read_changes_nothing(folder, place, capsys, n
     assert not place.upstream("vllm-recipes").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_without_recipes_is_none(tmp_path, place, capsys):
     assert main(["--only", "vllm-recipes", "--recipes", str(tmp_path)], place) == 1
     assert "has no recipes under models/" in capsys.readouterr().err

@@ -254,6 +254,7 @@ def test_a_run_from_its_submission_to_its_end(api: ClusterApi) -> None:
     launcher.cancel(run)
 
 
+@pytest.mark.slow
 def test_a_submission_that_was_killed_in_the_middle_is_finished(api: ClusterApi) -> None:
     launcher = launchers.get(TARGET)
     launcher.submit(TASK)
@@ -262,6 +263,7 @@ def test_a_submission_that_was_killed_in_the_middle_is_finished(api: ClusterApi)
     assert ("configmaps", "run-1-task") in api.objects
 
 
+@pytest.mark.slow
 def test_a_job_without_a_pod_says_what_its_event_says(api: ClusterApi) -> None:
     target = parse("k8s:tests/ml?image=x")
     launcher = launchers.get(target)

@@ -300,6 +300,7 @@ TYPES: Mapping[str, tuple[str, Any, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_of_each(TYPES, tier="slow"))
 def test_any_json_at_any_place_is_typed_or_an_odd_answer(name: str) -> None:
     tool, kind, sound = TYPES[name]

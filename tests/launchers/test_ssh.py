@@ -163,6 +163,7 @@ def test_a_python_that_is_not_there_is_told(machine: FarMachine) -> None:
     end(launcher, run)
 
 
+@pytest.mark.nightly
 def test_a_connection_that_is_lost_is_followed_again(machine: FarMachine) -> None:
     sleeping(machine)
     launcher = get(parse(machine.target))
@@ -236,6 +237,7 @@ def test_the_demo_is_validated_there_though_its_follower_is_killed(
     assert (machine.begun, machine.left) == (before + 1, [])
 
 
+@pytest.mark.nightly
 def test_ctrl_c_leaves_the_run_and_a_word_ends_it(machine: FarMachine, tmp_path: Path) -> None:
     sleeping(machine)
     document = tmp_path / "x.yaml"

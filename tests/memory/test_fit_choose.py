@@ -226,6 +226,7 @@ def test_blocks_that_do_not_divide_keep_experts_whole_or_make_stages() -> None:
     assert decisions["engine_args.pipeline_parallel_size"].value == 2
 
 
+@pytest.mark.slow
 def test_one_latent_vector_for_all_heads() -> None:
     """DeepSeek: 641 GiB of fp8, and 69 KiB a token on every card: eight cards of 141 GB, not of 80."""
     size = 688_586_727_753

@@ -59,12 +59,13 @@ PADDED = ("latent: compressed, with windows", "weights")
 SIZE = re.compile(r"CPU KV cache size: ([0-9,]+) tokens")
 
 
+@pytest.mark.nightly
 @pytest.mark.xdist_group("vllm")
 @pytest.mark.parametrize(
     "names",
     [
         pytest.param(REPRESENTATIVE, id="one-of-each-kind"),
-        pytest.param([*toy_shapes.TOYS], id="all", marks=pytest.mark.nightly),
+        pytest.param([*toy_shapes.TOYS], id="all"),
     ],
 )
 def test_vllm_takes_what_was_predicted(vllm_engine: Installed, tmp_path: Path, names: Sequence[str]) -> None:

@@ -83,6 +83,7 @@ def on_kimi(device: str = "8xh200", **more: Any) -> Choice:
     return planned(KIMI, device, more.pop("size", KIMI_BYTES), arguments=(NAME,), **more)
 
 
+@pytest.mark.slow
 def test_the_longest_sequences_are_divided_where_nothing_else_holds_them() -> None:
     choice = on_kimi(goal="context", concurrency=16)
     best = choice.plans[0]
@@ -123,6 +124,7 @@ def test_what_vllm_does_not_combine_with_it(more: dict[str, Any]) -> None:
     assert {plan.split.parts for plan in choice.plans} <= {1}
 
 
+@pytest.mark.slow
 def test_an_engine_without_the_argument_gets_none() -> None:
     choice = planned(KIMI, "8xh200", KIMI_BYTES, goal="context", concurrency=16)
     assert NAME not in settings(choice)

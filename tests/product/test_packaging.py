@@ -207,6 +207,7 @@ def test_the_wheel_holds_the_package_and_the_tables_alone(wheel: Path) -> None:
     assert wheel.stat().st_size < 2_500_000
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_wheel_runs_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> None:
     """Matching a name needs the tables, and nothing of this checkout."""

@@ -239,6 +239,7 @@ def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker, render
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("fresh_workers")
 def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed, renderer: Renderer) -> None:
     with ParserWorker("vllm", vllm_engine.python) as worker:
         before = ask(worker, renderer, texts.CHATML_JSON, CHATML)

@@ -80,6 +80,7 @@ def test_a_real_validation_is_told_in_every_format(here: Path, capsys: pytest.Ca
     assert f"{made['counts']['pass']} pass" in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 def test_some_probes_and_a_question_are_kept_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = receipt(here)["validation"]
     (here / "tool.json").write_text(json.dumps(TOOL))

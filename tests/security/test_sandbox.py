@@ -94,6 +94,7 @@ def test_what_is_nested_deeper_than_python_goes_is_told() -> None:
     assert over.reason.kind is SandboxReason.DEPTH
 
 
+@pytest.mark.slow
 @linux
 def test_a_large_program_keeps_its_child() -> None:
     script = (
@@ -110,6 +111,7 @@ def test_a_large_program_keeps_its_child() -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_a_child_that_died_unasked_is_replaced() -> None:
     with Sandbox() as sandbox:
         sandbox.call(RENDER, exchange("x"), "it")

@@ -82,6 +82,7 @@ def imported(desk: Desk) -> dict[str, bytes]:
     return desk.files()
 
 
+@pytest.mark.slow
 @linux
 def test_a_sandbox_killed_once_is_no_matter(desk: Desk) -> None:
     before = imported(desk)

@@ -88,7 +88,7 @@ def exported(service: Service) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def test_nothing_that_was_answered_before_a_backup_is_lost(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

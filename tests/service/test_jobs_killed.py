@@ -9,6 +9,7 @@ import pytest
 from importer.engines.install import Installed
 from tests.killer.kill import Killer, killing, moments
 from tests.killer.points import POINTS, Point
+from tests.tiers import one_of_each
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("killed")]
 SOME = {
@@ -25,12 +26,15 @@ def killer(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> I
 
 
 @pytest.mark.parametrize(
-    "point", [p for p in POINTS if (p.kind, p.at) in SOME], ids=lambda p: f"{p.kind}-{p.at}".replace(" ", "-")
+    "point",
+    one_of_each([p for p in POINTS if (p.kind, p.at) in SOME], lambda point: point.kind),
+    ids=lambda p: f"{p.kind}-{p.at}".replace(" ", "-"),
 )
 def test_a_job_goes_on_where_it_was_and_once(killer: Killer, point: Point) -> None:
     assert not killer.at(point).wrong
 
 
+@pytest.mark.nightly
 def test_a_list_goes_on_after_kills_at_any_moment(killer: Killer) -> None:
     for moment in moments(7, 2, "import", killer.events("import")):
         assert not killer.sometime(moment).wrong

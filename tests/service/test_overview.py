@@ -159,6 +159,7 @@ def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> Non
     assert names(four, attention=["finding"]) == []
 
 
+@pytest.mark.slow
 def test_the_service_lists_and_counts_cards(service: Service) -> None:
     name = fresh(service, "carded", device="h100-80g")
     [row] = service.client.get("/v1/configs", params={"q": "carded acme"}).json()["items"]

@@ -236,6 +236,7 @@ def test_an_import_that_clashes_with_an_edit_shows_all_sides_and_asks(seen: Seen
     seen.check()
 
 
+@pytest.mark.nightly
 def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancelled(
     seen: Seen, service: Service
 ) -> None:
@@ -258,6 +259,7 @@ def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancell
     seen.check("net::ERR_", "409")  # the browser's words for a server that is away
 
 
+@pytest.mark.nightly
 def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Service, folder: Path) -> None:
     name = imported(service, "asked")
     job = service.client.post(f"/v1/configs/{name}/validate", json={}).json()["id"]

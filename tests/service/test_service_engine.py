@@ -65,6 +65,7 @@ def test_from_import_to_published(service: Service) -> None:
     assert service.approve("demo").json()["state"] == "published"
 
 
+@pytest.mark.nightly
 def test_cancelling_ends_the_engine(service: Service) -> None:
     job = begun(service)
     assert service.client.post(f"/v1/jobs/{job}/cancel").json()["state"] == "cancelled"
@@ -86,6 +87,7 @@ def test_a_killed_server_leaves_no_engine_and_goes_on(service: Service) -> None:
     assert (steps[0], steps.count("weights"), steps[-1]) == ("weights", 1, "store")
 
 
+@pytest.mark.nightly
 def test_a_worker_does_what_the_server_leaves_to_it(tmp_path: Path, mlx_engine: Installed) -> None:
     """Stopped in order in the middle of a run, it leaves no engine, and the next one goes on."""
     del mlx_engine

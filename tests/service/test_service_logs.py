@@ -105,6 +105,7 @@ async def _stream() -> AsyncIterator[bytes]:
     raise ZeroDivisionError("in the middle")
 
 
+@pytest.mark.slow
 def test_a_fault_has_one_entry_with_the_id_of_its_request(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -112,9 +112,10 @@ def test_a_kill_anywhere_loses_nothing_and_runs_nothing_twice(far: Far, at: str)
     assert far.machine.begun == before + 1
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.engine
-@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("killed", [False, True])
 def test_a_cancelled_job_ends_its_run_also_after_a_kill(far: Far, killed: bool) -> None:
     name, before = far.imported(), far.machine.begun
     real = far.machine.python.read_text()

