@@ -67,6 +67,7 @@ def test_what_is_read_outside_the_sandbox_is_soon_read(key: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_clock_sees_what_grows_too_fast() -> None:
     build = repeated("<think")
     quadratic = re.compile(r"<[^>]*x").search

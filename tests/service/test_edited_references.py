@@ -66,7 +66,11 @@ def edits(service: Service, path: tuple[str, ...], reference: str) -> Iterator[t
     yield "check", client.post(f"{config}/check", content=text, headers=YAML)
 
 
-@pytest.mark.parametrize("path", PLACES, ids=".".join)
+@pytest.mark.parametrize(
+    "path",
+    [PLACES[0], *(pytest.param(place, marks=pytest.mark.nightly) for place in PLACES[1:])],
+    ids=".".join,
+)
 def test_an_edit_is_refused_as_an_import_is(service: Service, path: tuple[str, ...]) -> None:
     before = service.client.get("/v1/configs/edited").json()
     taken: list[tuple[str, str]] = []

@@ -210,32 +210,6 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
     seen.check("404", "422")
 
 
-def test_an_import_that_clashes_with_an_edit_shows_all_sides_and_asks(seen: Seen, service: Service) -> None:
-    name = imported(service, "merged")
-    edit = {"parameters": {"temperature": 0.5}}
-    service.client.patch(f"/v1/configs/{name}", json=edit, headers={"If-Match": service.etag(name)})
-    page = seen.go("import")
-    page.get_by_label("Models").fill("acme/demo")
-    page.get_by_label("Backend").select_option("mlx")
-    page.get_by_label("Name").fill(name)
-    page.get_by_text("More", exact=True).click()
-    page.get_by_label("Values that win").fill("temperature=0.9\ntop_k=7")
-    page.get_by_role("button", name="Preview").click()
-    clash = page.get_by_role("region", name="Conflicts").get_by_role("row", name="parameters.temperature")
-    expect(clash).to_have_text("parameters.temperature0.10.50.9", timeout=LATER)
-    page.get_by_role("button", name="Import", exact=True).click()
-    seen.heading("Import of acme/demo")
-    expect(clash).to_have_text("parameters.temperature0.10.50.9", timeout=LATER)
-    go_on = page.get_by_role("button", name="Go on with these")
-    expect(go_on).to_be_disabled()
-    page.get_by_role("radio", name="theirs, parameters.temperature: 0.9").check()
-    go_on.click()
-    page.get_by_role("link", name="Review merged").click(timeout=LATER)
-    row = page.get_by_role("row", name="parameters.temperature")
-    expect(row.get_by_role("cell").first).to_contain_text("0.9")
-    seen.check()
-
-
 @pytest.mark.nightly
 def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancelled(
     seen: Seen, service: Service
