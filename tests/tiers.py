@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SAMPLE = 4  # cases of a sweep that a tier runs
+QUICK, SLOW = 4, 2  # cases of one test that stay in its tier
 
 
 def one_of_each(
@@ -35,5 +35,6 @@ def sample(items: Iterable[pytest.Item]) -> None:
         if tiers <= {"slow"}:
             sweeps[item.nodeid.partition("[")[0], *tiers].append(item)
     for (_, *slow), cases in sweeps.items():
-        for item in sorted(cases, key=lambda one: zlib.crc32(one.nodeid.encode()))[SAMPLE:]:
+        chosen = sorted(cases, key=lambda one: zlib.crc32(one.nodeid.encode()))
+        for item in chosen[SLOW if slow else QUICK :]:
             item.add_marker(pytest.mark.nightly if slow else pytest.mark.slow)

@@ -80,6 +80,7 @@ def test_each_declared_option_is_read_or_held_with_its_type() -> None:
         import_model("./importer/demo/model", pace=1)  # type: ignore[call-arg]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_program_of_the_examples_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a user's type checker sees them: a wrong argument is an error, the examples are none."""

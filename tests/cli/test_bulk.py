@@ -252,6 +252,7 @@ def test_a_fault_in_one_line_does_not_cost_the_others(desk: Desk) -> None:
     assert found[1]["error"]["kind"] == "internal"
 
 
+@pytest.mark.nightly
 def test_it_waits_as_long_as_the_hub_asks(desk: Desk) -> None:
     """One import gives up at once when the wait is long; a long run has the time."""
     references = many(desk, 6)

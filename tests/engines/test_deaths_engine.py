@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from importer.messages import render
 
 from importer.demo import MODEL
 from importer.engines import get, logs
 from importer.engines.process import serve
 from importer.engines.ready import free_port, is_free
 from importer.errors import EngineError
-from importer.messages import render
 from tests.recordings import DEATHS, RECORDINGS
 from tests.tiers import one_of_each
 

@@ -176,6 +176,7 @@ def test_an_engine_that_stands_still_behind_an_exception(
     assert "RuntimeError: a thread ended" in error.message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_engine_that_works_behind_an_exception_is_awaited(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch

@@ -109,6 +109,7 @@ def _group(leader: int) -> bool:
     return True
 
 
+@pytest.mark.nightly
 def test_a_cancelled_run_is_told_and_a_killed_one_is_lost(machine: FarMachine) -> None:
     sleeping(machine)
     launcher = get(parse(machine.target))

@@ -57,6 +57,7 @@ def reasons(service: Service) -> dict[str, str | None]:
     return {one["name"]: one["reason"] for one in found}
 
 
+@pytest.mark.nightly
 @slow
 def test_an_entry_stays_as_it_was_released(service: Service) -> None:
     assert index(service) == []
