@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 
-from importer.signals import card, markdown
-from importer.signals.markdown import LONGEST, Block, _Reader, body, plain, without_comments
+from importer.signals import card
+from importer.signals.card import LONGEST, Block, _Reader, body, plain, without_comments
 from tests import card_texts
 from tests.clock.repositories import snapshot
 
@@ -62,7 +62,7 @@ def rows() -> Iterator[Line]:
         yield Line(what, f"{seconds[0]:.2f} s", f"{seconds[1]:.2f} s, inline {seconds[2]:.2f} s")
     for what, write in WRITTEN.items():
         texts = [_rewritten(text, write) for text in _cards()]
-        ours = [_values(text, markdown.blocks) for text in texts]
+        ours = [_values(text, card.blocks) for text in texts]
         theirs = [_values(text, blocks) for text in texts]
         lost = sum(len(a - b) for a, b in zip(ours, theirs, strict=True))
         others = sum(len(b - a) for a, b in zip(ours, theirs, strict=True))
@@ -109,7 +109,7 @@ def _bare() -> MarkdownIt:
 
 
 def _ours(text: str) -> list[Block]:
-    return list(markdown.blocks(text))
+    return list(card.blocks(text))
 
 
 def _seconds(read: Callable[[str], object], text: str) -> float:

@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Connection, insert
 
 from benchmarks.row import Row
-from importer.storage import documents, facets, list_columns, tables
+from importer.storage import documents, tables
 from importer.storage.database import Database
-from importer.storage.document_filters import Filters
+from importer.storage.documents import Filters
 from importer.storage.migrations import migrate
 
 ENTRIES, TIMES, PAGE = 10_000, 60, 50
@@ -46,7 +46,7 @@ def _page(sort: str) -> Callable[[Connection, Filters], object]:
 
 
 def _facets(connection: Connection, filters: Filters) -> object:
-    return facets.facets(connection, filters, 78 * GB)
+    return documents.facets(connection, filters, 78 * GB)
 
 
 def _row(database: Database, what: str, budget: float, query: Callable[[Connection, Filters], object]) -> Row:
@@ -65,11 +65,11 @@ def _row(database: Database, what: str, budget: float, query: Callable[[Connecti
 def document(number: int, chosen: random.Random) -> dict[str, Any]:
     """Return the row of a document with facts drawn at random."""
     name, weights = f"m{number:05}-8b", chosen.choice([None, *(GB * n for n in range(1, 200))])
-    kinds = list_columns.words({kind for kind in list_columns.KINDS if chosen.random() < 0.06})
+    kinds = documents.words({kind for kind in documents.KINDS if chosen.random() < 0.06})
     words: Sequence[str] = ("reads", "writes", "sees", "hears", "codes")
     made = {
         "description": f"A model that {' '.join(chosen.choice(words) for _ in range(40))}.",
-        "tags": list_columns.words({chosen.choice("abcdef") * 4}),
+        "tags": documents.words({chosen.choice("abcdef") * 4}),
         "license": chosen.choice(["mit", "apache-2.0", None]),
     }
     model = f"org{number % 97}/{name}"
@@ -80,14 +80,14 @@ def document(number: int, chosen: random.Random) -> dict[str, Any]:
         "kind": "chat", "state": chosen.choice(["draft", "approved", "published", "stale", "ready"]),
         "review": "draft", "validation": chosen.choice(["never", "passed", "failed"]),
         "reason": "nobody has approved it as it is now",
-        "search": list_columns.search(name, model, "family", made),
+        "search": documents.search(name, model, "family", made),
         "created_at": "2026-11-01T00:00:00+00:00", "updated_at": f"2026-11-01T{number % 24:02}:00:00+00:00",
         "quantization": chosen.choice([None, "fp8-block", "w4a16", "nvfp4"]),
-        "modalities": list_columns.words({"text", *(["image"] if chosen.random() < 0.2 else [])}),
+        "modalities": documents.words({"text", *(["image"] if chosen.random() < 0.2 else [])}),
         "tool_parser": chosen.choice([None, "hermes", "llama3_json", "qwen3_coder"]),
         "reasoning_parser": chosen.choice([None, "qwen3"]), "context": chosen.choice([4096, 32768, 131072]),
-        "parameters": parameters, "size": list_columns.size_of(parameters), "weights": weights,
+        "parameters": parameters, "size": documents.size_of(parameters), "weights": weights,
         "memory": None if weights is None else weights + GB, "device": "h100-80g", "devices": 1,
-        "attention": kinds, "urgency": list_columns.urgency(kinds),
+        "attention": kinds, "urgency": documents.urgency(kinds),
         "findings": int("finding" in (kinds or "")),
     }  # fmt: skip

@@ -13,8 +13,7 @@ from benchmarks.recipe_settings import IMPLIED, OURS, same, values_of
 from gen_defaults.recipe_book import Book, Profile
 from gen_defaults.recipe_commands import Deployment
 from importer.engines.registries import PINNED, Kind, load
-from importer.exports.recipe_hardware import SEVERAL
-from importer.exports.vllm_recipe import precision
+from importer.exports.vllm_recipe import SEVERAL, precision
 
 TENSOR, DATA, PIPELINE = "tensor-parallel-size", "data-parallel-size", "pipeline-parallel-size"
 SIZES = (TENSOR, DATA, PIPELINE, "enable-expert-parallel")

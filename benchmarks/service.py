@@ -21,7 +21,7 @@ from sqlalchemy import insert, select
 from benchmarks.load import Answer, Client, percentile, read_head
 from benchmarks.row import Row
 from importer.exports import localai_gallery
-from importer.storage import published, tables
+from importer.storage import releases, tables
 from importer.storage.database import Database
 from importer.storage.documents import changed
 from tests.hubserver import HubServer, Repo
@@ -98,7 +98,7 @@ def fill(service: Service, names: Sequence[str]) -> None:
             made = localai_gallery.entry(data | {"name": each}, None)
             if not isinstance(made, localai_gallery.GalleryEntry):
                 raise SystemExit(f"LocalAI cannot be given it: {made.reason}")
-            published.put(connection, each, 1, 1, made, row["updated_at"])
+            releases.put(connection, each, 1, 1, made, row["updated_at"])
         changed(connection)
     database.close()
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.surroundings import bare
-from importer.config_file.diff import digest
+from importer.config_file.document_keys import digest
 from importer.config_file.yaml_edit.source_map import read
 from importer.hub import cache
 from importer.hub.cache import CachedSnapshot

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.row import Row
-from importer.app.beside_weights import rendering
+from importer.app.local_evidence import rendering
 from importer.engines import ENGINES, get, install
 from importer.engines.process import serve
 from importer.validation.engine_log import Journal

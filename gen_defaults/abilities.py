@@ -16,7 +16,7 @@ from gen_defaults import mlx_source, transformers_source, vllm_source
 from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import write
 from gen_defaults.sources.engines import PREFIXES, chosen
-from importer.engines.capabilities import FOLDER, SCHEMA
+from importer.engines.registries import CAPABILITIES_FOLDER, SCHEMA
 
 # What reading sources that have moved ends in.
 MOVED = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, StopIteration, RecursionError)
@@ -29,7 +29,7 @@ def main(_arguments: list[str]) -> int:
     try:
         for engine, package in PACKAGES.items():
             for release in chosen(index.releases(package), PREFIXES[engine]):
-                path = FOLDER / f"{engine}-{release.version}.json"
+                path = CAPABILITIES_FOLDER / f"{engine}-{release.version}.json"
                 text = render(engine, release, *_read(index, engine, release))
                 sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
     except (IndexFailure, OSError) as failure:

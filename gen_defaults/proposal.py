@@ -13,8 +13,8 @@ from typing import Any
 from gen_defaults.sources.request import rendered
 from importer.engines.registries import Registry
 from importer.signals.family import match
-from importer.signals.parser_markers import KINDS
 from importer.signals.tables import PARSERS, Table
+from importer.signals.template_markers import KINDS
 
 Row = Mapping[str, Any]
 

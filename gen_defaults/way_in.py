@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.chat_template import find, vocabulary
+from importer.chat_template import find, markers
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
 from importer.chat_template.render import Renderer
@@ -45,7 +45,7 @@ def read(folder: Path) -> Iterator[Checked]:
             model = place.name.replace("__", "/", 1)
             try:
                 snapshot = local.resolve(model, place)
-                template, tokens = find.find(snapshot), vocabulary.read(snapshot)
+                template, tokens = find.find(snapshot), markers.read_vocabulary(snapshot)
             except ImporterError:
                 continue
             if template is None:

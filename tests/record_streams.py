@@ -19,7 +19,7 @@ from typing import Any
 from importer.demo import MODEL
 from importer.engines import get, install
 from importer.engines.process import serve
-from importer.validation import responses
+from importer.validation import other_apis
 from importer.validation.prompts import GREETING, SUM, TWO_CITIES, WEATHER, Prompt
 from tests.waiting import PATIENCE
 
@@ -72,8 +72,8 @@ def record(name: str) -> None:
             limit = extra.get("max_tokens", 100)
             asked = {"model": served.model, "max_output_tokens": limit, "temperature": 0, "store": False}
             for ending, stream in (("json", False), ("sse", True)):
-                body = {**asked, **responses.request(prompt), "stream": stream}
-                answer = ask(served.port, body, responses.PATH)
+                body = {**asked, **other_apis.request_responses(prompt), "stream": stream}
+                answer = ask(served.port, body, other_apis.RESPONSES_PATH)
                 keep(kept / f"{case}.{ending}", answer, served.model)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from importer.storage import executors, jobs, queue
+from importer.storage import jobs, processes, queue
 from importer.storage.database import Database
-from importer.storage.executors import Executor
 from importer.storage.jobs import Job, Kind
 from importer.storage.migrations import migrate
+from importer.storage.processes import Executor
 from tests.postgres import Postgres
 
 
@@ -43,7 +43,7 @@ def worker(database: Database, name: str, device: str | None = None, **more: Any
     said = {"engines": ("mlx",), "version": "2", **more}
     one = Executor(name, "here", "vm", 1, "", 0.0, device=device, **said)
     with database.writing() as connection:
-        executors.heartbeat(connection, one)
+        processes.heartbeat(connection, one)
     return one
 
 

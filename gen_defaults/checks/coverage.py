@@ -18,7 +18,7 @@ from importer.engines.registries import PINNED, Registry, RegistryEntry
 from importer.signals import name as pattern
 from importer.signals import tables
 from importer.signals.name import Name
-from importer.signals.parser_markers import KINDS
+from importer.signals.template_markers import KINDS
 
 BESIDE = ("modes", "sources", "notes")  # maps of the sampling table beside its families
 

@@ -20,7 +20,7 @@ from gen_defaults.parser_tables import TABLES
 from gen_defaults.place import ROOT, load
 from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
 from importer.engines.registries import PINNED
-from importer.signals.parser_markers import FOLDER
+from importer.signals.template_markers import FOLDER
 
 # Packages with the modules of parsers, and with what they import.
 PACKAGES = {

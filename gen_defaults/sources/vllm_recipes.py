@@ -19,7 +19,7 @@ from gen_defaults.place import load
 from gen_defaults.recipe_book import NAME
 from gen_defaults.sources.outside import from_yaml
 from gen_defaults.sources.request import SourceAnswer, SourceRequest, named, rendered
-from importer.exports.recipe_hardware import FILE
+from importer.exports.vllm_recipe import FILE
 
 PACKAGE = "vllm"
 FOLDER = "recipes/"  # of the sdist

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from importer.chat_template.find import Template
+from importer.chat_template.markers import Vocabulary
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import RepositoryError
 from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot

@@ -14,26 +14,24 @@ from importer.analysis import (
     Question,
     packed,
 )
-from importer.chat_template import find, vocabulary
+from importer.chat_template import find, markers, offers
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap
 from importer.chat_template.find import Template
+from importer.chat_template.markers import Vocabulary
 from importer.chat_template.offers import with_offers
 from importer.chat_template.override import template_of
 from importer.chat_template.render_worker import Local
-from importer.chat_template.request_coverage import shipped
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
-from importer.engines import capabilities, registries
+from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
-from importer.signals import parser_markers, tables
+from importer.signals import tables, template_markers
 from importer.signals.collect import collect, for_engine
 from importer.signals.description import description
 from importer.signals.evidence import TASKS
-from importer.signals.kind import find_kind
-from importer.signals.unserved import holds_nothing
+from importer.signals.kind import find_kind, holds_nothing
 
 # Studies of this child and their JSON, the last used at the end: a study follows from its key alone.
 _studies: OrderedDict[tuple[object, ...], tuple[TemplateAnalysis, str]] = OrderedDict()
@@ -43,11 +41,11 @@ def warm() -> None:
     """Read the tables and the conventions: no file can be opened later."""
     tables.shipped()
     tables.sampling_table()
-    parser_markers.warm()
+    template_markers.warm()
     wrap.warm()
-    shipped.registry()
+    offers.registry()
     for engine in registries.PINNED:
-        capabilities.load(engine)
+        registries.load_capabilities(engine)
 
 
 def analyse(question: Question) -> PackedAnalysis:
@@ -63,12 +61,12 @@ def analyse(question: Question) -> PackedAnalysis:
 
 def _analyse(question: Question) -> PackedAnalysis:
     snapshot, renderer = question.snapshot, Local()
-    kind = find_kind(snapshot, question.ignore_name, capabilities.load("vllm"))
+    kind = find_kind(snapshot, question.ignore_name, registries.load_capabilities("vllm"))
     problem = None if question.any_kind else kind.error(snapshot.label)
     if problem is not None:
         raise problem
     _check_something(snapshot)
-    template, tokens = find.find(snapshot), vocabulary.read(snapshot)
+    template, tokens = find.find(snapshot), markers.read_vocabulary(snapshot)
     if kind.kind in TASKS and question.override is None and not question.any_kind:
         template = None  # no conversation is rendered for a model that pools or transcribes
     named = find.named(snapshot)
@@ -79,7 +77,7 @@ def _analyse(question: Question) -> PackedAnalysis:
         analysis, text = _study(template, tokens, named if question.override is None else None)
     facts = collect(
         snapshot, kind, analysis, question.platform, ignore_name=question.ignore_name,
-        machine=question.machine, able=capabilities.load,
+        machine=question.machine, able=registries.load_capabilities,
         template=None if question.override is None else question.override.source,
     )  # fmt: skip
     return PackedAnalysis(kind.kind, template, tokens, text, tuple(facts), description(snapshot))

@@ -1,17 +1,22 @@
-"""Analyse a snapshot and decide: evidence of the files and of the proof, then every decision."""
+"""Analyse a snapshot and decide: evidence of the files and of the proof, then every decision.
+
+The fit of an import: the device, the headers of the weights, and quantised repositories of the model.
+
+Every token has a row in the embedding: what an import refuses, and what it warns of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer import config
-from importer.app.fitting import fit, related
 from importer.app.preferences import check_parsers, parse, recalled
 from importer.app.request import KEPT, OPTIONS, RULED, ImportOptions
 from importer.app.session import ImportSession
+from importer.app.target import device_for
 from importer.chat_template import override
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as WAY_IN
@@ -22,23 +27,71 @@ from importer.config_file.name_allocator import Slot
 from importer.config_file.store import StoredDocument
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Frontend, Preferences, Target
-from importer.decisions.derived import HF
-from importer.decisions.parsers import SILENT_KINDS
+from importer.decisions.parsers import HF, SILENT_KINDS
 from importer.decisions.precedence import decide_setting
-from importer.errors import EngineError, Setting, UsageError
+from importer.errors import EngineError, HubError, RepositoryError, Setting, UsageError
+from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
-from importer.memory.choose import Choice
+from importer.memory import shape, weights
+from importer.memory.choose import Choice, choose
 from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal, aim
 from importer.progress import Progress, silent
-from importer.proof import Proof, prompt_evidence
+from importer.proof import Proof
+from importer.proof import prompts as prompt_evidence
 from importer.reasons import Reason, ReasonKind
+from importer.signals import token_numbers
 from importer.signals.evidence import Evidence, Rule
 
 if TYPE_CHECKING:
     from importer.chat_template.find import Template
-    from importer.chat_template.vocabulary import Vocabulary
+    from importer.chat_template.markers import Vocabulary
     from importer.engines.parsers import Tokens
+
+
+def fit(
+    snapshot: Snapshot,
+    device: str | None,
+    memory: int | None,
+    backend: str,
+    requested: FitRequest,
+    *,
+    aim: Aim,
+    exact: bool,
+    offline: bool,
+    progress: Callable[[str], None],
+) -> Choice:
+    """Choose context, dtype and layout for the device; ``exact`` reads the headers of all weights first.
+
+    Without a device and an amount of memory the document is for no device in particular.
+
+    Raises UsageError, HubError and RepositoryError.
+    """
+    target_device = None if device is None and memory is None else device_for(device, memory, backend)
+    tensors: Mapping[str, Any] | None = None
+    if exact:
+        from importer.hub import tensor_headers
+
+        progress("reading the weights' headers")
+        tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
+    read = shape.read(snapshot)
+    return choose(
+        snapshot, read, weights.read(snapshot, read, tensors), target_device, backend, requested, aim
+    )
+
+
+def related(
+    snapshot: Snapshot, device: str | None, memory: int | None, *, offline: bool
+) -> RelatedRepositories | None:
+    """Return the Hub's list of repositories with weights quantised from this one.
+
+    ``None``, without a request, where neither a device nor an amount of memory is named, and for a directory.
+    """
+    if (device is None and memory is None) or snapshot.model_id is None:
+        return None
+    from importer.hub.related import quantised_from
+
+    return quantised_from(snapshot.model_id, offline=offline)
 
 
 _LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
@@ -256,7 +309,8 @@ def study_snapshot(
     bench.wake()
     from importer.analysis import EngineQuestion, Question
     from importer.app.target import bind, check_weights, for_model, machine_for, platform_for, with_template
-    from importer.app.token_check import check_tokens
+
+    # merged
     from importer.signals import tables
 
     progress("rendering the chat template")
@@ -414,3 +468,34 @@ def _proof(
     except EngineError as error:
         failed = Reason(ProofReason.ENGINE_FAILED, problem=error.message)
         return unproved(failed, target, study.digest)
+
+
+def check_tokens(snapshot: Snapshot, template: str, *, offline: bool) -> list[Evidence]:
+    """Return a warning about tokens beyond the embedding that a user may write.
+
+    The headers of the weights are read only where config.json has too few rows. Raises
+    RepositoryError("tokens-beyond") where every conversation has such a token.
+    """
+    numbers, named = token_numbers.declared(snapshot), token_numbers.size(snapshot)
+    found = token_numbers.beyond(snapshot, numbers, named, template)
+    if not found or named is None:
+        return []
+    rows = _rows(snapshot, offline=offline)
+    if rows is None:  # config.json alone refuses nothing
+        return [token_numbers.evidence(found, named, exact=False)]
+    found = token_numbers.beyond(snapshot, numbers, rows, template)
+    needed = tuple(token.content for token in found if token.needed)
+    if needed:
+        raise RepositoryError("tokens-beyond", repo=snapshot.label, tokens=", ".join(needed[:3]), rows=rows)
+    return [token_numbers.evidence(found, rows, exact=True)] if found else []
+
+
+def _rows(snapshot: Snapshot, *, offline: bool) -> int | None:
+    """Return the rows by the headers of the weights; ``None`` where they cannot be read."""
+    from importer.hub import tensor_headers
+    from importer.memory import weights
+
+    try:
+        return weights.rows(tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline))
+    except (HubError, RepositoryError):
+        return None

@@ -12,8 +12,7 @@ from importer.app.preferences import written
 from importer.app.session import ImportSession
 from importer.config_file import schema
 from importer.config_file.build import to_text
-from importer.config_file.diff import KeyPath, digest, dotted
-from importer.config_file.document_keys import frontend_of
+from importer.config_file.document_keys import KeyPath, digest, dotted, frontend_of
 from importer.config_file.fill import Filled, fill
 from importer.config_file.name_allocator import Names, slug
 from importer.config_file.receipt import Receipt

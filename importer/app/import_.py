@@ -12,17 +12,10 @@ from importer.app.decide import Decided, ImportRequest, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
-from importer.config_file import (
-    derived_parser,
-    merge,
-    model_conflicts,
-    model_facts,
-    schema,
-    template_file,
-)
+from importer.config_file import merge, model_conflicts, schema, template_file
 from importer.config_file.attention import Attention, attention, device_label, other_device
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
-from importer.config_file.diff import Change, KeyPath, differences, digest
+from importer.config_file.document_keys import Change, KeyPath, differences, digest
 from importer.config_file.merge import Conflict, Merge, Take, of_conflicts
 from importer.config_file.name_allocator import Names, check
 from importer.config_file.store import Store, StoredDocument
@@ -82,7 +75,7 @@ class Plan(Decided):
         """Return a new receipt: review pending, never validated."""
         from importer.config_file.receipt import Receipt, evidence_json
         from importer.hub import digests
-        from importer.hub.content import content_digest, content_files
+        from importer.hub.digests import content_digest, content_files
 
         directory = self.snapshot.directory if self.snapshot.model_id is None else None
         # A later import keeps the frontend: with it in the request, the same import writes nothing.
@@ -112,7 +105,7 @@ class Plan(Decided):
             weights=digests.imported(self.snapshot),
             content=content_digest(self.snapshot),
             content_files=content_files(self.snapshot, self.target.backend),
-            model=model_facts.to_json(model_conflicts.read(self.snapshot, self.target.able)),
+            model=model_conflicts.to_json(model_conflicts.read(self.snapshot, self.target.able)),
             warnings=[warning.to_json() for warning in self.warnings],
             description=self.description,
         )
@@ -179,7 +172,7 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
     engine = {"name": target.backend, "version": target.version, "frontend": target.frontend}
     derived = None if decided.proof is None else decided.proof.derived
     findings = _findings(decisions, decided.proof) | _beside(name, decided)
-    findings |= derived_parser.entry(decisions, None if derived is None else derived.template)
+    findings |= template_file.entry_derived_parser(decisions, None if derived is None else derived.template)
     if snapshot.license is not None:
         findings["license"] = snapshot.license
     built = build(subject, decisions, engine, findings)
@@ -379,7 +372,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with the parts of the last one that still hold."""
-    from importer.config_file.carry_over import carry_over
+    from importer.config_file.validation_status import carry_over
 
     remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old

@@ -1,23 +1,206 @@
-"""What this disk has of a document's model, for a server that importer did not start. Nothing is fetched."""
+"""What this disk has of a document's model: template, parsers, files, and the hashes that were recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from importer.app.beside_weights import proof_of, rendered_by
-from importer.app.recorded_hashes import likelihood_of
 from importer.config_file.store import StoredDocument
-from importer.errors import ImporterError
+from importer.engines import model_folder, tokenizer
+from importer.engines.tokenizer import MergedWords, TokenTable
+from importer.errors import ImporterError, RepositoryError
+from importer.hub import digests, local
+from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
+from importer.progress import Progress
 from importer.reasons import Reason
+from importer.validation.likelihood import Likelihood, recorded
+from importer.validation.probes import files_as_imported
 
 if TYPE_CHECKING:
+    from importer.config_file.template_file import ChatTemplate
+    from importer.decisions.decision import Frontend
+    from importer.proof.result import ParserVerdict, Proof
     from importer.validation.evidence_sources import Background
+    from importer.validation.offline_parsers import OfflineParsers
+    from importer.validation.rendering import PromptRendering
+
+
+WEIGHTS = ".safetensors"
+SHA256 = 64  # hex digits
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The hashes of the import and of the served files, the embedding, and earlier figures.
+
+    ``files``       hashes of files and weights at the import.
+    ``served``      those of the served weights, and of large files beside them.
+    ``broken``      files of JSON that are none.
+    ``table``       the embedding's rows and the tokens beyond.
+    ``merges``      the words that the tokenizer's merges yield.
+    ``likelihood``  the figures of the first validated run; a run adds its own.
+    """
+
+    files: Mapping[str, str]
+    served: Mapping[str, str]
+    broken: tuple[str, ...]
+    table: TokenTable | None
+    merges: MergedWords | None
+    likelihood: Likelihood
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the receipt's entries of a run."""
+        weights = {path: digest for path, digest in self.served.items() if path.endswith(WEIGHTS)}
+        measured = self.likelihood.to_json()
+        return {"weights": weights} | ({} if measured is None else {"likelihood": measured})
+
+
+def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> References:
+    """Return the references of a document for a run of these weights; large new files are read once."""
+    files = files_of(stored, weights)
+    table, merges = tokenizer.of_folder(weights), tokenizer.of_folder_token_merges(weights)
+    served, broken = digests_of(files, weights, progress), model_folder.broken(weights)
+    return References(files, served, broken, table, merges, likelihood_of(stored))
+
+
+def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
+    """Return hashes of the files that the document was made of; of a Hub's model those that were fetched."""
+    receipt = stored.receipt
+    if receipt is None:
+        return {}
+    files = {**receipt.files, **receipt.weights}
+    if receipt.model_id is None:
+        return files
+    try:
+        with Folder(weights) as folder:
+            return {name: was for name, was in files.items() if folder.has(name)}
+    except OSError:
+        return {}
+
+
+def changed_since(stored: StoredDocument, weights: Path) -> tuple[str, ...]:
+    """Return the small files beside the weights that are not those of the import; none where it is unknown.
+
+    Raises RepositoryError for a folder that cannot be read.
+    """
+    served = local.resolve(str(weights), weights).settings
+    imported = {name: was for name, was in files_of(stored, weights).items() if name in served}
+    return tuple(files_as_imported.altered(imported, served))
+
+
+def likelihood_of(stored: StoredDocument) -> Likelihood:
+    """Return the figures of the first validated run of these very weights, for a new run to measure again."""
+    receipt = stored.receipt
+    if receipt is None or not receipt.weights:
+        return Likelihood()
+    runs = (recorded(run) for run in receipt.runs if run.get("weights") == receipt.weights)
+    return next((likelihood for likelihood in runs if likelihood.reference), Likelihood())
+
+
+def digests_of(files: Mapping[str, str], weights: Path, progress: Progress) -> dict[str, str]:
+    """Return the digests of the served weights, and of files whose SHA-256 the import recorded."""
+    large = {name: was for name, was in files.items() if name.endswith(WEIGHTS) or len(was) == SHA256}
+    return digests.served(weights, large, progress)
+
+
+def rendering(
+    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None = None
+) -> PromptRendering:
+    """Return the rendering of the weights' template, or of ``override``, with the engine's variables.
+
+    Raises RepositoryError for a template that is not valid JSON or too large.
+    """
+    from importer.hub import local
+
+    return rendered_by(local.resolve(str(weights), weights), document, override)
+
+
+def rendered_by(
+    snapshot: Snapshot, document: Mapping[str, Any], override: ChatTemplate | None = None
+) -> PromptRendering:
+    """Return the rendering of a snapshot's template, or of ``override``, with the engine's variables.
+
+    Raises RepositoryError for a template that is not valid JSON or too large.
+    """
+    from importer.chat_template.find import Template
+    from importer.validation.rendering import PromptRendering
+
+    template = None if override is None else Template(override.text, override.path.name)
+    return PromptRendering(snapshot, document.get("chat_template_kwargs"), template)
+
+
+def template_rendering(
+    weights: Path, document: Mapping[str, Any], override: ChatTemplate | None
+) -> AbstractContextManager[PromptRendering | None]:
+    """Return the rendering of prompts; nothing where the template's file is broken: the engine rejects it."""
+    try:
+        return rendering(weights, document, override)
+    except RepositoryError:
+        return nullcontext()
+
+
+def offline_parsers(
+    backend: str, python: Path, weights: Path, override: ChatTemplate | None, frontend: Frontend | None
+) -> AbstractContextManager[OfflineParsers | None]:
+    """Return the parsers of the engine's environment for the model's own text; nothing without a template.
+
+    Their worker starts with the first question.
+    """
+    from importer.chat_template import find, markers
+    from importer.engines.parsers import ParserWorker
+    from importer.engines.registries import FAMILY
+    from importer.hub import local
+    from importer.proof.prove import tokens_of
+    from importer.validation.offline_parsers import OfflineParsers
+    from importer.validation.proof_check import INFERRING
+
+    try:
+        snapshot = local.resolve(str(weights), weights)
+        template = (
+            find.find(snapshot) if override is None else find.Template(override.text, override.path.name)
+        )
+        if template is None:
+            return nullcontext()
+        tokens, _declared = tokens_of(snapshot, template, markers.read_vocabulary(snapshot))
+    except RepositoryError:
+        return nullcontext()
+    worker = ParserWorker(FAMILY.get(backend, backend), python, frontend=frontend)
+    return OfflineParsers(worker, tokens, infers=backend in INFERRING)
+
+
+def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
+    """Return the receipt's proof for this engine, the verdict on the chosen parser first.
+
+    ``None`` where the receipt has none that can be read.
+    """
+    from importer.config_file.validation_status import builds
+    from importer.proof.result import Proof
+
+    recorded = stored.receipt.proof if stored.receipt is not None else None
+    try:
+        proof = Proof.from_json(recorded or {})
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    if engine_name not in builds(proof.engine):
+        return None
+    return replace(
+        proof, verdicts={key: _first(stored, key, verdicts) for key, verdicts in proof.verdicts.items()}
+    )
+
+
+def _first(
+    stored: StoredDocument, key: str, verdicts: tuple[ParserVerdict, ...]
+) -> tuple[ParserVerdict, ...]:
+    """Return the verdict on the parser that was chosen, then the others in their order."""
+    decided = stored.receipt.decisions.get(key) if stored.receipt is not None else None
+    chosen = decided.get("value") if isinstance(decided, Mapping) else None
+    return tuple(sorted(verdicts, key=lambda verdict: verdict.parser != chosen))
+
 
 TOKENIZER = "tokenizer.json"
 
@@ -39,7 +222,7 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
 
     A missing tokenizer has its reason (``Background.no_tokenizer``).
     """
-    from importer.engines import token_merges, tokenizer
+    from importer.engines import tokenizer
     from importer.hub.folders import has_files
     from importer.validation.evidence_sources import Background
     from importer.validation.expectations import CommonReason
@@ -58,7 +241,7 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
             away = Reason(CommonReason.TOKENIZER_AWAY, model=snapshot.label, revision=snapshot.revision)
             known = replace(known, no_tokenizer=away)
         else:
-            known = replace(known, merges=token_merges.of_folder(folder))
+            known = replace(known, merges=tokenizer.of_folder_token_merges(folder))
             if python is None:
                 known = replace(known, no_tokenizer=Reason(CommonReason.TOKENIZER_UNREAD))
             else:

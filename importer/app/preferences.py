@@ -12,8 +12,7 @@ from importer import config
 from importer.config_file import check, document_keys, model_conflicts, schema
 from importer.config_file.argument_check import arguments_of, kind_name
 from importer.config_file.build import SCHEMA, put
-from importer.config_file.diff import ABSENT, same
-from importer.config_file.document_keys import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
+from importer.config_file.document_keys import ABSENT, FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL, same
 from importer.config_file.engine_arguments import load
 from importer.config_file.model_conflicts import ModelFacts
 from importer.config_file.store import StoredDocument

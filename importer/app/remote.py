@@ -1,27 +1,43 @@
-"""Validate a document on a cluster or another machine, and record what came back."""
+"""Validate a document on a cluster or another machine: both ends, and the record of what came back."""
 
 from __future__ import annotations
 
 import math
+import os
+import platform
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from importer import launchers
 from importer.app import approvals
-from importer.app.validate import record
+from importer.app.validate import record, validate_document
 from importer.config_file import schema
 from importer.config_file.store import Store, StoredDocument
-from importer.errors import DocumentError, LauncherError
-from importer.launchers import wheel
+from importer.engines import get, install
+from importer.engines.machine import cards_named, this_machine
+from importer.errors import DocumentError, ImporterError, LauncherError
+from importer.hub.local import ANYWHERE
 from importer.launchers.base import Launcher, RemoteRun, RemoteTask, Resources
-from importer.launchers.bundle import Bundle
-from importer.launchers.follow import FINAL, LATE, QUEUE_SECONDS, end, follow, remote_facts
-from importer.launchers.run_record import RunRecord, record_of
+from importer.launchers.bundle import Bundle, Result, pack
+from importer.launchers.follow import (
+    FINAL,
+    LATE,
+    QUEUE_SECONDS,
+    RunRecord,
+    end,
+    follow,
+    record_of,
+    remote_facts,
+)
 from importer.launchers.target import Target
 from importer.memory import devices
 from importer.progress import Progress
+from importer.validation.registry import named
+from importer.version import __version__
 
 KEY = "remote"  # of a report in a receipt
 
@@ -52,7 +68,7 @@ def task_of(
     )  # fmt: skip
     return RemoteTask(
         ident, bundle.to_bytes(), stored.digest, engine, _resources(target),
-        wheel.pack() if target.sent else None,
+        pack() if target.sent else None,
     )  # fmt: skip
 
 
@@ -168,3 +184,42 @@ def _resources(target: Target) -> Resources:
     asked = target.options
     memory = devices.size(asked["memory"]) if "memory" in asked else None
     return Resources(int(asked.get("cpus", 1)), int(asked.get("gpus", 0)), memory)
+
+
+IMAGE = "IMPORTER_IMAGE"  # a launcher names the image here, where there is one
+
+
+def run_task(bundle: Bundle, progress: Progress) -> Result:
+    """Validate the document of a bundle and return its report, or the error that kept it from one.
+
+    Raises LauncherError("bad-bundle") where the document is not the one that was sent.
+    """
+    facts = machine(bundle.engine)
+    with tempfile.TemporaryDirectory(prefix="importer-task-") as folder:
+        stored = bundle.unpack(Path(folder))
+        try:
+            stored.check()
+            install.need(get(bundle.engine))
+            report = validate_document(
+                stored, Store(Path(folder)), bundle.engine, ANYWHERE,
+                fetch=bundle.fetch, port=None, progress=progress,
+                probes=None if bundle.probes is None else named(bundle.probes),
+                score=bundle.score, time_limit=bundle.time_limit,
+            )  # fmt: skip
+        except ImporterError as error:
+            told = {"kind": error.kind, "message": error.sentence(), "exit_code": error.exit_code}
+            return Result(bundle.task, stored.digest, __version__, facts, error=told)
+    return Result(bundle.task, stored.digest, __version__, facts, report=report)
+
+
+def machine(engine: str) -> dict[str, Any]:
+    """Return the host, the device that the engine runs on, its driver, and the image if one is named."""
+    device, cards = this_machine(engine), cards_named()
+    return {
+        "host": platform.node(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": {"kind": device.kind, "name": device.name, "count": device.count, "memory": device.memory},
+        "cards": [name for name, _ in cards],
+        "driver": cards[0][1] if cards else None,
+        "image": os.environ.get(IMAGE) or None,
+    }

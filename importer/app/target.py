@@ -12,7 +12,7 @@ from importer import config
 from importer.chat_template.conventions import CONVENTIONS, PYTHONIC, offered
 from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import PYTHON, RUST, Frontend, Target
-from importer.engines import capabilities, machine, registries
+from importer.engines import machine, registries
 from importer.errors import Setting, UsageError
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, named, size
@@ -87,7 +87,7 @@ def bind(
     check_frontend(backend, frontend)
     known = registries.versions(backend)
     if not known:
-        return BoundTarget(Target(backend, version, able=capabilities.load(backend, version)))
+        return BoundTarget(Target(backend, version, able=registries.load_capabilities(backend, version)))
     builds = _builds(backend, kind, frontend) if runs(backend) else ()
     installed = [found for build in builds if (found := _installed(build)) is not None]
     own = next((i.version for i in installed if i.engine == builds[0] and i.version in known), None)
@@ -105,7 +105,7 @@ def bind(
     exact = next((i for i in (*installed, *named) if i.version == registry.version), None)
     other = next((i for i in installed if version is None and frontend != RUST and i.version in known), None)
     provider = (exact or other) if ask else None
-    able = capabilities.load(backend, registry.version)
+    able = registries.load_capabilities(backend, registry.version)
     target = Target(backend, registry.version, _names(registry), provider is not None, runs(backend), able)
     target = replace(
         target,

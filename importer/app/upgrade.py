@@ -2,31 +2,50 @@
 
 Documents that share template, facts and settings are decided once (``upgrade_outlook``); a document of which
 nothing moved is not decided at all. Nothing here asks the Hub.
+
+The report on another version of an engine: causes with their documents, and how each was judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-from importer.app import upgrade_causes
+from importer.app import upgrade_versions
 from importer.app.import_ import with_derived
-from importer.app.recheck import Altered, MovedRevision, RecheckFinding, place_of, touch, yours_of
-from importer.app.recheck_upstream import CauseKind, ChangeCause
+from importer.app.recheck import (
+    Altered,
+    CauseKind,
+    ChangeCause,
+    MovedRevision,
+    RecheckFinding,
+    place_of,
+    touch,
+    yours_of,
+)
 from importer.app.session import ImportSession
-from importer.app.upgrade_causes import BLOCKING, Renamed, at_version, renames
 from importer.app.upgrade_outlook import Evaluator, Outlook, likeness, needs_study, parsers_gone
-from importer.app.upgrade_versions import EngineVersion, VersionDifference, difference, known_before
+from importer.app.upgrade_versions import (
+    BLOCKING,
+    EngineVersion,
+    Renamed,
+    VersionDifference,
+    at_version,
+    difference,
+    known_before,
+    renames,
+)
 from importer.config import now
 from importer.config_file import merge
-from importer.config_file.diff import differences, digest, same
+from importer.config_file.document_keys import differences, digest, same
 from importer.config_file.merge import Merge, Take
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import Store, StoredDocument
-from importer.config_file.yaml_edit.edit import rewrite
+from importer.config_file.yaml_edit.patch import rewrite
 from importer.decisions.decision import PYTHON
 from importer.engines import get, install, runs
 from importer.errors import DocumentError, HubError, ImporterError, UsageError
@@ -138,7 +157,7 @@ class Upgrade:
             return Upgraded(_aside(stored, receipt, Judged.THERE), stored)
         before = known_before(self.after.engine, version)
         moved = difference(self.after.engine, before or self.after.version, self.after.version)
-        static = (*upgrade_causes.causes(stored.data, stored.facts, moved),)
+        static = (*upgrade_versions.causes(stored.data, stored.facts, moved),)
         outlook, judged = None, Judged.TABLES
         studied = needs_study(receipt, moved, installed=self.installed)
         if studied or parsers_gone(receipt, moved):
@@ -246,7 +265,7 @@ def _left(
     """Return the causes that stay in the merged document, and that the new version would refuse."""
     if not any(cause.what in BLOCKING for cause in static):
         return []
-    remaining = upgrade_causes.causes(merged, stored.facts, moved)
+    remaining = upgrade_versions.causes(merged, stored.facts, moved)
     kept = {(cause.what, tuple(cause.keys or ())) for cause in remaining}
     return [c for c in static if c.what in BLOCKING and (c.what, tuple(c.keys or ())) in kept]
 
@@ -263,8 +282,8 @@ class _Sides:
 
 def _sides(stored: StoredDocument, moved: VersionDifference, shared: Outlook, take: Take | None) -> _Sides:
     wrote = stored.need_receipt().wrote or {}
-    edited = upgrade_causes.renamed(stored.data, renames(stored.data, moved))
-    base = upgrade_causes.renamed(wrote, renames(wrote, moved))
+    edited = upgrade_versions.renamed(stored.data, renames(stored.data, moved))
+    base = upgrade_versions.renamed(wrote, renames(wrote, moved))
     theirs = _upgraded(base, moved, shared)
     return _Sides(base, edited, theirs, Merge(base, edited, theirs, take))
 
@@ -339,3 +358,95 @@ def _receipt(
     ).with_past(last)
     edited = stored.digest != digest(last.wrote or {})
     return receipt.with_standing(last) if edited else receipt
+
+
+EXAMPLES = 3  # documents that a group names
+ALONE = (CauseKind.ENGINE,)  # causes of every document
+
+
+@dataclass(slots=True)
+class CauseGroup:
+    """Documents with one cause: its kind, keys and values; ``names`` are the first."""
+
+    what: str
+    keys: tuple[str, ...]
+    before: str | None
+    after: str | None
+    why: str | None = None
+    total: int = 0
+    left: int = 0
+    names: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the members for ``--json`` and REST."""
+        members: dict[str, Any] = {
+            "what": self.what, "keys": [*self.keys], "before": self.before, "after": self.after,
+            "documents": self.total, "left": self.left, "examples": [*self.names],
+        }  # fmt: skip
+        return members if self.why is None else members | {"why": self.why}
+
+
+def identity(cause: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what causes of one group share."""
+    return cause["what"], tuple(cause.get("keys") or ()), cause["before"], cause["after"]
+
+
+@dataclass(slots=True)
+class UpgradeReport:
+    """Counts over documents; it grows by one finding or failure at a time."""
+
+    changed: int = 0
+    version_only: int = 0
+    failed: int = 0
+    unjudged: int = 0
+    written: int = 0
+    conflicts: int = 0
+    left: int = 0
+    refused: int = 0
+    judged: Counter[str] = field(default_factory=Counter)
+    _groups: dict[tuple[Any, ...], CauseGroup] = field(default_factory=dict)
+
+    def add(self, found: UpgradeFinding) -> None:
+        """Count a finding."""
+        self.judged[str(found.judged)] += 1
+        if found.judged in (Judged.ELSEWHERE, Judged.THERE):
+            return
+        self.changed += found.changed
+        self.version_only += not found.changed
+        self.conflicts += bool(found.finding.conflicts)
+        self.left += bool(found.left)
+        self.refused += found.finding.refused is not None
+        left = {identity(cause.to_json()) for cause in found.left}
+        for cause in found.finding.causes:
+            if cause.what not in ALONE:
+                self._count(found.finding.name, cause.to_json(), left)
+        if found.finding.refused is not None:
+            refused = {"what": CauseKind.REFUSED.value, "before": None, "after": None}
+            self._count(found.finding.name, refused | {"keys": [found.finding.refused.kind]}, left)
+
+    def _count(self, name: str, cause: Mapping[str, Any], left: Iterable[tuple[Any, ...]]) -> None:
+        key = identity(cause)
+        group = self._groups.setdefault(key, CauseGroup(key[0], key[1], key[2], key[3], cause.get("why")))
+        group.total += 1
+        group.left += key in left
+        if len(group.names) < EXAMPLES:
+            group.names.append(name)
+
+    @property
+    def documents(self) -> int:
+        """Return how many documents were looked at."""
+        return self.judged.total() + self.failed + self.unjudged
+
+    def groups(self) -> list[CauseGroup]:
+        """Return the groups, those with the most documents first."""
+        return sorted(self._groups.values(), key=lambda one: (-one.total, one.what, one.keys))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the members for ``--json``."""
+        counts = ("changed", "version_only", "conflicts", "left", "refused", "failed", "unjudged", "written")
+        return {
+            "documents": self.documents,
+            **{name: getattr(self, name) for name in counts},
+            "judged": dict(self.judged),
+            "causes": [group.to_json() for group in self.groups()],
+        }

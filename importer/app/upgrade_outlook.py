@@ -10,14 +10,12 @@ from typing import Any
 from importer.analysis import Analysis, EngineQuestion, Facts, Question
 from importer.app.decide import Decided, ImportRequest, Studied, finalize, prove_studied, study_snapshot
 from importer.app.import_ import Plan, build_plan
-from importer.app.recheck_causes import Side, reasons
-from importer.app.recheck_upstream import CauseKind, ChangeCause
+from importer.app.recheck import CauseKind, ChangeCause, Side, reasons_recheck_causes
 from importer.app.session import ImportSession
 from importer.app.upgrade_versions import BY_MODEL, KINDS, OF_VERSION, VersionDifference
-from importer.config_file import model_conflicts, model_facts, template_file
+from importer.config_file import model_conflicts, template_file
 from importer.config_file.build import kept, to_text
-from importer.config_file.diff import canonical, same, shown
-from importer.config_file.document_keys import ELSEWHERE, REMARKS
+from importer.config_file.document_keys import ELSEWHERE, REMARKS, canonical, same, shown
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
 from importer.config_file.store import Store, StoredDocument
@@ -259,7 +257,7 @@ def _compared(before: Plan, after: Plan, *, proved: bool) -> Outlook:
         proof=None if after.proof is None else after.proof.to_json(),
         fit=fits[1],
         warnings=tuple(one.to_json() for one in after.warnings if one.key in keys),
-        model=model_facts.to_json(facts),
+        model=model_conflicts.to_json(facts),
         causes=(*_causes(after, decisions), *_memory(*fits), *_prompts(before, after)),
         proved=proved,
     )
@@ -272,7 +270,7 @@ def _redecided(before: Plan, after: Plan) -> Iterator[Redecided]:
         old, new = _side(before, key, old_facts), _side(after, key, new_facts)
         if key not in ASIDE and not same(old.value, new.value):
             own = after.decisions[key].why if key in after.decisions else ()
-            yield Redecided(key, old.decision, new.decision, reasons(key, old, new, own))
+            yield Redecided(key, old.decision, new.decision, reasons_recheck_causes(key, old, new, own))
 
 
 def _side(plan: Plan, key: str, facts: Sequence[Mapping[str, Any]]) -> Side:

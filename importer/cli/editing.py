@@ -20,9 +20,8 @@ from importer.cli.importing import user
 from importer.config import now
 from importer.config_file import schema
 from importer.config_file.build import SCHEMA_FILE
-from importer.config_file.edit_comments import renewed
-from importer.config_file.effective import Editor
-from importer.config_file.model_facts import RecordedFacts
+from importer.config_file.effective import Editor, renewed
+from importer.config_file.model_conflicts import RecordedFacts
 from importer.config_file.schema import problems
 from importer.config_file.store import Store, load, write_all
 from importer.errors import DocumentError, UsageError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, merge_plan, plan, write
 from importer.app.session import ImportSession
-from importer.cli import messages, output, summary
+from importer.cli import listing, messages, output
 from importer.cli.options import INSTALLED, chosen
 from importer.config import now
 from importer.config_file.build import to_json
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     settled = _settled(arguments, planned, store)
     planned = settled.plan
     for warning in settled.warnings:
-        output.note(summary.attention(warning))
+        output.note(listing.attention(warning))
     if not arguments.json:
         _show(planned, path)
     _print_changes(request, settled)
@@ -63,7 +63,7 @@ def _show(planned: Plan, path: Path) -> None:
     subject = planned.snapshot.model_id or str(planned.snapshot.directory)
     revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
     output.line(output.plain(f"{subject}{revision} → {path}"))
-    for text in summary.lines(planned):
+    for text in listing.lines_summary(planned):
         output.line(text)
 
 
@@ -173,7 +173,7 @@ def approval_by_option() -> ReviewEntry:
 
 def user() -> str:
     """Return the user's name, for the receipt."""
-    from importer.storage.actors import NOBODY
+    from importer.storage.audit import NOBODY
 
     try:
         return getpass.getuser()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from importer.cli import arguments as typed
-from importer.cli import messages, streams
+from importer.cli import messages, output
 from importer.cli.commands import module
 from importer.errors import ImporterError, InternalError, Interrupted, UsageError, ValidationError
 
@@ -91,10 +91,10 @@ def _print_error(argv: list[str], error: ImporterError) -> int:
             json_line(error_line(typed.reference(argv), error))
             sys.stdout.flush()
         except (OSError, ValueError):
-            streams.silence(sys.stdout)
+            output.silence(sys.stdout)
     elif error.kind == "output-closed":
-        streams.silence(sys.stdout)
-    streams.to_stderr(f"importer: {messages.sentence(error)}\n{messages.hint(error)}")
+        output.silence(sys.stdout)
+    output.to_stderr(f"importer: {messages.sentence(error)}\n{messages.hint(error)}")
     return error.exit_code
 
 

@@ -25,10 +25,9 @@ from importer.cli.options import chosen
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ImporterError, InternalError, UsageError
-from importer.hub import organisation, organisation_filters
+from importer.hub import organisation
 from importer.hub.endpoint import endpoint
-from importer.hub.organisation import Entry
-from importer.hub.organisation_filters import Filters
+from importer.hub.organisation import Entry, Filters
 from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress, Step
 from importer.sandbox import Sandbox
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     """
     name, filters = (
         organisation.check_name(arguments.organisation),
-        organisation_filters.parse(arguments.filters),
+        organisation.parse_organisation_filters(arguments.filters),
     )
     work = _Import(arguments, Budget())
     with (

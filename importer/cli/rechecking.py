@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.app.recheck import Altered, RecheckFinding, Yours
+from importer.app.recheck import Altered, CauseKind, ChangeCause, RecheckFinding, Yours
 from importer.app.recheck import recheck as plan_again
-from importer.app.recheck_upstream import CauseKind, ChangeCause
 from importer.app.session import ImportSession
 from importer.cli import bounded_map, messages, output
 from importer.cli.options import FOLDER
-from importer.config_file.diff import shown
+from importer.config_file.document_keys import shown
 from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError
 from importer.hub.local import ANYWHERE

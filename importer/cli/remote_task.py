@@ -7,11 +7,10 @@ import threading
 import time
 from pathlib import Path
 
-from importer.app.remote_task import run_task
+from importer.app.remote import run_task
 from importer.cli import output
 from importer.errors import LauncherError
-from importer.launchers.bundle import read
-from importer.launchers.result import LARGEST, STEP
+from importer.launchers.bundle import LARGEST, STEP, read
 
 EVERY = 2.0  # seconds between two lines of progress: logs of clusters are kept
 

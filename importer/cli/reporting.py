@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer import config
 from importer.cli import output
-from importer.config_file.diff import shown
+from importer.config_file.document_keys import shown
 from importer.config_file.store import receipt_at, write_all
 from importer.errors import UsageError
 from importer.reports import FORMATS, ReportFormat, of_file

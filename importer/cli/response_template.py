@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from importer.app.decide import ImportRequest
-from importer.app.response_template import DerivedParser, derive_parser
+from importer.app.export import DerivedParser, derive_parser
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.cli.options import chosen

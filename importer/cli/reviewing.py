@@ -17,7 +17,7 @@ from importer.config_file.effective import effective
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import page, record_review
 from importer.config_file.store import Store, StoredDocument
-from importer.engines.sampling_defaults import sampling_defaults
+from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError, UsageError
 from importer.exports.base import loss_json
 from importer.exports.localai import losses

@@ -10,8 +10,7 @@ from typing import Any
 
 from importer.app import upgrade_versions
 from importer.app.session import ImportSession
-from importer.app.upgrade import Upgrade, Upgraded, absent_here
-from importer.app.upgrade_report import CauseGroup, UpgradeReport
+from importer.app.upgrade import CauseGroup, Upgrade, Upgraded, UpgradeReport, absent_here
 from importer.app.upgrade_versions import EngineVersion, difference
 from importer.cli import bounded_map, messages, output
 from importer.cli.rechecking import CHANGED

@@ -128,7 +128,7 @@ def _key(variable: str | None) -> str | None:
 
 def _headers(written: Sequence[str], named: Sequence[str], key: str | None) -> dict[str, str]:
     """Return the headers of ``Name: value`` and ``NAME=VARIABLE``; no error shows a value."""
-    from importer.validation.headers import checked
+    from importer.validation.client import checked
 
     if any(":" not in text for text in written):
         problem = "must be the name of a header, a colon and its value"

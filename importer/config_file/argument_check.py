@@ -1,4 +1,4 @@
-"""The check of ``engine_args`` against the arguments of the engine's version: name, type, choice, refusal."""
+"""Arguments and variables: name, type, choice; those that no document sets, and families of names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,126 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from importer.config_file.argument_rules import ADDED, CHOICES, DRAFTER, refusal
-from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load
+from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, names
 from importer.hub.reference import is_directory
+from importer.launcher import COMPUTE, SECRET
 from importer.reasons import Fields, Reason, ReasonKind
+
+
+def _own_place(fields: Fields) -> str:
+    """The place of an argument with a key of its own; of the same name it is the key alone."""
+    if fields["key"] == fields["place"]:
+        return f"it is not set here; use {fields['key']} at the top level"
+    return f"{fields['key']} is not set here; use {fields['place']}"
+
+
+class Refusal(ReasonKind):
+    """Why a document may not set an argument."""
+
+    LAUNCHER = "launcher", "{key} belongs to the command that starts the server, so no document sets it"
+    OWN_PLACE = "own-place", _own_place
+    SECRET = "secret", "{key} is a secret, so no document sets it"
+    TRUSTED_CLIENTS = "trusted-clients", "{key} trusts what clients send, so no document sets it"
+
+
+SECRETS = re.compile(r"(?:^|_)(?:api_key|hf_token|auth_token|password|passphrase|secret|credentials?)(?:_|$)")
+DRAFTER = "speculative_config.model"  # a second repository, at a commit of its own
+# Numbers, switches and choices that an approver decides on, for what they do.
+WITHHELD: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("allow_credentials", "enable_tokenizer_info_endpoint", "enable_log_requests", "enable_log_outputs",
+         "enable_log_deltas", "log_requests", "log_requests_level", "enable_trace"), "protection",
+    ),
+    **dict.fromkeys(
+        ("data_parallel_supervisor_port", "data_parallel_rpc_port", "master_port", "kv_port", "ec_port",
+         "nccl_port", "gated_launch_port", "smg_http_sidecar_port", "disaggregation_bootstrap_port",
+         "encoder_bootstrap_port", "engine_info_bootstrap_port", "dist_init_port", "load_balance_port",
+         "remote_instance_weight_loader_seed_instance_service_port", "remote_instance_weight_loader_backend",
+         "remote_instance_weight_loader_start_seed_via_transfer_engine"), "place",
+    ),
+    **dict.fromkeys(("delete_ckpt_after_loading", "export_metrics_to_file"), "file"),
+}  # fmt: skip
+# The values of an argument that may hold more: the name of a class, or of a folder.
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "vllm.generation_config": ("auto", "vllm"),
+    "vllm.distributed_executor_backend": ("mp", "ray", "uni"),
+    "sglang.speculative_algorithm": ("EAGLE", "NEXTN", "NGRAM"),  # others need a second model, or a file
+    "vllm.compilation_config.backend": ("", "eager", "inductor"),
+    "sglang.model_impl": ("auto", "sglang", "transformers", "mindspore"),
+}
+# Arguments of ``mlx.launch``, that starts mlx-lm's server in several processes.
+ADDED: Mapping[str, Mapping[str, Argument]] = {
+    "mlx": {
+        "pipeline_parallel_size": Argument("pipeline_parallel_size", "int", limits={"ge": 1}),
+        "distributed_executor_backend": Argument(
+            "distributed_executor_backend", {"one_of": ["ring", "mpi", "jaccl", "jaccl-ring", "nccl"]}
+        ),
+        "hostfile": Argument("hostfile", "str"),
+    }
+}
+# The command of importer sets them: address, model, commit, keys, certificates; or they end the server.
+LAUNCHER = names(
+    "host port root_path fastapi_root_path grpc grpc_port grpc_mode smg_grpc_mode headless config model "
+    "model_path model_weights revision code_revision tokenizer_revision ssl_ciphers ssl_cert_reqs "
+    "enable_ssl_refresh offline reload enable_http2 hf_config_path tool_parser_plugin reasoning_parser_plugin"
+)
+# The server would do for its clients what only its owner may decide.
+FOR_CLIENTS = names(
+    "enable_prompt_embeds enable_mm_embeds enable_custom_logit_processor enable_scale_out tool_server "
+    "allowed_local_media_path"
+)
+# Arguments with a key of their own in a document.
+_COMMON = {
+    "chat_template": "importer.chat_template",
+    "tool_call_parser": "tool_parser",
+    "reasoning_parser": "reasoning_parser",
+    "enable_auto_tool_choice": "tool_parser",
+    "trust_remote_code": "trust_remote_code",
+    "default_chat_template_kwargs": "chat_template_kwargs",
+}
+# Switches with a key of their own that documents for LocalAI have below ``engine_args``, too.
+EITHER = ("vllm.enforce_eager", "vllm.disable_log_stats")
+_VLLM = ("dtype", "max_model_len", "load_format", "gpu_memory_utilization", "enforce_eager",
+         "tensor_parallel_size", "disable_log_stats", "limit_mm_per_prompt")  # fmt: skip
+OWN_PLACES: Mapping[str, Mapping[str, str]] = {
+    "vllm": _COMMON
+    | {key: key for key in _VLLM}
+    | {"override_generation_config": "parameters", "spec_method": "engine_args.speculative_config",
+       "spec_model": "engine_args.speculative_config", "spec_tokens": "engine_args.speculative_config"},
+    "sglang": _COMMON
+    | {"served_model_name": "name", "dtype": "dtype", "quantization": "quantization",
+       "load_format": "load_format", "tp_size": "tensor_parallel_size",
+       "limit_mm_data_per_request": "limit_mm_per_prompt"},
+    "mlx": _COMMON
+    | {"temp": "parameters.temperature", "top_p": "parameters.top_p", "top_k": "parameters.top_k",
+       "min_p": "parameters.min_p", "max_tokens": "parameters.max_tokens",
+       "chat_template_args": "chat_template_kwargs", "use_default_chat_template": "importer.chat_template",
+       "pipeline": "engine_args.pipeline_parallel_size"},
+    "mlx-vlm": _COMMON
+    | {"max_tokens": "parameters.max_tokens", "enable_thinking": "chat_template_kwargs.enable_thinking"},
+    "vllm-mlx": _COMMON
+    | {"served_model_name": "name", "max_tokens": "parameters.max_tokens",
+       "max_request_tokens": "parameters.max_tokens",
+       "default_temperature": "parameters.temperature", "default_top_p": "parameters.top_p",
+       "default_top_k": "parameters.top_k", "default_min_p": "parameters.min_p",
+       "default_presence_penalty": "parameters.presence_penalty",
+       "default_repetition_penalty": "parameters.repeat_penalty"},
+}  # fmt: skip
+
+
+def refusal(engine: str, name: str) -> Reason | None:
+    """Return why no document sets the argument ``name`` of ``engine_args``; ``None`` where one may."""
+    place = OWN_PLACES.get(engine, {}).get(name)
+    if name in ADDED.get(engine, {}):
+        return None
+    if place is not None and f"{engine}.{name}" not in EITHER:
+        return Reason(Refusal.OWN_PLACE, key=name, place=place)
+    if name in LAUNCHER:
+        return Reason(Refusal.LAUNCHER, key=name)
+    if name in FOR_CLIENTS or name.startswith("trust_"):
+        return Reason(Refusal.TRUSTED_CLIENTS, key=name)
+    return Reason(Refusal.SECRET, key=name) if SECRETS.search(name.lower()) else None
+
 
 KEY = "engine_args"
 LONGEST = 4000  # characters of a text
@@ -304,3 +420,132 @@ def _not_one_of(value: Any, known: list[Any]) -> Reason:
 def _shown(value: Any) -> Any:
     text = repr(value)
     return value if len(text) < 80 else f"{text[:60]}…"
+
+
+ENVIRONMENT_KEY = "env"
+MOST = 200  # variables
+ENVIRONMENT_LONGEST = 1000  # characters of a value
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+
+
+class VariableReason(ReasonKind):
+    """What is wrong with an environment variable of a document."""
+
+    NO_NAME = "no-name", "it is not the name of an environment variable"
+    NO_VALUE = "no-value", "its value is not a short text, a number, true or false"
+    NOT_A_FAMILY = "not-a-family", "it is no variable of an engine or of a library that engines compute with"
+    NEAR = "near", "the engine reads no variable of this name; near names: {near}"
+    SECRET = "secret", "it is a secret, so no document sets it"
+    LAUNCHER = "launcher", "importer sets it by itself"
+    TOO_MANY = "too-many", "there are more than {most} variables"
+    NOT_A_NUMBER = (
+        "not-a-number",
+        lambda fields: (
+            f"{fields['value']!r} is not a {'whole ' if fields['whole'] else ''}number, "
+            "as the engine reads it"
+        ),
+    )
+    NOT_ONE_OF = "not-one-of", not_one_of
+
+
+# Families of names: the engines, the libraries that they compute and send with.
+_HARDWARE = tuple(
+    name[:-1]
+    for name in COMPUTE
+    if name.endswith("*") and name not in ("LC_*", "DYLD_*", "NIX_LD*", "TORCH*")
+)
+PREFIXES = (
+    *_HARDWARE, "SGLANG_", "SGL_", "TORCH_", "TORCHINDUCTOR_", "CUTE_", "FLASH_ATTENTION_", "B12X_",
+    "AMDGCN_", "GPU_", "HCCL_", "ASCEND_", "INKLING_", "LMCACHE_", "MC_", "MOONCAKE_", "NIXL_", "NVSHMEM_",
+    "XLA_",
+)  # fmt: skip
+INTERFACES = re.compile(r"(?:^|_)(?:IFNAME|IF_NAME|IF_INCLUDE|IF_EXCLUDE)$", re.IGNORECASE)
+TYPES = {
+    "int": re.compile(r"[+-]?[0-9]{1,18}"),
+    "float": re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,2})?"),
+    "bool": re.compile(r"0|1|true|false", re.IGNORECASE),
+    "numbers": re.compile(r"[0-9]{1,9}(?:[,|:-][0-9]{1,9}){0,999}"),  # 0-3|4-7
+}
+# The command of importer, or a key of the document, sets them.
+OWN = frozenset(("VLLM_USE_RUST_FRONTEND", "VLLM_NO_USAGE_STATS", "VLLM_TARGET_DEVICE", "VLLM_API_KEY"))
+
+
+def of_environment(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables of a document as texts; those of null are not set."""
+    named = document.get(ENVIRONMENT_KEY)
+    if not isinstance(named, Mapping):
+        return {}
+    return {str(name): text(value) for name, value in named.items() if value is not None}
+
+
+def text(value: object) -> str:
+    """Return the text of a value: true and false as 1 and 0."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def faults_environment(
+    engine: str, version: str | None, variables: Mapping[str, Any]
+) -> Iterator[tuple[tuple[str, ...], Reason]]:
+    """Yield what is wrong with ``env``, each with its path below that key."""
+    if len(variables) > MOST:
+        yield (), Reason(VariableReason.TOO_MANY, most=MOST)
+        return
+    registry = load(engine, version)
+    for name, value in variables.items():
+        if value is None:
+            continue
+        kinds = {} if registry is None else registry.free
+        reason = _name(str(name), registry) or _value(value)
+        reason = reason or (typed(text(value), kinds[str(name)]) if str(name) in kinds else None)
+        if reason is not None:
+            yield (str(name),), reason
+
+
+def _name(name: str, registry: ArgumentRegistry | None) -> Reason | None:
+    """Return why no document sets the variable."""
+    own = frozenset() if registry is None else registry.variables
+    if not NAME.fullmatch(name):
+        return Reason(VariableReason.NO_NAME)
+    if name in OWN or (SECRET.search(name) and name not in getattr(registry, "free", ())):
+        return Reason(VariableReason.SECRET if SECRET.search(name) else VariableReason.LAUNCHER)
+    if registry is not None and name in registry.free:
+        return None
+    if not name.startswith(PREFIXES) and not INTERFACES.search(name):
+        near = get_close_matches(name.upper(), own, 3, 0.85)
+        return Reason(VariableReason.NEAR, near=near) if near else Reason(VariableReason.NOT_A_FAMILY)
+    return _misspelt(name, own)
+
+
+def _misspelt(name: str, own: frozenset[str]) -> Reason | None:
+    """Return near names, where the engine reads one that differs by a slip.
+
+    An engine's own prefix has a lower bound: of a plugin's or library's variables nothing is known here.
+    """
+    bound = 0.85 if name.startswith(("VLLM_", "SGLANG_")) else 0.93
+    near = [] if name in own else get_close_matches(name, own, 3, bound)
+    return Reason(VariableReason.NEAR, near=near) if near else None
+
+
+def typed(value: str, kind: Kind) -> Reason | None:
+    """Return why a text is not of the type that the engine reads: a number, a switch, one of its choices."""
+    if isinstance(kind, Mapping):
+        if "any_of" in kind:
+            found = [typed(value, one) for one in kind["any_of"]]
+            return None if None in found else found[-1]
+        small = [one.casefold() for one in kind["one_of"]] if kind.get("any_case") else kind["one_of"]
+        if (value.casefold() if kind.get("any_case") else value) in small:
+            return None
+        return Reason(VariableReason.NOT_ONE_OF, value=value, known=kind["one_of"])
+    if TYPES[kind].fullmatch(value):
+        return None
+    if kind == "bool":
+        return Reason(VariableReason.NOT_ONE_OF, value=value, known=["0", "1", "true", "false"])
+    return Reason(VariableReason.NOT_A_NUMBER, value=value, whole=kind != "float")
+
+
+def _value(value: object) -> Reason | None:
+    if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
+        return Reason(VariableReason.NO_VALUE)
+    if isinstance(value, str) and (len(value) > ENVIRONMENT_LONGEST or not value.isprintable()):
+        return Reason(VariableReason.NO_VALUE)
+    return None

@@ -8,9 +8,7 @@ from typing import Any
 
 from importer.chat_template.find import TemplateFault
 from importer.decisions.decision import Decision, Decisions, PromptVerdict
-from importer.decisions.derived import DerivedReason, PairReason
-from importer.decisions.frontends import FrontendReason
-from importer.decisions.parsers import ForeignReason, ParserReason
+from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
 from importer.decisions.precedence import WeighReason
 from importer.decisions.request_coverage import WayInEffect
 from importer.memory.choose import FitReason

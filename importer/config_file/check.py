@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from importer import config
-from importer.config_file import argument_check, argument_conflicts, document_keys, environment
+from importer.config_file import argument_check, argument_conflicts, document_keys
 from importer.config_file.engine_arguments import load, version_of, versions
 from importer.reasons import Reason, ReasonKind
 
@@ -64,10 +64,10 @@ def faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     for place, (name, value) in flags.items():
         for _, reason in argument_check.faults(engine, version, {name: value}):
             yield (document_keys.KEY, place), reason
-    variables = document.get(environment.KEY)
+    variables = document.get(argument_check.ENVIRONMENT_KEY)
     if isinstance(variables, Mapping):
-        for path, reason in environment.faults(engine, version, variables):
-            yield (environment.KEY, *path), reason
+        for path, reason in argument_check.faults_environment(engine, version, variables):
+            yield (argument_check.ENVIRONMENT_KEY, *path), reason
     yield from argument_conflicts.conflicts({**document, argument_check.KEY: arguments_of(document)})
 
 

@@ -11,12 +11,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from importer.config_file.build import imported_description
-from importer.config_file.diff import digest
-from importer.config_file.document_keys import parser
+from importer.config_file.document_keys import digest, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.validation_status import validation
 from importer.hub.snapshot import mapping, text, whole
-from importer.memory.plan_settings import gib
+from importer.memory.planner import gib
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import counted, render
 from importer.signals.evidence import TASKS

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer.config_file import document_keys
-from importer.config_file.diff import KeyPath, keyed
+from importer.config_file.document_keys import KeyPath, keyed
 from importer.config_file.merge import interleaved, remarks
-from importer.config_file.yaml_edit.edit import rewrite
+from importer.config_file.yaml_edit.patch import rewrite
 
 
 class Draft:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from importer import config
-from importer.config_file import argument_check, check, document_keys, environment
-from importer.config_file.argument_rules import CHOICES, DRAFTER, WITHHELD
+from importer.config_file import argument_check, check, document_keys
+from importer.config_file.argument_check import CHOICES, DRAFTER, WITHHELD
 from importer.config_file.engine_arguments import Argument, ArgumentRegistry, Kind, load, version_of
 from importer.hub.reference import is_directory
 from importer.reasons import Reason, ReasonKind
@@ -111,7 +111,7 @@ def _settings(data: Mapping[str, Any]) -> Iterator[Grant]:
         arguments = data.get(part)
         for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
             yield from _anywhere(registries, str(name), value)
-    variables = data.get(environment.KEY)
+    variables = data.get(argument_check.ENVIRONMENT_KEY)
     for name, value in variables.items() if isinstance(variables, Mapping) else ():
         if value is not None and (why := _variable(registries, str(name), value)) is not None:
             yield _setting(f"env.{name}", value, why)
@@ -136,7 +136,7 @@ def _variable(registries: list[ArgumentRegistry], name: str, value: Any) -> Effe
     if withheld:
         return Effect(withheld[0])
     kinds = [registry.free[name] for registry in registries if name in registry.free]
-    typed = all(environment.typed(environment.text(value), kind) is None for kind in kinds)
+    typed = all(argument_check.typed(argument_check.text(value), kind) is None for kind in kinds)
     return None if kinds and typed else Effect.UNREVIEWED
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from importer.config_file import build, document_keys
 from importer.config_file.attention import Attention, AttentionReason
-from importer.config_file.diff import ABSENT, KeyPath, dotted, keyed, same, shown
+from importer.config_file.document_keys import ABSENT, KeyPath, dotted, keyed, same, shown
 from importer.reasons import Reason, ReasonKind
 
 Take = Literal["mine", "theirs"]
@@ -191,7 +191,7 @@ def write(
     A person's comment is never touched. The importer's are those of ``base``, and those that the last merge
     wrote at a person's values (``earlier``). Raises DocumentError("cannot-edit").
     """
-    from importer.config_file.yaml_edit.edit import rewrite
+    from importer.config_file.yaml_edit.patch import rewrite
     from importer.config_file.yaml_edit.source_map import read
 
     earlier = earlier or {}

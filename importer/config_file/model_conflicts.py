@@ -1,4 +1,10 @@
-"""Settings that a model's own config rules out, as its engine does at its start."""
+"""Settings that a model's own config rules out, as its engine does at its start.
+
+The facts of a model beside its document: an import records them, and each check of the document uses them.
+
+An edit has no snapshot. The facts in the receipt stand for it, so that an edit, a review and a file by hand
+meet the check of the import.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +12,11 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from importer.config_file import argument_check, check
 from importer.config_file.argument_check import known
 from importer.config_file.build import put
 from importer.config_file.engine_arguments import load, version_of
@@ -17,15 +24,18 @@ from importer.hub.snapshot import Snapshot
 from importer.memory import experts
 from importer.memory.choose import OVERFLOWS
 from importer.memory.config_keys import HEADS, LAYERS, Keys
-from importer.memory.divisible import copies_divided
 from importer.memory.estimate_types import Unknown
 from importer.memory.layers import Attention, Latent
-from importer.memory.parallelism import PARTED
+from importer.memory.parallelism import PARTED, copies_divided
 from importer.memory.shape import describe
 from importer.reasons import Reason, ReasonKind
 from importer.signals import context, quantisation, speculation
 from importer.signals.architecture import architectures, config_of, model_types, text_config
 from importer.signals.engine_capabilities import Abilities
+
+if TYPE_CHECKING:
+    from importer.config_file.receipt import Receipt
+
 
 TENSOR, CONTEXT, DTYPE = "tensor_parallel_size", "max_model_len", "dtype"
 HF = "hf_overrides"
@@ -253,3 +263,56 @@ RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Co
     "vllm": (_experts, _shares, _drafting, _short, _length, _class, _method),
     "sglang": (_experts, _shares),
 }
+
+
+OF_VERSIONS: Mapping[str, Any] = {"drafts": None, "longest": None}  # facts that an engine's version decides
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFacts:
+    """The facts of a receipt, with the commit and the engine (name, version) that they were read for."""
+
+    facts: ModelFacts
+    revision: str | None
+    engine: Mapping[str, Any]
+
+    def of(self, document: Mapping[str, Any]) -> ModelFacts:
+        """Return the facts that hold for a document; what is unknown of it is ``None``.
+
+        None hold for another commit. For another version of the engine, those of the version are unknown.
+        The context is unknown where the document overrides the model's config.
+        """
+        block, arguments = _map(document.get("importer")), _map(document.get(argument_check.KEY))
+        if block.get("revision", self.revision) != self.revision:
+            return ModelFacts()
+        if block.get("engine", self.engine) != self.engine:
+            return replace(self.facts, **OF_VERSIONS)
+        changed = arguments.get(OVERRIDES.removeprefix(f"{argument_check.KEY}."))
+        return replace(self.facts, longest=None) if changed else self.facts
+
+
+def to_json(facts: ModelFacts) -> dict[str, Any]:
+    """Return the facts as they stand in a receipt."""
+    return asdict(facts)
+
+
+def recorded(receipt: Receipt | None) -> RecordedFacts | None:
+    """Return the facts of a receipt, if there is one."""
+    if receipt is None:
+        return None
+    known = {f.name: receipt.model[f.name] for f in fields(ModelFacts) if f.name in receipt.model}
+    listed = {name: tuple(value) for name, value in known.items() if isinstance(value, list | tuple)}
+    return RecordedFacts(ModelFacts(**{**known, **listed}), receipt.revision, receipt.engine)
+
+
+def faults(document: Mapping[str, Any], model: RecordedFacts | None) -> Iterator[Conflict]:
+    """Yield the values of a document that its engine refuses for the model; nothing where no facts are
+    recorded.
+    """
+    if model is not None:
+        whole = {**document, argument_check.KEY: check.arguments_of(document)}
+        yield from conflicts(whole, whole, model.of(whole))
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

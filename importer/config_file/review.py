@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from importer.config_file.attention import granted
-from importer.config_file.diff import ABSENT, Change, differences, dotted
+from importer.config_file.document_keys import ABSENT, Change, differences, dotted
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.schema import problems
 from importer.config_file.store import Store, StoredDocument

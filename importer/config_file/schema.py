@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from importer import config
 from importer.config_file import check as engine_check
-from importer.config_file import derived_parser, model_facts
-from importer.config_file.diff import KeyPath
-from importer.config_file.model_facts import RecordedFacts
+from importer.config_file import model_conflicts, template_file
+from importer.config_file.document_keys import KeyPath
+from importer.config_file.model_conflicts import RecordedFacts
 from importer.errors import DocumentError
 from importer.reasons import Reason, ReasonKind
 
@@ -89,8 +89,8 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
             yield SchemaFault(path, _short(error.message))
     if name == "document" and isinstance(data, Mapping):
         found = chain(
-            wide_numbers(data), engine_check.faults(data), model_facts.faults(data, model),
-            derived_parser.faults(data),
+            wide_numbers(data), engine_check.faults(data), model_conflicts.faults(data, model),
+            template_file.faults(data),
         )  # fmt: skip
         yield from (SchemaFault(path, reason) for path, reason in found)
 
@@ -109,7 +109,7 @@ def check(name: str, data: Any, path: object, part: str | None = None) -> None:
         )
     if name != "document":
         return
-    found = next(chain(wide_numbers(data), engine_check.faults(data), derived_parser.faults(data)), None)
+    found = next(chain(wide_numbers(data), engine_check.faults(data), template_file.faults(data)), None)
     if found is not None:
         raise DocumentError("invalid", path=path, problem=at(*found))
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from importer.config_file import schema, template_file
 from importer.config_file.build import SCHEMA_FILE
-from importer.config_file.diff import digest
-from importer.config_file.model_facts import RecordedFacts, recorded
+from importer.config_file.document_keys import digest
+from importer.config_file.model_conflicts import RecordedFacts, recorded
 from importer.config_file.schema import checked
 from importer.errors import DocumentError
 from importer.hub.folders import read_plain, why

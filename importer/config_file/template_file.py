@@ -1,19 +1,19 @@
-"""A chat template that is not the model's own: a file beside the document, which names it with its hash.
-
-The hash is part of the document's data, so the digest covers the template too. Only a file of that name in
-the document's own folder is ever read, and only while it holds what was hashed.
-"""
+"""Parts of a document in files of their own or as data: a chat template, and a parser's response template."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from importer.config_file import document_keys
+from importer.config_file.document_keys import KeyPath
+from importer.decisions.decision import Decision
+from importer.decisions.parsers import DERIVED_REASONING, DERIVED_TOOL, HF
 from importer.errors import DocumentError
 from importer.hub.folders import read_plain
 from importer.reasons import Reason, ReasonKind
@@ -128,3 +128,52 @@ def _read(document: Path, path: Path) -> str:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+DERIVED_PARSER_KEY = "response_template"  # under ``importer``, and in a tokenizer's configuration
+DERIVED_PARSER_FILE = "tokenizer_config.json"
+PATTERN = "_pattern"  # how the keys of regular expressions end, at every depth
+
+
+def entry_derived_parser(
+    decisions: Mapping[str, Decision], template: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the document's entry, where a decided parser reads with the template; else none."""
+    used = any(decisions[key].value == HF for key in (DERIVED_TOOL, DERIVED_REASONING))
+    return {DERIVED_PARSER_KEY: dict(template)} if used and template is not None else {}
+
+
+def of_derived_parser(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the document's template, where one of its parsers reads with it."""
+    block = document.get("importer")
+    template = block.get(DERIVED_PARSER_KEY) if isinstance(block, Mapping) else None
+    used = any(document_keys.parser(document, key) == HF for key in (DERIVED_TOOL, DERIVED_REASONING))
+    return template if used and isinstance(template, Mapping) and template else None
+
+
+def faults(document: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Reason]]:
+    """Yield a pattern of the template that takes too long on some text; a bounded child tries them all.
+
+    Also where no parser reads with the template: another edit may turn one on. Raises SandboxError.
+    """
+    block = document.get("importer")
+    template = block.get(DERIVED_PARSER_KEY) if isinstance(block, Mapping) else None
+    found = [*_patterns(template, ("importer", DERIVED_PARSER_KEY))]
+    if not found:
+        return
+    from importer.config_file import slow_patterns
+
+    refused = slow_patterns.refused(tuple(text for _, text in found))
+    if refused is not None:
+        yield found[refused[0]][0], refused[1]
+
+
+def _patterns(value: object, path: KeyPath, of_pattern: bool = False) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the texts under keys of patterns, with their places."""
+    if isinstance(value, str):
+        if of_pattern:
+            yield path, value
+    elif isinstance(value, Mapping | list):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            named = of_pattern or (isinstance(key, str) and key.endswith(PATTERN))
+            yield from _patterns(inner, (*path, key), named)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from importer.chat_template.samples import Thinking
-from importer.decisions import derived, frontends, request_coverage
+from importer.decisions import request_coverage
 from importer.decisions.decision import Chosen, Decision, Preferences, Target
-from importer.decisions.parsers import decide_parser
+from importer.decisions.parsers import decide_parser, settle, settle_derived
 from importer.decisions.precedence import by_user, decide_setting
 from importer.decisions.sampling import decide_sampling, is_sampling
 from importer.reasons import Reason, ReasonKind
@@ -51,8 +51,8 @@ def decide(
     for key in PARSERS:
         facts = [e for e in evidence if e.key == key]
         decisions[key] = decide_parser(key, facts, preferences, target, str(kind), thinking)
-    together = derived.settle({key: decisions[key] for key in PARSERS}, evidence, target)
-    decisions |= frontends.settle(together, target)
+    together = settle_derived({key: decisions[key] for key in PARSERS}, evidence, target)
+    decisions |= settle(together, target)
     decisions = request_coverage.apply(decisions, evidence, target)
     for key, value in preferences.values.items():
         if key not in decisions:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.config_file import argument_check, document_keys, environment, schema
+from importer.config_file import argument_check, document_keys, schema
 from importer.config_file.engine_arguments import Argument, version_of
 from importer.engines.base import Document, Unstartable, invalid
 from importer.reasons import Reason
@@ -20,8 +20,10 @@ def checked(document: Document, engine: str) -> None:
     arguments = document.get(argument_check.KEY) or {}
     for path, reason in argument_check.faults(engine, version, arguments):
         raise invalid(document, schema.at((argument_check.KEY, *path), reason))
-    for path, reason in environment.faults(engine, version, document.get(environment.KEY) or {}):
-        raise invalid(document, schema.at((environment.KEY, *path), reason))
+    for path, reason in argument_check.faults_environment(
+        engine, version, document.get(argument_check.ENVIRONMENT_KEY) or {}
+    ):
+        raise invalid(document, schema.at((argument_check.ENVIRONMENT_KEY, *path), reason))
 
 
 def without_flags(document: Document, server: str) -> None:

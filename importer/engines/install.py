@@ -3,6 +3,8 @@
 A managed environment is a folder with a virtual environment and, once it is complete, a stamp. Without the
 right stamp it does not count, so an interrupted install is repeated and a new pin is installed anew. System
 libraries that the wheels leave out are unpacked beside it.
+
+Packages of an engine's environment beside what the engine's packages ask for.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +26,7 @@ from typing import Literal
 
 from importer import config, launcher
 from importer.engines.base import Engine, Pip, Step, steps
+from importer.engines.logs import ENGINE, ENVIRONMENT, DeathCause, Died
 from importer.errors import DocumentError, EngineError
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
@@ -371,3 +374,42 @@ def _output_of(command: list[str], purpose: Purpose, folder: Path = Path("/")) -
     if done.code != 0:
         raise ChildProcessError(f"{command[0]} ended with {done.code}")
     return done.output
+
+
+WORKER = Path(__file__).with_name("parser_worker") / "requirements.py"
+SECONDS = 30.0
+MOST = 20  # conflicts that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A package that asks for releases of another one, of which another release is installed."""
+
+    package: str
+    requirement: str
+    installed: str
+
+
+def of_package_conflicts(python: Path, distributions: Sequence[str]) -> tuple[Conflict, ...]:
+    """Return the conflicts among the packages that an engine needs; none where they cannot be read.
+
+    Packages that are away are none: an engine is installed without what its server does not use.
+    """
+    argv = isolated(str(WORKER), *distributions, python=python)
+    try:
+        done = launcher.run(argv, Purpose.QUESTION, seconds=SECONDS)
+        rows = json.loads(done.output) if done.code == 0 else []
+    except (OSError, ValueError, RecursionError):
+        return ()
+    return tuple(Conflict(*map(str, row)) for row in rows[:MOST]) if isinstance(rows, list) else ()
+
+
+def judged(cause: DeathCause, python: Path, distributions: Sequence[str]) -> DeathCause:
+    """Return the cause of an end; the environment for one of the engine's that has the wrong packages."""
+    if cause.attribution != ENGINE:
+        return cause
+    found = of_package_conflicts(python, distributions)
+    if not found:
+        return cause
+    reason = Reason(Died.PACKAGE_UNFIT, problem=cause.reason, **asdict(found[0]))
+    return DeathCause(reason, ENVIRONMENT)

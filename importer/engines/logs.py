@@ -1,20 +1,184 @@
-"""The log of an engine: its file, its end, and the cause of the end that it shows."""
+"""The log of an engine: its file, its end with the cause, and what the engine reports in it."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import fcntl
+import json
 import os
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Final, Literal
 
-from importer.engines.deaths import ENVIRONMENT, Death, DeathCause, Died, causes
 from importer.errors import DocumentError
-from importer.reasons import Reason, ReasonKind
+from importer.memory.devices import GIB
+from importer.reasons import Fields, Reason, ReasonKind
+
+
+def _death(fields: Fields) -> str:
+    how = "closed its answers" if fields["status"] is None else f"ended with status {fields['status']}"
+    return f"the worker {how}" + (f": {fields['words']}" if fields["words"] else "")
+
+
+class Accident(ReasonKind):
+    """An effect of a busy or full machine on a process."""
+
+    HANG = "hang", "the worker gave no answer within {seconds:g} s"
+    DEATH = "death", _death
+    OVERRUN = "overrun", "it took longer than {seconds:g} s"
+    MEMORY = "memory", "it took more memory than it may"
+
+
+class ParserFailure(ReasonKind):
+    """A failure that is the same on every machine."""
+
+    RAISED = "raised", "{words}"
+
+
+# The part at fault. The configuration is the document or the repository.
+Attribution = Literal["configuration", "model", "engine", "environment"]
+CONFIGURATION: Final = "configuration"
+MODEL: Final = "model"
+ENGINE: Final = "engine"
+ENVIRONMENT: Final = "environment"
+
+
+def _elsewhere(fields: Fields) -> str:
+    where = f"it listens on {fields['address']}, and clients ask {fields['asked']}"
+    return where if fields["argument"] is None else f"{where}: take {fields['argument']} out of its start"
+
+
+class Died(ReasonKind):
+    """An end of an engine by its own doing, its settings or its installation."""
+
+    ARCHITECTURE = "architecture", "{words} by this version of the engine"
+    CARD_IN_USE = "card-in-use", "{words}"
+    CODE_NOT_TRUSTED = (
+        "code-not-trusted",
+        "the repository brings code, which runs only with trust_remote_code: true",
+    )
+    CONFIG_BROKEN = "config-broken", "config.json is missing or broken"
+    CONFIG_LACKS = "config-lacks", "config.json lacks {keys}"
+    CONTEXT_TOO_LARGE = "context-too-large", "the context does not fit into memory: {words}"
+    CONTEXT_TOO_LONG = "context-too-long", "{words}"
+    CONTENTS_REFUSED = (
+        "contents-refused",
+        (
+            "its files are whole, and what stands in one of them is refused ({problem}): compare them with "
+            "the vendor's"
+        ),
+    )
+    ELSEWHERE = "elsewhere", _elsewhere
+    FILE_BROKEN = "file-broken", "a weights file, or another file of JSON, is broken: {words}"
+    JSON_BROKEN = "json-broken", "config.json, or another file of JSON, is missing or broken"
+    LAST_WORDS = "last-words", "{words}"
+    MODEL_TYPE_UNKNOWN = "model-type-unknown", "model type {type} is not known to this version of the engine"
+    MODEL_TYPE_UNSUPPORTED = (
+        "model-type-unsupported",
+        "{words} is not supported by this version of the engine",
+    )
+    NO_AVX2 = "no-avx2", "this processor lacks AVX2, which the build needs"
+    NO_DEVICE = "no-device", "it finds no device that it is built for: its driver, or its build, is another's"
+    NO_DTYPE = "no-dtype", "config.json's dtype {dtype} is none"
+    NO_LIBRARY = "no-library", "the system lacks {library}; install libnuma1 and libgomp1"
+    NO_MEMORY_FOR_CACHE = "no-memory-for-cache", "there is not enough memory for weights and KV cache"
+    NO_MEMORY_FOR_WEIGHTS = "no-memory-for-weights", "there is not enough memory for the weights"
+    NO_MODULE = "no-module", "its environment lacks {module}; install that there, or the engine again"
+    OPTION_REFUSED = "option-refused", "its server refused an option: {words}"
+    OWN_FILES = (
+        "own-files",
+        (
+            "it starts with the model that ships and not with this one ({problem}): compare config.json, the "
+            "tokenizer and the weights with the vendor's"
+        ),
+    )
+    PACKAGE_UNFIT = (
+        "package-unfit",
+        (
+            "{package} asks for {requirement}, and {installed} is installed ({problem}): install the engine "
+            "again"
+        ),
+    )
+    PARSER_NOT_THERE = "parser-not-there", "its server has no parser {parser} for {option}"
+    PARSER_UNFIT = "parser-unfit", "the parser {parser} does not fit the tokenizer: {words}"
+    PARSER_UNKNOWN = "parser-unknown", "{words}"
+    PARSER_WITH_ANOTHER = "parser-with-another", "{problem}. {remedy}"
+    PORT_TAKEN = "port-taken", "the port is taken"
+    PYTHON_FAILS = "python-fails", "its Python does not start: {words}"
+    QUANTISATION_UNTOLD = (
+        "quantisation-untold",
+        "the weights are quantised, and config.json does not say how: put its quantization back",
+    )
+    REASONING_PARSER_UNFIT = (
+        "reasoning-parser-unfit",
+        "{words}; another reasoning_parser, or none, is this model's",
+    )
+    SETTING = "setting", "it starts without {setting}: correct it, or take it out ({problem})"
+    SETTINGS_REFUSED = "settings-refused", "it refused its settings: {words}"
+    SILENT = "silent", "its log is empty"
+    TOKENIZER_BROKEN = "tokenizer-broken", "the tokenizer is missing or broken ({words})"
+    TOKENIZERS_PARSER = (
+        "tokenizers-parser",
+        "tokenizer_config.json names the tool parser {parser}, which this version does not have",
+    )
+    TOOL_PARSER_UNFIT = "tool-parser-unfit", "{words}; another tool_parser is this model's"
+    TORCHVISION = (
+        "torchvision",
+        "its torchvision is built for another torch ({words}); install the engine again",
+    )
+    WEIGHTS_BROKEN = "weights-broken", "a weights file is broken: {words}"
+    WEIGHTS_UNFIT = "weights-unfit", "the weights do not fit config.json ({words})"
+    WORKER_GONE = "worker-gone", "{words}"
+
+
+# Deaths of a parser's name or of its format.
+OF_PARSERS = frozenset({
+    Died.PARSER_NOT_THERE, Died.PARSER_UNFIT, Died.PARSER_UNKNOWN, Died.REASONING_PARSER_UNFIT,
+    Died.TOKENIZERS_PARSER, Died.TOOL_PARSER_UNFIT,
+})  # fmt: skip
+
+
+# Deaths of a file that is away, cut, or whole with contents that no library reads.
+OF_FILES = frozenset({Died.CONFIG_BROKEN, Died.FILE_BROKEN, Died.JSON_BROKEN, Died.TOKENIZER_BROKEN})
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A pattern of a log, its kind, and the part at fault.
+
+    The pattern's named groups are the fields of the reason: texts of the engine.
+    """
+
+    pattern: str
+    kind: ReasonKind
+    attribution: Attribution = ENGINE
+
+
+@dataclass(frozen=True, slots=True)
+class DeathCause:
+    """Why an engine ended, and the part at fault."""
+
+    reason: Reason
+    attribution: Attribution = ENGINE
+
+
+def of_parser(reason: object) -> bool:
+    """Return whether a parser ended the engine, by the kind or by the text of the log."""
+    if not isinstance(reason, Reason):
+        return False
+    return reason.kind in OF_PARSERS or "parser" in str(reason.fields.get("words", ""))
+
+
+def causes(text: str, deaths: Iterable[Death]) -> Iterator[DeathCause]:
+    """Yield the causes that ``text`` shows, in the order of ``deaths``."""
+    for death in deaths:
+        if (match := re.search(death.pattern, text, re.MULTILINE)) is not None:
+            yield DeathCause(Reason(death.kind, **match.groupdict()), death.attribution)
 
 
 class Lacking(ReasonKind):
@@ -227,3 +391,123 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DocumentError("cannot-write", path=folder, problem=error.strerror) from None
+
+
+HEAD = 1024 * 1024  # bytes of a log: memory is reported before the first request
+NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
+WEIGHTS = re.compile(rf"Model loading took {NUMBER} GiB")
+CACHE = re.compile(rf"Available KV cache memory: {NUMBER} GiB|(?:Explicitly|Auto) set \({NUMBER}/")
+TOKENS = re.compile(r"KV cache size: ([0-9][0-9,]{0,18}) tokens")
+CONTEXT = re.compile(r"Maximum concurrency for ([0-9][0-9,]{0,18}) tokens")  # on the same line from 0.32 on
+# vLLM: its arguments, its effective settings, and the sampling of requests without values.
+# Only the first match in a line counts: where nothing follows it, nothing follows a later one.
+NON_DEFAULT = re.compile(r"^(?>.*?non-default args: (?=\{))(\{.*\})", re.MULTILINE)
+CONFIG = re.compile(r"engine \(v\S+\) with config: .*")
+SAMPLING = re.compile(r"^(?>.*?ampling param\S* ).*?(\{[^{}\n]*\})", re.MULTILINE)
+# vllm-mlx, one line each.
+BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
+SHORTEST = 4  # letters of an abbreviated flag
+REPORTED_LONGEST = 20_000  # characters of a line that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """Bytes of weights and KV cache on one device; tokens in that cache, and of one sequence."""
+
+    weights: int | None = None
+    cache: int | None = None
+    tokens: int | None = None
+    context: int | None = None
+
+
+def read_memory(log: Path) -> Reported:
+    """Return the memory in the beginning of a log (for now of vLLM); ``None`` for each missing figure."""
+    with log.open("rb") as file:
+        text = file.read(HEAD).decode(errors="replace")
+    weights, cache, tokens, context = (p.search(text) for p in (WEIGHTS, CACHE, TOKENS, CONTEXT))
+    return Reported(
+        weights=None if weights is None else int(float(weights[1]) * GIB),
+        cache=None if cache is None else int(float(cache[1] or cache[2]) * GIB),
+        tokens=None if tokens is None else int(tokens[1].replace(",", "")),
+        context=None if context is None else int(context[1].replace(",", "")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveSettings:
+    """The settings of a running engine, ``None`` where it does not report one; an empty name is no parser.
+
+    ``infers``    the engine chose its parsers by itself.
+    ``sampling``  by the names of requests, from the model's files or the start; other values are vLLM's own.
+    """
+
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    sampling: Mapping[str, float] | None = None
+    prefix_caching: bool | None = None
+    infers: bool = False
+
+
+def read_settings(log: str, health: bytes = b"") -> EffectiveSettings:
+    """Return the settings in the beginning of a log, else in the answer of ``/health``."""
+    if (non_default := NON_DEFAULT.search(log)) is None:
+        tools, thoughts = (_banner(log, what) for what in ("Tool calling", "Reasoning"))
+        return _from_health(health) if tools is None else EffectiveSettings(tools, thoughts)
+    line, config = non_default[1][:REPORTED_LONGEST], CONFIG.search(log)
+    cached = re.search(r"\benable_prefix_caching=(True|False)\b", config[0]) if config else None
+    return EffectiveSettings(
+        tool_parser=_named(line, "tool_call_parser"),
+        reasoning_parser=_named(line, "reasoning_parser"),
+        sampling=_sampling(log),
+        prefix_caching=cached[1] == "True" if cached else None,
+    )
+
+
+def _banner(log: str, feature: str) -> str | None:
+    match = re.search(BANNER.format(feature), log, re.MULTILINE)
+    return None if match is None else match["name"] or ""
+
+
+def mentions(argv: Sequence[str], name: str) -> bool:
+    """Return whether a command line, or a file on it, has a sampling value.
+
+    ``--temp 1``, ``--default-temperature=1`` and ``{"temperature": 1.0}`` all set ``temperature``.
+    """
+    flags = (word.partition("=")[0].lstrip("-").replace("-", "_") for word in argv if word.startswith("--"))
+    if any(flag.endswith(name) or (len(flag) >= SHORTEST and name.startswith(flag)) for flag in flags):
+        return True
+    return any(f'"{name}"' in word for word in argv)
+
+
+def _named(line: str, key: str) -> str:
+    match = re.search(rf"'{key}': '([^'\n]*)'", line)
+    return match[1] if match else ""
+
+
+def _sampling(log: str) -> dict[str, float] | None:
+    match = SAMPLING.search(log)
+    if match is None or len(match[1]) > REPORTED_LONGEST:
+        return None
+    try:
+        values = ast.literal_eval(match[1])
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    numbers = (int, float)
+    return {k: v for k, v in values.items() if isinstance(k, str) and isinstance(v, numbers)}
+
+
+def _from_health(body: bytes) -> EffectiveSettings:
+    """Return the parser and the state of the prefix cache that mlx-vlm reports."""
+    try:
+        health: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return EffectiveSettings()
+    if not isinstance(health, dict):
+        return EffectiveSettings()
+    cached = health.get("apc_enabled")
+    parser = health.get("loaded_tool_parser", False)
+    return EffectiveSettings(
+        tool_parser=(parser or "") if parser is None or isinstance(parser, str) else None,
+        prefix_caching=cached if isinstance(cached, bool) else None,
+        infers=True,
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import environment
+from importer.config_file import argument_check
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
@@ -27,7 +27,7 @@ from importer.engines.base import (
     sent_by_client,
     stopwords,
 )
-from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
+from importer.engines.logs import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.errors import RepositoryError
 from importer.hub.folders import Folder, why
 from importer.reasons import Reason
@@ -154,7 +154,7 @@ class Mlx:
         model = str(model_dir.resolve())
         settings = self.settings(document, model, Address(port=port), template)
         arguments = launched(document, ("-m", "mlx_lm", "server", *settings))
-        return Launch(arguments, model, environment.of(document))
+        return Launch(arguments, model, argument_check.of_environment(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
@@ -192,7 +192,7 @@ def check_code(document: Document, model_dir: Path, server: str) -> None:
     """Reject a model whose ``model_file`` names a module that the server would run; raises
     DocumentError("invalid"), and RepositoryError("unreadable") for a file that only the server would read.
     """
-    from importer.engines.whole_files import CONFIG, LARGEST
+    from importer.engines.model_folder import CONFIG, LARGEST
 
     try:
         with Folder(model_dir) as folder:
@@ -215,7 +215,7 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     One rank without a hostfile starts by itself. Raises DocumentError("invalid").
     """
     from importer.engines.arguments import checked
-    from importer.engines.ready import free_ports
+    from importer.engines.process import free_ports
 
     tensor, pipeline = _size(document, document, "tensor_parallel_size"), _pipeline(document)
     if tensor > 1 and pipeline > 1:

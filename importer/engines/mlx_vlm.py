@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import document_keys, environment
+from importer.config_file import argument_check, document_keys
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import apart, without_flags, written
 from importer.engines.base import (
@@ -26,7 +26,7 @@ from importer.engines.base import (
     sent_by_client,
     unset,
 )
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
+from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.reasons import Reason
@@ -82,7 +82,7 @@ class MlxVlm:
         check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
         arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
-        return Launch(arguments, model, environment.of(document))
+        return Launch(arguments, model, argument_check.of_environment(document))
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None

@@ -1,7 +1,4 @@
-"""The parsers of each version of an engine: generated files, read without the engine.
-
-``python -m gen_defaults`` writes them from the released sources.
-"""
+"""What generated files tell of each version of an engine: parsers, abilities and sampling values."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +14,7 @@ from typing import Any, Literal
 from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason, ReasonKind
+from importer.signals.engine_capabilities import Abilities
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
@@ -191,3 +189,57 @@ def _order(version: str) -> tuple[int, ...]:
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+SCHEMA = 1
+CAPABILITIES_FOLDER = Path(__file__).with_name("abilities_of")
+
+
+def load_capabilities(engine: str, version: str | None = None) -> Abilities:
+    """Return the abilities of a version, by default of the pinned one; only the names without a file."""
+    family = FAMILY.get(engine, engine)
+    return _read_capabilities(family, version or PINNED.get(family))
+
+
+@cache
+def _read_capabilities(family: str, version: str | None) -> Abilities:
+    data = {**_file(f"{family}-{version}"), **_file(f"{family}-{version}-processors")}
+    values = {f.name: _plain_capabilities(f.type, data[f.name]) for f in fields(Abilities) if f.name in data}
+    return Abilities(**{**values, "engine": family, "version": version})
+
+
+def _file(name: str) -> Mapping[str, Any]:
+    path = CAPABILITIES_FOLDER / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _plain_capabilities(kind: object, value: Any) -> Any:
+    """Return lists of JSON as the tuples and sets of the type."""
+    if isinstance(value, list) and str(kind).startswith("Mapping"):
+        return dict.fromkeys(value, 0)  # methods without a least capability
+    if isinstance(value, list):
+        return frozenset(value) if str(kind).startswith("frozenset") else tuple(value)
+    if isinstance(value, dict):
+        return {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+    return value
+
+
+OFF = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+DEFAULTS: Mapping[str, Mapping[str, float]] = {
+    "vllm": {"temperature": 1.0, "top_p": 1.0, **OFF},
+    "sglang": {"temperature": 1.0, "top_p": 1.0, **OFF},
+    "mlx": {"temperature": 0.0, "top_p": 1.0, **OFF},
+    "mlx-vlm": {"temperature": 0.0, "top_p": 1.0, **OFF},
+    "vllm-mlx": {"temperature": 0.7, "top_p": 0.9, **OFF},
+}
+
+
+def sampling_defaults(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return value and source for each key of sampling; empty for an engine that is not known here."""
+    block = document.get("importer")
+    engine = block.get("engine") if isinstance(block, Mapping) else None
+    named = engine if isinstance(engine, Mapping) else {}
+    backend = document.get("backend") or named.get("name")
+    source = " ".join(str(word) for word in (backend, named.get("version")) if word)
+    known = DEFAULTS.get(backend, {}) if isinstance(backend, str) else {}
+    return {f"parameters.{key}": {"value": value, "source": source} for key, value in known.items()}

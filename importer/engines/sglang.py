@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import document_keys, environment, template_file
+from importer.config_file import argument_check, document_keys, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
@@ -24,7 +24,7 @@ from importer.engines.base import (
     stopwords,
     word,
 )
-from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
+from importer.engines.logs import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, TORCH
@@ -100,7 +100,9 @@ class SGLang:
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)
-        return Launch(arguments, name, environment.of(document), self.files(document, template))
+        return Launch(
+            arguments, name, argument_check.of_environment(document), self.files(document, template)
+        )
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
         """Return the files beside the model, name to text; raises DocumentError("invalid") where the template

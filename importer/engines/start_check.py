@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from importer import launcher
-from importer.config_file import argument_check, environment, template_file
+from importer.config_file import argument_check, template_file
 from importer.engines.base import Document, Engine
 from importer.engines.install import Installed
 from importer.engines.process import SETTINGS
-from importer.engines.vllm_arguments import with_flags
-from importer.engines.vllm_frontends import is_rust
+from importer.engines.vllm import is_rust, with_flags
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason, ReasonKind
 
@@ -60,7 +59,7 @@ class NotAsked:
 def has_arguments(document: Document) -> bool:
     """Return whether a document sets arguments or variables of its engine beside the importer's own."""
     moved = with_flags(document) if document.get("backend") == "vllm" else document
-    return bool(moved.get(argument_check.KEY) or moved.get(environment.KEY))
+    return bool(moved.get(argument_check.KEY) or moved.get(argument_check.ENVIRONMENT_KEY))
 
 
 def ask(

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import argument_check, environment
-from importer.engines import model_copies, registries
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died
-from importer.engines.logs import Lacking
-from importer.engines.whole_files import CONFIG
+from importer.config_file import argument_check
+from importer.engines import model_folder, registries
+from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died, Lacking
+from importer.engines.model_folder import CONFIG
 from importer.launcher import SECRET
 from importer.progress import Progress
 from importer.reasons import Reason, ReasonKind
@@ -34,7 +33,7 @@ SCALES = (
     "embedding_multiplier", "residual_multiplier", "quantization_config", "quantization",
 )  # fmt: skip
 # Keys of a document with settings that a start may go without.
-KEYS = (environment.KEY, argument_check.KEY, VARIABLES)
+KEYS = (argument_check.ENVIRONMENT_KEY, argument_check.KEY, VARIABLES)
 # Variables that every process needs.
 NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "SYSTEMROOT"})
 
@@ -89,13 +88,13 @@ def of_document(document: Mapping[str, Any]) -> tuple[Setup, ...]:
 
 def of_machine(variables: Mapping[str, str], document: Collection[Setup]) -> tuple[Setup, ...]:
     """Return the variables of a process that neither it needs nor the document sets."""
-    own = {one.name for one in document if one.key == environment.KEY}
+    own = {one.name for one in document if one.key == argument_check.ENVIRONMENT_KEY}
     return tuple(Setup(None, n, v) for n, v in variables.items() if n not in NEEDED and n not in own)
 
 
 def of_model(model_dir: Path) -> tuple[Setup, ...]:
     """Return the settings of ``config.json`` that a start may go without."""
-    settings = model_copies.config_of(model_dir)
+    settings = model_folder.config_of(model_dir)
     named = (name for name in SCALES if settings.get(name) is not None)
     return tuple(Setup(CONFIG, name, str(settings[name])) for name in named)
 

@@ -1,16 +1,27 @@
-"""The tokenizer beside the weights, run by its library in an engine's environment."""
+"""The tokenizer beside the weights: run in an engine's environment, its numbers and its merges checked."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from importer import launcher
-from importer.hub.folders import Folder
+from importer.chat_template import find
+from importer.errors import RepositoryError
+from importer.hub import local, tensor_headers
+from importer.hub.digests import weight_files
+from importer.hub.folders import Folder, read_object
+from importer.hub.snapshot import listed, mapping, text, whole
 from importer.launcher import Purpose, isolated
+from importer.memory import weights
+from importer.signals import token_numbers
+from importer.signals.token_numbers import BeyondToken
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "tokens.py"
 LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
@@ -108,3 +119,141 @@ def _ask(python: Path, weights: Path, texts: Texts, drawn: Drawn) -> Tokenized |
         return Tokenized(back, sampled, reached, answer["exact"], ids, words, steady, split, redrawn, behind)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+TOKENIZER = "tokenizer.json"
+TOKEN_NUMBERS_LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTable:
+    """The embedding's rows, whether the weights show them (else config.json), and the tokens beyond."""
+
+    rows: int
+    exact: bool
+    highest: int
+    beyond: tuple[BeyondToken, ...]
+
+
+def of_folder(folder: Path) -> TokenTable | None:
+    """Return the table of a folder; ``None`` where tokens or rows are unknown, or no header can be read."""
+    try:
+        snapshot = local.resolve(str(folder), folder)
+        tensors = tensor_headers.tensors(snapshot, [file.path for file in weight_files(snapshot.files)])
+        template = find.find(snapshot)
+        numbers = token_numbers.declared(snapshot)
+    except RepositoryError:
+        return None
+    tokenizer = read_object(folder, TOKENIZER, TOKEN_NUMBERS_LARGEST) or {}
+    words = dict(_vocabulary(tokenizer))
+    numbers = {**words, **numbers, **dict(_added(tokenizer))}
+    held = weights.rows(tensors)
+    rows = held if held is not None else token_numbers.size(snapshot)
+    if not numbers or rows is None:
+        return None
+    written = "" if template is None else template.text
+    found = token_numbers.beyond(snapshot, numbers, rows, written)
+    beyond = tuple(BeyondToken(t.number, t.content, t.needed or t.number in words) for t in found)
+    return TokenTable(rows, held is not None, max(numbers), beyond)
+
+
+def _vocabulary(tokenizer: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yield the words of the vocabulary that are no added tokens."""
+    added = {number for number, _ in _added(tokenizer)}
+    words = mapping(tokenizer.get("model")).get("vocab")
+    pairs = words.items() if isinstance(words, dict) else ()
+    for word, number in pairs:
+        if isinstance(number, int) and number not in added:
+            yield number, word
+
+
+def _added(tokenizer: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    listed = tokenizer.get("added_tokens")
+    for token in listed if isinstance(listed, list) else ():
+        number = whole(mapping(token).get("id"))
+        if number is not None:
+            yield number, text(mapping(token).get("content")) or ""
+
+
+TOKENIZER_JSON = "tokenizer.json"
+TOKEN_MERGES_LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
+SAMPLE = 2000  # words
+LONGEST = 24  # letters of a word
+BYTE = re.compile(r"<0x[0-9A-F]{2}>")
+# Variants of the algorithm that look words up first, or mark their edges.
+VARIANTS = ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
+MOST_UNMADE = 0.05  # of the words: whole tokenizers lose none, docs/validation.md has the figures
+ENOUGH = 20  # words; fewer have no verdict
+Merges = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class MergedWords:
+    """Words of a vocabulary, and how many of them the merges do not yield.
+
+    ``unmade``     the number of these words, of ``sampled``; ``example`` is one of them.
+    """
+
+    sampled: int
+    unmade: int
+    example: str = ""
+
+    @property
+    def other_order(self) -> bool:
+        """Return whether the merges are not those of the vocabulary's training."""
+        return self.sampled >= ENOUGH and self.unmade > MOST_UNMADE * self.sampled
+
+
+def of_folder_token_merges(folder: Path) -> MergedWords | None:
+    """Return the words of a folder's tokenizer; ``None`` for another algorithm or a broken file."""
+    data = read_object(folder, TOKENIZER_JSON, TOKEN_MERGES_LARGEST)
+    return None if data is None else of_tokenizer(data)
+
+
+def of_tokenizer(data: Mapping[str, Any]) -> MergedWords | None:
+    """Return the words of a tokenizer; ``None`` where they are not made by plain merges."""
+    model = mapping(data.get("model"))
+    vocabulary, merges = mapping(model.get("vocab")), _merges(model.get("merges"))
+    if model.get("type") != "BPE" or not merges or any(model.get(name) for name in VARIANTS):
+        return None
+    added = {whole(mapping(token).get("id")) for token in listed(data.get("added_tokens"))}
+    words = [
+        word
+        for word, number in vocabulary.items()
+        if 1 < len(word) <= LONGEST and whole(number) not in added and not BYTE.fullmatch(word)
+    ]
+    some = words[:: max(1, len(words) // SAMPLE)]
+    unmade = [word for word in some if merged(word, merges) != [word]]
+    return MergedWords(len(some), len(unmade), unmade[0] if unmade else "")
+
+
+def merged(word: str, merges: Merges) -> list[str]:
+    """Return the parts of a word after all merges: the earliest one first, each from the left."""
+    parts = list(word)
+    while len(parts) > 1:
+        pairs = list(itertools.pairwise(parts))
+        first = min(pairs, key=lambda pair: merges.get(pair, len(merges)))
+        if first not in merges:
+            break
+        parts = _joined(parts, first)
+    return parts
+
+
+def _joined(parts: Sequence[str], pair: tuple[str, str]) -> list[str]:
+    joined: list[str] = []
+    place = 0
+    while place < len(parts):
+        fits = tuple(parts[place : place + 2]) == pair
+        joined.append("".join(pair) if fits else parts[place])
+        place += 2 if fits else 1
+    return joined
+
+
+def _merges(given: object) -> Merges:
+    """Return the merges with their places; older files write a pair as one text."""
+    pairs = (one.split(" ") if isinstance(one, str) else listed(one) for one in listed(given))
+    return {
+        (str(pair[0]), str(pair[1])): place
+        for place, pair in enumerate(pairs)
+        if len(pair) == 2 and all(text(part) is not None for part in pair)
+    }

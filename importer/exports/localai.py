@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from importer.config_file import argument_check, environment, schema, template_file
+from importer.config_file import argument_check, schema, template_file
 from importer.config_file.check import AUTO, CONTEXT, LIMITS, MODALITIES
 from importer.config_file.document_keys import OPTIONS, parse, parser, write
 from importer.config_file.engine_arguments import version_of
@@ -18,8 +18,7 @@ from importer.engines import registries
 from importer.engines.base import Address, Document
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
-from importer.engines.vllm import VllmCuda
-from importer.engines.vllm_arguments import with_flags
+from importer.engines.vllm import VllmCuda, with_flags
 from importer.errors import DocumentError
 from importer.exports.base import (
     Exported,
@@ -221,7 +220,10 @@ def _of_server(data: dict[str, Any], key: str) -> bool:
 
 def _variables(data: dict[str, Any]) -> list[Reason]:
     """Remove the variables: a model's YAML has no place for them in LocalAI."""
-    return [Reason(Loss.ENVIRONMENT, key=key) for key in environment.of({"env": data.pop("env", None)})]
+    return [
+        Reason(Loss.ENVIRONMENT, key=key)
+        for key in argument_check.of_environment({"env": data.pop("env", None)})
+    ]
 
 
 def _stops(document: Document) -> list[Reason]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from importer.config_file.argument_check import of_environment
 from importer.config_file.document_keys import OPTIONS, parse
-from importer.config_file.environment import of
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document
@@ -52,7 +52,9 @@ def export_command(
     sent = engine.client_sampling(document)
     template = options.template
     lost = _lost(
-        document, lambda changed: (engine.settings(changed, "", ADDRESS, template), of(changed)), sent
+        document,
+        lambda changed: (engine.settings(changed, "", ADDRESS, template), of_environment(changed)),
+        sent,
     )
     inferred = Reason(ExportComment.INFERRED)
     comments = [*origin.comments(), *explained(program, sent, lost), inferred]
@@ -64,7 +66,7 @@ def export_command(
             ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
         )
     words = [program, *engine.settings(document, model, ADDRESS, template)]
-    commands.append(with_variables(of(document), words))
+    commands.append(with_variables(of_environment(document), words))
     return Exported({f"{origin.name}.{engine.name}.sh": script(comments, commands)}, lost)
 
 

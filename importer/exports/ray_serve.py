@@ -11,7 +11,7 @@ from typing import Any
 from importer.config_file.receipt import Receipt
 from importer.engines.arguments import grouped
 from importer.engines.base import Document
-from importer.engines.vllm_frontends import is_rust
+from importer.engines.vllm import is_rust
 from importer.exports.base import (
     ExportComment,
     Exported,

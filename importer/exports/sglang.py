@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from importer.config_file import environment, template_file
+from importer.config_file import argument_check, template_file
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document, number
@@ -77,14 +77,14 @@ def served(
     sent = engine.client_sampling(document)
     lost = without_effect(document, lambda changed: _written(engine, changed, options.template), sent)
     comments = [*origin.comments(), *explained(PROGRAM, sent, lost), Reason(ExportComment.UNRUN_SGLANG)]
-    return SGLangService(origin, words, files, comments, lost, environment.of(document))
+    return SGLangService(origin, words, files, comments, lost, argument_check.of_environment(document))
 
 
 def _written(
     engine: SGLang, document: Document, template: ChatTemplate | None
 ) -> tuple[list[str], dict[str, str], dict[str, str]]:
     files = engine.files(document, template) if template_file.named(document) else {}
-    return engine.settings(document, folder="."), files, environment.of(document)
+    return engine.settings(document, folder="."), files, argument_check.of_environment(document)
 
 
 def cards(document: Document) -> int:

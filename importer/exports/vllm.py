@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from importer.config_file import environment, template_file
+from importer.config_file import argument_check, template_file
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document, Unstartable, invalid, number, stopwords
 from importer.engines.registries import PINNED
-from importer.engines.vllm import Vllm, VllmCpu, VllmCuda
-from importer.engines.vllm_frontends import is_rust, variables
-from importer.engines.vllm_frontends import lost as lacking
+from importer.engines.vllm import Vllm, VllmCpu, VllmCuda, is_rust, variables
+from importer.engines.vllm import lost as lacking
 from importer.exports.base import (
     Device,
     ExportComment,
@@ -150,7 +149,7 @@ def _settings_and_files(
 
 
 def _variables(document: Document) -> dict[str, str]:
-    return {**variables(document), **environment.of(document)}
+    return {**variables(document), **argument_check.of_environment(document)}
 
 
 def beside(name: str) -> VllmPlacement:

@@ -2,18 +2,26 @@
 
 A recipe has a model, features, variants, hardware and strategies; their site makes the command of them. Every
 word of the server stands in one of these, so that the site's command is the document's.
+
+The hardware of vLLM's recipes: the node that a device of the fit belongs to.
+
+The table is ``importer/data/recipe_hardware.json``; ``python -m gen_defaults --only vllm-recipes`` writes it.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from importer import config
 from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.engines.vllm_arguments import flag
-from importer.engines.vllm_frontends import is_rust
+from importer.engines.vllm import flag, is_rust
+from importer.errors import UsageError
 from importer.exports.base import (
     ExportComment,
     Exported,
@@ -24,10 +32,47 @@ from importer.exports.base import (
     Unexportable,
     yaml_text,
 )
-from importer.exports.recipe_hardware import Node, node_of
 from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, served, version
+from importer.memory.devices import named
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
+
+FILE = "recipe_hardware.json"
+SEVERAL = re.compile(r"_(\d+)x$")  # the end of a node's name that has its number of cards
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One kind of node: its name in the recipes, the device in importer's table, and its number of cards."""
+
+    name: str
+    device: str
+    count: int
+
+
+def node_of(device: Mapping[str, Any]) -> Node | None:
+    """Return the node of a receipt's device: the smallest one with as many cards, else the largest."""
+    fitting = [node for node in nodes() if node.device == device.get("name")]
+    wanted = int(device.get("count") or 1)
+    enough = [node for node in fitting if node.count >= wanted]
+    return min(enough, key=lambda n: n.count, default=max(fitting, key=lambda n: n.count, default=None))
+
+
+@cache
+def nodes() -> tuple[Node, ...]:
+    """Return every kind of node whose device importer knows."""
+    rows = json.loads(config.data(FILE).read_text("utf-8"))["hardware"]
+    found = [(name, _device(name), int(row["cards"])) for name, row in rows.items()]
+    return tuple(Node(name, device, count) for name, device, count in found if device is not None)
+
+
+def _device(name: str) -> str | None:
+    """Return the device that a node's name means; ``None`` where no device has that name."""
+    try:
+        return named(SEVERAL.sub("", name)).name
+    except UsageError:
+        return None
+
 
 TENSOR, DATA, PIPELINE, EXPERTS = (
     "tensor-parallel-size", "data-parallel-size", "pipeline-parallel-size", "enable-expert-parallel",

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from importer import tracing
 from importer.errors import HubError, Setting, UsageError
-from importer.hub import endpoint, quota, rate_limit
+from importer.hub import endpoint, rate_limit
 from importer.reasons import Reason, ReasonKind
 from importer.version import __version__
 
@@ -282,7 +282,7 @@ def _follow(
         with tracing.span("hub GET", client=True, server__address=urlsplit(url).hostname) as spanned:
             answer = _exchange(url, limit, size, span, clock)
             spanned.note(http__response__status_code=answer.status, importer__bytes=len(answer.body))
-        quota.record(answer.url, answer.headers)
+        rate_limit.record(answer.url, answer.headers)
         target = answer.headers.get("location")
         if answer.status not in REDIRECTS or target is None:
             return answer

@@ -1,24 +1,258 @@
-"""The Hub's list of an organisation's models: pages of entries, each with the fields that filters read.
-
-The list has commits and the names of files, but neither their sizes nor their hashes; those come with the
-one call for each repository.
-"""
+"""The Hub's list of an organisation's models: pages, their bound, and filters of the entries."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from importer import config
 from importer.errors import HubError, Setting, UsageError
 from importer.hub import client, endpoint, snapshot
-from importer.hub.organisation_filters import Filters
-from importer.hub.paging import Paging, following
 from importer.hub.reference import COMMIT, STEP, is_id
 from importer.reasons import Reason, ReasonKind
+
+WORD = re.compile(r"[\w][\w. +-]{0,99}", re.ASCII)
+SORTS = {"downloads": "downloads", "likes": "likes", "updated": "lastModified", "created": "createdAt"}
+ORGANISATION_FILTERS_LONGEST = 200  # characters of a value
+MOST = 10_000_000_000
+
+
+class FilterReason(ReasonKind):
+    """Reasons why a filter cannot be used."""
+
+    FORM = "form", "{text!r} does not have the form KEY=VALUE"
+    UNKNOWN = "unknown", "{name!r} is no filter; filters: {known}"
+    TWICE = "twice", "{name} is given twice"
+    NUMBER = "number", "{name} takes a whole number, not {value!r}"
+    DATE = "date", "{name} takes a day such as 2026-01-31, not {value!r}"
+    GATED = "gated", "{name} takes yes or no, not {value!r}"
+    WORD = "word", "{name} takes one word of the Hub, not {value!r}"
+    SORT = "sort", "{name} takes one of {known}, not {value!r}"
+    LONG = "long", "the value of {name} has more than {most} characters"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The filters of one list, by key in their order; ``values`` were checked."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def query(self) -> list[tuple[str, Any]]:
+        """Return the part that the Hub applies."""
+        names = {"library": "filter", "task": "pipeline_tag"}
+        query: list[tuple[str, Any]] = [
+            (names[key], value) for key, value in self.values.items() if key in names
+        ]
+        if "gated" in self.values:
+            query.append(("gated", "true" if self.values["gated"] == "yes" else "false"))
+        if "sort" in self.values:
+            query += [("sort", SORTS[self.values["sort"]]), ("direction", -1)]
+        return query
+
+    def admit(self, row: Mapping[str, Any]) -> bool:
+        """Return whether an entry of the list passes; those of the Hub's part are checked again."""
+        return all(_TESTS[key](row, value) for key, value in self.values.items() if key in _TESTS)
+
+
+def parse_organisation_filters(texts: Iterable[str]) -> Filters:
+    """Return the filters of ``KEY=VALUE`` texts.
+
+    Raises UsageError("bad-value").
+    """
+    values: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key or not value:
+            _bad(text, FilterReason.FORM)
+        if key not in KEYS:
+            _bad(text, FilterReason.UNKNOWN, name=key[:ORGANISATION_FILTERS_LONGEST], known=KEYS)
+        if key in values:
+            _bad(text, FilterReason.TWICE, name=key)
+        if len(value) > ORGANISATION_FILTERS_LONGEST:
+            _bad(text, FilterReason.LONG, name=key, most=ORGANISATION_FILTERS_LONGEST)
+        kind = _CHECKS[key](value)
+        if kind is not None:
+            _bad(text, kind, name=key, value=value, known=[*SORTS])
+        values[key] = value
+    return Filters(values)
+
+
+def _bad(text: str, kind: FilterReason, **details: object) -> None:
+    problem = Reason(kind, text=text[:ORGANISATION_FILTERS_LONGEST], **details)
+    raise UsageError("bad-value", setting=Setting.FILTER, value=text, problem=problem)
+
+
+def _word(value: str) -> FilterReason | None:
+    return None if WORD.fullmatch(value) else FilterReason.WORD
+
+
+def _number(value: str) -> FilterReason | None:
+    return FilterReason.NUMBER if config.number(value, MOST, 0) is None else None
+
+
+def _date(value: str) -> FilterReason | None:
+    return FilterReason.DATE if _time(value) is None else None
+
+
+def _time(value: object) -> datetime | None:
+    """Return a time of ISO 8601; one without a zone is UTC."""
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def _any(_value: str) -> FilterReason | None:
+    return None
+
+
+def _gated(value: str) -> FilterReason | None:
+    return None if value in {"yes", "no"} else FilterReason.GATED
+
+
+def _sort(value: str) -> FilterReason | None:
+    return None if value in SORTS else FilterReason.SORT
+
+
+_CHECKS: Mapping[str, Callable[[str], FilterReason | None]] = {
+    "library": _word, "task": _word, "name": _any, "family": _any, "downloads": _number, "likes": _number,
+    "updated": _date, "gated": _gated, "sort": _sort,
+}  # fmt: skip
+KEYS = tuple(_CHECKS)
+
+
+def _at_least(key: str) -> Callable[[Mapping[str, Any], str], bool]:
+    return lambda row, value: (snapshot.whole(row.get(key)) or 0) >= int(value)
+
+
+def _updated(row: Mapping[str, Any], value: str) -> bool:
+    at, since = _time(row.get("lastModified")), _time(value)
+    return at is not None and since is not None and at >= since
+
+
+def _family(row: Mapping[str, Any], pattern: str) -> bool:
+    """Return whether the model type or an architecture of the config fits the pattern."""
+    config = snapshot.mapping(row.get("config"))
+    named = [config.get("model_type"), *snapshot.listed(config.get("architectures"))]
+    return any(isinstance(n, str) and _fits(n, pattern) for n in named)
+
+
+def _name(row: Mapping[str, Any], pattern: str) -> bool:
+    return _fits(str(row.get("id")).rpartition("/")[2], pattern)
+
+
+def _fits(text: str, pattern: str) -> bool:
+    return fnmatchcase(text.lower(), pattern.lower())
+
+
+def _library(row: Mapping[str, Any], value: str) -> bool:
+    return value in (row.get("library_name"), *snapshot.listed(row.get("tags")))
+
+
+_TESTS: Mapping[str, Callable[[Mapping[str, Any], str], bool]] = {
+    "library": _library,
+    "task": lambda row, value: row.get("pipeline_tag") == value,
+    "name": _name,
+    "family": _family,
+    "downloads": _at_least("downloads"),
+    "likes": _at_least("likes"),
+    "updated": _updated,
+    "gated": lambda row, value: bool(row.get("gated")) is (value == "yes"),
+}
+
+
+NEXT = re.compile(r'<([^<>]{1,4096})>\s*;\s*rel\s*=\s*"?next"?')
+
+
+class PagingReason(ReasonKind):
+    """Reasons why a list is left before its last page."""
+
+    LOOP = "loop", "this page of the list came before"
+    IDLE = "idle", "more than {limit:,} pages of the list have nothing new"
+    PAGES = "pages", "the list has more than {limit:,} pages"
+    BYTES = "bytes", "the list has more than {limit:,} bytes"
+    SECONDS = "seconds", "the list takes more than {limit:,.0f} seconds"
+    ENTRIES = "entries", "the list has more than {limit:,} entries"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What all pages of a list may take together; the largest organisations have 300 pages of 200 entries.
+
+    ``idle``     pages one behind the other without a new entry.
+    ``seconds``  waits for the Hub's rate limit included.
+    """
+
+    pages: int = 5_000
+    entries: int = 500_000
+    bytes: int = 8 * 2**30
+    seconds: float = 4 * 3600.0
+    idle: int = 10
+
+
+BOUNDS = Bounds()
+
+
+class Paging:
+    """The pages of one list so far."""
+
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds or BOUNDS
+        self._urls: set[int] = set()
+        self._entries: set[int] = set()
+        self._began = time.monotonic()
+        self._bytes = self._idle = 0
+
+    def ask(self, url: str) -> None:
+        """Count the request for a page.
+
+        Raises HubError("bad-answer") for a page that was asked for, and where the pages so far are too much.
+        """
+        most, asked = self._bounds, len(self._urls)
+        self._urls.add(hash(url))
+        spent = time.monotonic() - self._began
+        for kind, value, limit in (
+            (PagingReason.LOOP, asked, len(self._urls) - 1),
+            (PagingReason.IDLE, self._idle, most.idle - 1),
+            (PagingReason.PAGES, asked, most.pages - 1),
+            (PagingReason.ENTRIES, len(self._entries), most.entries),
+            (PagingReason.BYTES, self._bytes, most.bytes),
+            (PagingReason.SECONDS, spent, most.seconds),
+        ):
+            if value > limit:
+                raise HubError("bad-answer", url=endpoint.plain(url), problem=Reason(kind, limit=limit))
+
+    def came(self, size: int, names: Iterable[str]) -> set[str]:
+        """Count the bytes and the entries of a page; return the names that no page had before."""
+        new = {name for name in names if hash(name) not in self._entries}
+        self._entries.update(map(hash, new))
+        self._bytes += size
+        self._idle = 0 if new else self._idle + 1
+        return new
+
+
+def following(url: str, headers: Mapping[str, str]) -> str | None:
+    """Return the URL of the next page, one of the endpoint's own; names of headers are in lower case.
+
+    Raises HubError("refused-host").
+    """
+    found = NEXT.search(headers.get("link", ""))
+    if found is None:
+        return None
+    target = endpoint.redirected(url, found[1])
+    if not endpoint.may_carry_token(target):
+        raise HubError("refused-host", url=endpoint.plain(target))
+    return target
+
 
 FIELDS = (
     "sha", "siblings", "config", "gated", "private", "disabled", "pipeline_tag", "library_name", "tags",

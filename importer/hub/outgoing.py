@@ -15,8 +15,7 @@ from ipaddress import IPv4Address, ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from importer.hub.addresses import is_public
-from importer.hub.endpoint import HOST, PORTS
+from importer.hub.endpoint import HOST, PORTS, is_public
 from importer.reasons import Reason, ReasonKind
 
 SECONDS = 10.0  # for the connection, and between two bytes of the answer

@@ -2,6 +2,8 @@
 
 A budget is shared by the threads of a process. ``under`` sets it for the requests of one thread, and of those
 that ``threads.side_by_side`` starts for it.
+
+What the Hub's ``RateLimit`` headers leave this process, by quota.
 """
 
 from __future__ import annotations
@@ -17,8 +19,39 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from importer.errors import HubError
-from importer.hub import quota
+from importer.hub import endpoint
 from importer.progress import Progress, silent
+
+QUOTAS = ("api", "pages", "resolvers")  # the Hub's own names; any other counts as ``other``
+LEFT = re.compile(
+    r'"(?P<name>[^"]{1,100})"\s*;\s*r\s*=\s*(?P<left>[0-9]{1,9})\s*;\s*t\s*=\s*(?P<seconds>[0-9]{1,9})'
+)
+_left: dict[str, tuple[int, float]] = {}
+_lock = Lock()
+
+
+def quotas(headers: Mapping[str, str]) -> list[tuple[str, int, int]]:
+    """Return quota, requests left and seconds of each window that an answer's headers name."""
+    found = LEFT.finditer(headers.get("ratelimit", ""))
+    return [(match["name"], int(match["left"]), int(match["seconds"])) for match in found]
+
+
+def record(url: str, headers: Mapping[str, str]) -> None:
+    """Keep what an answer of the endpoint's own host says is left, until its window ends."""
+    if not endpoint.may_carry_token(url):
+        return
+    for named, number, seconds in quotas(headers):
+        name = named if named in QUOTAS else "other"
+        with _lock:
+            _left[name] = (number, time.monotonic() + seconds)
+
+
+def left() -> dict[str, int]:
+    """Return the requests that are left by quota, of those windows that have not ended."""
+    now = time.monotonic()
+    with _lock:
+        return {name: number for name, (number, until) in sorted(_left.items()) if until > now}
+
 
 QUOTA = re.compile(
     r";\s*q\s*=\s*(\d{1,9})\s*;\s*w\s*=\s*(\d{1,9})\b"
@@ -82,7 +115,7 @@ class Budget:
 
     def heard(self, url: str, headers: Mapping[str, str]) -> None:
         """Take the rest of a window from the headers of a response, their names in lower case."""
-        told = [(rest, seconds) for _, rest, seconds in quota.told(headers)]
+        told = [(rest, seconds) for _, rest, seconds in quotas(headers)]
         policy = QUOTA.search(headers.get("ratelimit-policy", ""))
         with self._lock:
             window = self._window(url)

@@ -13,10 +13,10 @@ from typing import Any
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
 from importer.hub import cache, client, endpoint, listing, local
 from importer.hub.client import ExchangeReason
-from importer.hub.content import BESIDE, weight_files
+from importer.hub.digests import BESIDE, weight_files
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
-from importer.hub.paging import Paging, following
+from importer.hub.organisation import Paging, following
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, StrictStr
 
 from importer.deadline import UNLIMITED, Deadline
-from importer.launchers.answers import Answer, Said
+from importer.launchers.answers import Answer, Cluster, Received, Said
 from importer.launchers.base import (
     FAR_END,
     Absent,
@@ -35,7 +35,6 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.http import Cluster, Received
 from importer.launchers.target import Target
 
 PORT = 8265

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from importer.memory.config_keys import HEAD, HEADS, KV_HEADS, Keys
-from importer.memory.layer_kinds import Kind
-from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State, StateTensor
+from importer.memory.layers import Attention, Cache, Cross, Indexer, Kind, Latent, State, StateTensor
 
 # Keys of the layers with a window where they differ from the others (MiMo V2, Step 3.5).
 _WINDOW = ("sliding_window", "sliding_window_size", "attention_window_size", "interleaved_sliding_window")

@@ -22,7 +22,7 @@ from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
 from importer.memory.parallelism import ON_CARDS, SLOTS, FitRequest, LoadCase, Placed
-from importer.memory.plan_settings import asked, described, fixed_layout, gib, settings
+from importer.memory.planner import asked_plan_settings, described_plan_settings, fixed_layout, gib, settings
 from importer.memory.plans import NO_AIM, Aim, Plan, PlanReason, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
@@ -249,8 +249,7 @@ def choose(
     if device.engine is not None and backend == "vllm":
         why = Reason(PlanReason.OTHER_ENGINE, device=device.name, engine=device.engine, backend=backend)
         facts = (*facts, Evidence(Rule.FITS, "backend", backend, Source.FIT, warning(why)))
-    from importer.memory.planner import deploy
-    from importer.memory.quantised_variants import advice
+    from importer.memory.planner import advice, deploy
 
     plans = deploy(case)
     facts = (*facts, *fixed_layout(plans[0]))
@@ -282,7 +281,10 @@ def _neutral(case: LoadCase, facts: tuple[Evidence, ...]) -> Choice:
     devices = tuple(device.label for device in holds)
     reason = Reason(FitReason.NEUTRAL, parts=parts(fit), devices=devices, tokens=case.context)
     if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
-        facts = (*facts, Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked(case.context)))
+        facts = (
+            *facts,
+            Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked_plan_settings(case.context)),
+        )
     return Choice(
         None,
         "neutral",
@@ -310,12 +312,12 @@ def _fits(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Evide
     reason = _holds(case, best.placed, fit, case.context)
     facts = [*dtype_facts, *settings(best)]
     if case.aim.context is not None and not case.request.is_fixed(CONTEXT):
-        facts.append(Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked(case.context)))
+        facts.append(Evidence(Rule.FIT, CONTEXT, case.context, Source.FIT, asked_plan_settings(case.context)))
     elif not case.request.is_fixed(CONTEXT) and case.request.get(CONTEXT) is not None:
         facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, reason))
     return Choice(
         case.device, "fits", reason, tuple(facts), case.context, case.weights, best.placed, fit,
-        case.pool(fit), plans=described(plans, case.context), aim=case.aim,
+        case.pool(fit), plans=described_plan_settings(plans, case.context), aim=case.aim,
     )  # fmt: skip
 
 
@@ -331,7 +333,7 @@ def _shortened(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[
     all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=reason, devices=devices, tokens=case.context)
     return Choice(
         case.device, "shortened", all_of_it if holds else reason, tuple(facts), case.context, case.weights,
-        best.placed, fit, case.pool(fit), holds, described(plans, length), case.aim,
+        best.placed, fit, case.pool(fit), holds, described_plan_settings(plans, length), case.aim,
     )  # fmt: skip
 
 
@@ -346,7 +348,7 @@ def _on_more(case: LoadCase, plans: tuple[Candidate, ...], dtype_facts: tuple[Ev
     holds = tuple(dict.fromkeys((more, *others)))
     return Choice(
         case.device, "too-large", why, facts, case.context, case.weights, best.placed, fit,
-        best.case.pool(fit), holds, described(plans, case.context), case.aim,
+        best.case.pool(fit), holds, described_plan_settings(plans, case.context), case.aim,
     )  # fmt: skip
 
 
@@ -374,8 +376,7 @@ def _overflow(case: LoadCase, others: tuple[Device, ...]) -> tuple[Reason, Place
 
     ``others`` are devices that hold it.
     """
-    from importer.memory.planner import SHORTEST
-    from importer.memory.quantised_variants import named_by_card
+    from importer.memory.planner import SHORTEST, named_by_card
 
     narrow = min(
         case.splits(), key=lambda s: case.fit(min(SHORTEST, case.context), s).total.likely + s.pipeline

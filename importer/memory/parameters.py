@@ -10,8 +10,7 @@ from typing import Any
 from importer.memory import experts
 from importer.memory.attention import inner_width
 from importer.memory.config_keys import HEADS, MOST_LAYERS, Keys
-from importer.memory.layer_kinds import Kind
-from importer.memory.layers import WHOLE, Attention, Cache, Cross, Latent, Part, State
+from importer.memory.layers import WHOLE, Attention, Cache, Cross, Kind, Latent, Part, State
 
 BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
 BIASED_KIN = ("qwen2", "chatglm", "glm4")

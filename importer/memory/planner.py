@@ -1,40 +1,361 @@
-"""Plans for a goal: every layout of a model on a device is estimated, and ranked by what is asked of it.
-
-- Without a goal: a model that one card holds is copied to every card; any other is spread over as many cards
-  as divide it, and copied to the rest. Fewer copies of larger parts answer sooner, more copies more often.
-- ``latency``: the least time of a step. ``throughput``: the most tokens a second. Both are bounds of
-  ``speed``. ``context``: the longest sequences, then the most of them.
-- Texts that are pooled have no such steps: copies are first.
-- Stages inside of a machine come last: with them a step waits for each card in turn. Over machines they are
-  the usual way.
-
-A plan that holds what is requested precedes all that do not. A larger share of the cards, and keys and
-values in 8 bits, are tried where the goal is ``context``, or where nothing else without such stages holds the
-request. Then fewer sequences at the same time are tried.
-"""
+"""Plans for a goal: every layout is estimated and ranked; what a plan writes, costs and reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log
+from typing import Any
 
-from importer.memory import pages
-from importer.memory.devices import MOST
-from importer.memory.layers import Attention, Latent
+from importer.hub.snapshot import Snapshot, listed, mapping
+from importer.memory import pages, shape, weights
+from importer.memory.config_keys import Keys
+from importer.memory.devices import GIB, MOST
+from importer.memory.estimate_types import Amount, Fit
+from importer.memory.experts import chosen, count
+from importer.memory.layers import Attention, Cache, Latent
 from importer.memory.parallelism import (
+    BATCHED,
+    CACHE,
+    DATA,
+    ENCODER,
+    EXPERTS,
     FP8,
     KV_DTYPE,
+    LAYOUT,
+    LOCAL,
+    ON_CARDS,
     PARTED,
+    PIPELINE,
+    SHARE,
     SLOTS,
+    TENSOR,
     LoadCase,
     Placed,
+    cache_bytes,
     has_experts,
     inside,
     spread,
 )
-from importer.memory.plans import Split
-from importer.memory.speed import Step, step
+from importer.memory.plans import Plan, PlanReason, Split
+from importer.memory.quantised import sizes
+from importer.memory.shape import Shape
+from importer.reasons import Reason
+from importer.signals.architecture import text_config
+from importer.signals.evidence import Evidence, Rule, Source, warning
+from importer.signals.quantisation import MLX
+from importer.signals.quantised_variants import KEY, LISTED, described
+
+# merged
+
+SEQUENCES = 8  # that a processor's KV space holds at most
+CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
+MIB = 2**20
+GOALS = {
+    "latency": PlanReason.GOAL_LATENCY,
+    "throughput": PlanReason.GOAL_THROUGHPUT,
+    "context": PlanReason.GOAL_CONTEXT,
+}
+
+
+def gib(size: float) -> str:
+    """Return bytes as text, such as ``15.3 GiB``; less than half a GiB in MiB, less than a MiB in KiB."""
+    if size >= GIB / 2:
+        return f"{size / GIB:.1f} GiB"
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
+
+
+def settings(plan: Candidate) -> list[Evidence]:
+    """Return the settings of a plan that the user has not fixed, each with its reason.
+
+    SGLang gets tensor parallelism alone: it chooses its own share of a card. Engines on MLX get none.
+    """
+    backend = plan.case.backend
+    made = _written(plan) if backend in ON_CARDS else ()
+    if backend == "sglang":
+        made = (e for e in made if e.key == TENSOR)
+    return [e for e in made if not plan.case.request.is_fixed(e.key)]
+
+
+def fixed_layout(plan: Candidate) -> Iterator[Evidence]:
+    """Yield warnings at the user's values: few sequences, cards idle or missing, parts that do not divide."""
+    from importer.memory.parallelism import divides
+
+    case, split = plan.case, plan.split
+    if case.request.is_fixed(SLOTS) and not plan.meets and case.aim.concurrency is not None:
+        yield Evidence(Rule.FITS, SLOTS, case.request.get(SLOTS), Source.FIT, warning(_held(plan)))
+    fixed = [key for key in LAYOUT if case.request.is_fixed(key) and case.request.get(key) is not None]
+    if case.backend not in ON_CARDS or not fixed:
+        return
+    whys = []
+    if not divides(case.config, case.shape, split.tensor, experts=split.experts):
+        whys.append(Reason(PlanReason.NOT_EVEN, cards=split.tensor))
+    if (idle := case.device.count - split.devices) > 0 and case.device.is_card:
+        whys.append(Reason(PlanReason.IDLE, count=idle, device=case.device.name))
+    if idle < 0:
+        needed, device = split.devices, case.device.label
+        whys.append(
+            Reason(PlanReason.MORE_THAN_DEVICE, needed=needed, device=device, count=case.device.count)
+        )
+    for why in whys:
+        yield Evidence(Rule.FITS, fixed[0], case.request.get(fixed[0]), Source.FIT, warning(why))
+
+
+def described_plan_settings(plans: tuple[Candidate, ...], context: int) -> tuple[Plan, ...]:
+    """Return plans as receipts hold them, the best first; ``context`` is that of the best."""
+    return tuple(_plan(p, context if p is plans[0] else min(p.context, p.case.context)) for p in plans)
+
+
+def asked_plan_settings(tokens: int) -> Reason:
+    """Return the reason of a context that the user requested with ``--context``."""
+    return Reason(PlanReason.ASKED, tokens=tokens)
+
+
+def _plan(plan: Candidate, context: int) -> Plan:
+    case, split = plan.case, plan.split
+    facts = settings(plan)
+    return Plan(
+        case.device.label, split, context, plan.sequences, str(case.request.get(KV_DTYPE) or "auto"),
+        plan.placed.share, tuple((e.key, e.value) for e in facts),
+        None if plan.step is None else plan.step.seconds * 1000,
+        None if plan.busy is None else plan.busy.rate,
+        tuple(_reasons(plan)), tuple(_costs(plan)), plan.meets,
+    )  # fmt: skip
+
+
+def _reasons(plan: Candidate) -> Iterator[Reason]:
+    """Yield the reasons for the layout, and what it holds."""
+    # merged
+
+    case, split = plan.case, plan.split
+    if case.aim.goal is not None:
+        yield Reason(GOALS[case.aim.goal])
+    if case.pools and split.copies > 1:
+        yield Reason(PlanReason.POOLED)
+    if case.aim.goal == "throughput" and split.tensor > 1 and plan.busy is not None:
+        yield Reason(PlanReason.DECODING_ALONE)
+    if split.devices > 1 or case.device.count > 1:
+        yield from dict.fromkeys(why for _, _, why in _layout(plan))
+    if plan.is_fp8:
+        yield Reason(PlanReason.FP8_CACHE, device=case.device.name)
+    yield _held(plan)
+    if (named := named_by_card(case)) is not None:
+        yield Reason(PlanReason.SISTERS, names=named)
+
+
+def _held(plan: Candidate) -> Reason:
+    tokens = min(plan.case.tokens, plan.context)
+    wanted = plan.case.aim.concurrency
+    if wanted is not None and plan.sequences < wanted:
+        return Reason(PlanReason.FEWER, held=plan.sequences, wanted=wanted, tokens=tokens)
+    return Reason(PlanReason.SEQUENCES, count=plan.sequences, tokens=tokens)
+
+
+def _costs(plan: Candidate) -> Iterator[Reason]:
+    """Yield what the plan costs beside others."""
+    case, split = plan.case, plan.split
+    caches = {c for layer in case.shape.layers for c in layer}
+    if split.tensor > 1:
+        yield Reason(PlanReason.SUMS, cards=split.tensor, linked=case.device.link is not None)
+        fewest = min((c.kv_heads for c in caches if isinstance(c, Attention)), default=split.tensor)
+        if fewest * split.parts < split.tensor:
+            yield Reason(PlanReason.KEYS_COPIED, heads=fewest, cards=split.tensor)
+        if case.encodes_whole(split):
+            yield Reason(PlanReason.ENCODER_COPIED, size=gib(case.encoder_copies(split)), cards=split.tensor)
+        if any(isinstance(c, Latent) for c in caches) and split.parts == 1:
+            yield Reason(PlanReason.LATENT_COPIED, cards=split.tensor)
+        if split.parts > 1:
+            yield Reason(PlanReason.GATHERED, parts=split.parts)
+    if split.pipeline > 1:
+        yield Reason(PlanReason.BUBBLES, stages=split.pipeline)
+    if (machines := split.cards // inside(case.device)) > 1:
+        over = PlanReason.COPIES_OF_MACHINES if spread(case.device, split) else PlanReason.MACHINES
+        yield Reason(over, count=machines)
+    if plan.is_fp8:
+        yield Reason(PlanReason.ROUNDED)
+    if (idle := case.device.count - split.devices) > 0:
+        yield Reason(PlanReason.IDLE, count=idle, device=case.device.name)
+
+
+Setting = tuple[str | None, Any, Reason]
+
+
+def _layout(plan: Candidate) -> Iterator[Setting]:
+    """Yield key, value and reason for each part of the layout; servers beside each other have no key."""
+    case, split = plan.case, plan.split
+    name = case.device.name
+    if split.tensor > 1:
+        kind = PlanReason.EXPERTS_WHOLE if split.experts and split.data == 1 else PlanReason.TENSOR
+        yield TENSOR, split.tensor, Reason(kind, cards=split.tensor, device=name, heads=case.shape.heads)
+    if split.parts > 1:
+        yield PARTED, split.parts, Reason(PlanReason.TOKENS_PARTED, parts=split.parts)
+    if split.pipeline > 1:
+        over = split.tensor * split.pipeline > case.device.node
+        why = Reason(PlanReason.STAGES, stages=split.pipeline, cards=split.tensor, device=name, machines=over)
+        yield PIPELINE, split.pipeline, why
+    cards, each = split.tensor * split.data, split.cards // split.data
+    dealt = Reason(PlanReason.EXPERTS, copies=split.data, cards=cards, each=each)
+    if split.data > 1:
+        copied = Reason(PlanReason.COPIES, copies=split.data, cards=cards, each=each)
+        yield DATA, split.data, dealt if split.experts else copied
+    if spread(case.device, split):
+        machines = max(split.cards // inside(case.device), 1)
+        local = split.data // machines
+        yield LOCAL, local, Reason(PlanReason.LOCAL_COPIES, copies=local, machines=machines)
+    if split.experts:
+        yield EXPERTS, True, dealt
+    if split.replicas > 1:
+        yield None, split.replicas, Reason(PlanReason.SERVERS, servers=split.replicas, cards=split.cards)
+
+
+def _written(plan: Candidate) -> Iterator[Evidence]:
+    """Yield the layout, the share of each card, the cache, and the limits of requests and steps."""
+    case, placed = plan.case, plan.placed
+    for key, value, why in _layout(plan):
+        if key is not None:
+            yield _fact(key, value, why)
+    if case.device.is_card:
+        kind = PlanReason.LARGER_SHARE if placed.share > case.device.share else PlanReason.SHARE
+        why = Reason(
+            kind, budget=gib(placed.budget), memory=gib(case.device.memory or 0), device=case.device.name,
+            usual=case.device.share,
+        )  # fmt: skip
+        yield _fact(SHARE, placed.share, why)
+    else:
+        yield _cpu_cache(plan)
+    if case.encodes_whole(plan.split):
+        size = gib(case.encoder_copies(plan.split))
+        yield _fact(ENCODER, "data", Reason(PlanReason.ENCODER, size=size, cards=plan.split.tensor))
+    if plan.is_fp8:
+        yield _fact(KV_DTYPE, FP8, Reason(PlanReason.FP8_CACHE, device=case.device.name))
+    yield from _limits(plan)
+
+
+def _limits(plan: Candidate) -> Iterator[Evidence]:
+    case, split = plan.case, plan.split
+    if plan.is_fewer:
+        count = case.request.count(SLOTS)
+        why = Reason(PlanReason.FEW_SLOTS, count=count)
+        yield _fact(SLOTS, count, warning(_held(plan)) if case.aim.concurrency else why)
+    elif (slots := case.slots(split)) is not None:
+        why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
+        short = plan.sequences < (case.aim.concurrency or 1)
+        yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
+    if (batched := case.batched()) is not None:
+        less = case.aim.goal == "latency"
+        yield _fact(
+            BATCHED,
+            batched,
+            Reason(PlanReason.BATCHED_LESS if less else PlanReason.BATCHED_MORE, tokens=batched),
+        )
+
+
+def _fact(key: str, value: Any, why: Reason) -> Evidence:
+    return Evidence(Rule.FIT, key, value, Source.FIT, why)
+
+
+def _cpu_cache(plan: Candidate) -> Evidence:
+    """Return the size of the cache on processors: vLLM's default needs nearly all memory to be free."""
+    case, placed = plan.case, plan.placed
+    tokens = min(plan.context, case.context) or case.context
+    return cpu_cache(
+        case.fit(tokens, placed.split), placed.budget - placed.spare, case.device.memory or 0,
+        case.aim.concurrency or 1,
+    )  # fmt: skip
+
+
+def cpu_cache(fit: Fit, room: int, memory: int, wanted: int = 1) -> Evidence:
+    """Return the cache of a processor with ``memory`` bytes: for ``wanted`` sequences at least."""
+    one = cache_bytes(fit)
+    free = max(one, room - fit.total.likely + one)
+    size = min(free, max(SEQUENCES, wanted) * one, max(one * wanted, memory // CPU_PART))
+    size = -(-size // MIB) * MIB
+    count = size // one if one else 0
+    return _fact(CACHE, size, Reason(PlanReason.CACHE, count=max(1, count), tokens=fit.load.context))
+
+
+OPERATIONS = 250  # of 16 bits that a card calculates while it reads one byte; 150 to 300 on cards of today
+PCIE = 32_000_000_000  # bytes a second between cards without links of their own
+# Seconds until the first byte of a sum over cards is there: with links between them, and over PCIe.
+FAST, SLOW = 10e-6, 40e-6
+SUMS = 2  # of each layer
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Seconds of one step, and the tokens a second of all sequences of all copies together."""
+
+    seconds: float
+    rate: float
+
+
+def step(case: LoadCase, split: Split, sequences: int, tokens: int) -> Step | None:
+    """Return the bound for ``sequences`` of ``tokens`` in all copies; ``None`` without a known bandwidth."""
+    bandwidth = case.device.bandwidth
+    if bandwidth is None:
+        return None
+    each = max(-(-sequences // split.copies), 1)
+    fit = case.fit(tokens, split)
+    dense, experts = _weights(case, fit, split)
+    read = dense + experts * _visited(case, each * (split.data if split.experts else 1))
+    read += each * cache_bytes(fit)
+    calculated = _active(case, dense, experts) * each / OPERATIONS
+    stage = max(read, calculated) / bandwidth + _talk(case, split, each)
+    return Step(stage * split.pipeline, split.copies * each / stage)
+
+
+def _weights(case: LoadCase, fit: Fit, split: Split) -> tuple[float, float]:
+    """Return the bytes on one device: of what every token visits, and of experts."""
+    term = fit.term("weights")
+    loaded = float(term.amount.likely) if term is not None else 0.0
+    plain = 2
+    routed = sizes(
+        tuple(p for b in case.shape.blocks for p in b.parts if p.role == "experts"), case.shape.scheme, plain
+    )
+    whole = sizes(case.shape.parts, case.shape.scheme, plain)
+    if not routed or not whole:
+        return loaded, 0.0
+    over = (split.tensor * split.data if split.experts else split.tensor) * split.pipeline
+    experts = min(case.weights.amount.likely * routed / whole / over, loaded)
+    return loaded - experts, experts
+
+
+def _visited(case: LoadCase, tokens: int) -> float:
+    """Return the part of the experts that ``tokens`` visit, spread evenly."""
+    keys = Keys.of(text_config(case.config))
+    number, visits = count(keys), chosen(keys)
+    return 1 - (1 - min(visits / number, 1)) ** max(tokens, 1) if number and visits else 1.0
+
+
+def _active(case: LoadCase, dense: float, experts: float) -> float:
+    """Return twice the bytes that one token visits: two operations for each value of 16 bits."""
+    return dense + experts * _visited(case, 1)
+
+
+def _wide(cached: Cache) -> int:
+    """Return the values of all heads' queries of one token in one layer."""
+    if isinstance(cached, Latent):
+        return cached.heads * cached.width
+    return cached.heads * cached.head_size if isinstance(cached, Attention) else 0
+
+
+def _talk(case: LoadCase, split: Split, each: int) -> float:
+    """Return the seconds between devices of one stage: sums of tensor parallelism, tokens of experts."""
+    link = case.device.link or PCIE
+    wait = FAST if case.device.link else SLOW
+    layers = -(-len(case.shape.blocks) // split.pipeline)
+    size = each * case.shape.hidden * 2
+    seconds = 0.0
+    if split.tensor > 1:
+        seconds += SUMS * layers * (wait + 2 * size * (split.tensor - 1) / split.tensor / link)
+    if split.parts > 1:  # queries of all heads go to every part, and results come back
+        wide = sum(max((_wide(c) for c in layer), default=0) for layer in case.shape.layers)
+        seconds += SUMS * layers * wait + SUMS * 2 * each * wide / split.pipeline / link
+    if split.experts and split.data > 1:  # every copy's tokens go to every other copy, and back
+        between = PCIE if spread(case.device, split) else link
+        seconds += SUMS * layers * (wait + size * (split.data - 1) / between)
+    return seconds + (wait + size / PCIE if split.pipeline > 1 else 0.0)
+
 
 NEXT = 2  # plans beside the best
 FEW = 16  # sequences at the same time, where more leave no room for the context
@@ -254,3 +575,85 @@ def _slow(bound: Step | None, *, rate: bool = False) -> float:
         return 0.0
     value = 1 / bound.rate if rate else bound.seconds
     return round(log(value) / log(1.05))
+
+
+QUANTISED_VARIANTS_MOST = 3  # repositories that are named
+USUAL_GROUP = {MLX: 64}  # values that share a scale, where the list does not name their number
+USUAL = 128
+COUNTED = 0.8  # of the model's parameters, that the Hub counts at least: a tower may be left out
+BLOCKS = ("quantization_config", "quantization", "compression_config")
+
+
+def named_by_card(case: LoadCase) -> tuple[str, ...] | None:
+    """Return the quantised repositories of the model that the card names; ``None`` without any."""
+    named = case.request.get(KEY)
+    return tuple(map(str, named)) if isinstance(named, list) and named else None
+
+
+def advice(case: LoadCase, best: Candidate) -> tuple[Reason, ...]:
+    """Return the listed repositories that hold the request on fewer cards of the kind than the model.
+
+    ``best`` is the model's plan on all cards of the device. Where it does not hold the request, and no listed
+    repository is known to do so, the first of them are named without a claim. The weights of a repository are
+    those that the Hub counts, else those of its method and bits.
+    """
+    rows = [mapping(row) for row in listed(case.request.get(LISTED))]
+    if not rows or any(case.request.is_fixed(key) for key in LAYOUT):
+        return ()
+    counts = [n for n in _counts(case) if n < _least(case, meets=best.meets)]
+    fitting = [why for row in rows if (why := _fits(case, row, counts)) is not None][:QUANTISED_VARIANTS_MOST]
+    if fitting or best.meets:
+        return tuple(fitting)
+    return (Reason(PlanReason.LISTED, names=tuple(described(row) for row in rows[:QUANTISED_VARIANTS_MOST])),)
+
+
+def _counts(case: LoadCase) -> Iterator[int]:
+    """Yield numbers of cards up to those of the device: powers of two, and all."""
+    count = case.device.count
+    whole = 1 if not case.device.is_card else count
+    yield from dict.fromkeys([*(2**n for n in range(whole.bit_length()) if 2**n <= whole), count])
+
+
+def _least(case: LoadCase, *, meets: bool) -> int:
+    """Return the fewest cards that hold the request; one more than the device has, where all do not."""
+    count = case.device.count
+    return next((n for n in _counts(case) if _holds(case, n)), count if meets else count + 1)
+
+
+def _holds(case: LoadCase, count: int) -> bool:
+    """Return whether so many cards together hold the whole context and the requested sequences."""
+    part = replace(case, device=replace(case.device, count=count))
+    if not part.holds_all():
+        return False
+    split = min((s for s in part.splits() if s.copies == 1), key=lambda s: s.pipeline)
+    return part.held(part.tokens, split, part.device.share) >= (part.aim.concurrency or 1)
+
+
+def _fits(case: LoadCase, row: Mapping[str, Any], counts: list[int]) -> Reason | None:
+    """Return the fewest of the counts that hold a listed repository as a reason, else ``None``."""
+    sister = _case(case, row) if counts else None
+    count = None if sister is None else next((n for n in counts if _holds(sister, n)), None)
+    if sister is None or count is None:
+        return None
+    device = replace(case.device, count=count).label
+    return Reason(PlanReason.SISTER_HOLDS, device=device, name=described(row))
+
+
+def _case(case: LoadCase, row: Mapping[str, Any]) -> LoadCase | None:
+    """Return the case with the weights of a listed repository; ``None`` where their size is unknown."""
+    method, bits, parameters = row.get("method"), row.get("bits"), mapping(row.get("parameters"))
+    block: dict[str, Any] = {"group_size": USUAL_GROUP.get(str(method), USUAL), "bits": bits}
+    block |= {} if method == MLX else {"quant_method": method}
+    config = {k: v for k, v in case.config.items() if k not in BLOCKS} | {BLOCKS[0]: block}
+    name = str(row.get("repo"))
+    info = {"config": config, "safetensors": parameters, "safetensors_total": sum(parameters.values())}
+    snapshot = Snapshot(name, name, None, (), {}, info)
+    read = shape.read(snapshot)
+    size = weights.read(snapshot, read)
+    if not isinstance(read, Shape) or not isinstance(size, weights.Weights):
+        return None
+    counted = sum(parameters.values()) >= COUNTED * sum(part.count for part in read.parts)
+    if (size.source == "config" and read.scheme is None) or (size.source == "api" and not counted):
+        return None  # the width of a parameter is unknown, or these are other weights
+    high = replace(size, amount=Amount.exactly(size.amount.high))
+    return replace(case, config=config, shape=read, weights=high)

@@ -1,4 +1,4 @@
-"""Bytes of quantised parameters, and the roles that a checkpoint leaves unquantised."""
+"""Bytes of quantised parameters, their blocks of scales, and the roles that stay unquantised."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from importer.hub.snapshot import whole as whole_snapshot
 from importer.memory.config_keys import whole
 from importer.memory.layers import Part, Role
+from importer.signals.architecture import text_config
 
 ALWAYS: frozenset[Role] = frozenset({"norm", "router", "tower"})  # unquantised in every scheme
 LEFT_OUT = (
@@ -233,3 +235,26 @@ def _expert_bits(parsed: Scheme, text: Mapping[str, Any]) -> Scheme:
     return Scheme(
         parsed.name, parsed.bits, parsed.left, {**parsed.special, "experts": _float(4, 32)}, parsed.all_roles
     )
+
+
+MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
+
+
+def scale_block(config: Mapping[str, Any]) -> int | None:
+    """Return the number of weights that share a scale along the spread side, or ``None``."""
+    block = config.get("quantization_config") or text_config(config).get("quantization_config")
+    groups = _part(_part(block, "config_groups"), "group_0")
+    weights = _part(groups, "weights")
+    sizes = [_get(block, "weight_block_size"), _get(block, "group_size")]
+    sizes += [_get(weights, "block_structure"), _get(weights, "group_size")]
+    flat = [n for value in sizes for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
+    return max((n for v in flat if (n := whole_snapshot(v, 2))), default=None)
+
+
+def _part(block: object, key: str) -> Mapping[str, Any]:
+    inner = _get(block, key)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _get(block: object, key: str) -> Any:
+    return block.get(key) if isinstance(block, Mapping) else None

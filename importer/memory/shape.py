@@ -10,12 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from importer.hub.snapshot import Snapshot
-from importer.memory import experts, layer_kinds, parameters
+from importer.memory import experts, layers, parameters
 from importer.memory.attention import attention, state
 from importer.memory.config_keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, whole
 from importer.memory.estimate_types import Unknown, UnknownReason
-from importer.memory.layer_kinds import Kind
-from importer.memory.layers import Attention, Cache, Cross, Latent, Layer, Part, State
+from importer.memory.layers import Attention, Cache, Cross, Kind, Latent, Layer, Part, State
 from importer.memory.quantised import Scheme, scheme
 from importer.reasons import Reason, ReasonKind
 from importer.signals.architecture import config_of, text_config
@@ -119,7 +118,7 @@ def _described(files: str) -> Shape | Unknown:
     config, method, modelopt = json.loads(files)
     text = text_config(config)
     keys = Keys.of(text)
-    number = keys.count(*LAYERS) or layer_kinds.length(keys)
+    number = keys.count(*LAYERS) or layers.length(keys)
     hidden, vocabulary = keys.count(*HIDDEN), keys.count(*VOCABULARY) or Keys.of(config).count(*VOCABULARY)
     sought = {ShapeField.LAYERS: number, ShapeField.HIDDEN: hidden, ShapeField.VOCABULARY: vocabulary}
     for name, value in sought.items():
@@ -128,7 +127,7 @@ def _described(files: str) -> Shape | Unknown:
     if number is None or hidden is None or vocabulary is None or number > MOST_LAYERS:
         return Unknown(Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_LAYERS))
     tied = _tied(config, keys)
-    blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(layer_kinds.kinds(keys, number)))
+    blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(layers.kinds(keys, number)))
     tower = (*parameters.parts(config, hidden), *parameters.encoder(keys, hidden))
     shared = parameters.shared(keys, tuple(b.caches for b in blocks), hidden)
     shape = Shape(

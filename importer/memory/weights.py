@@ -1,4 +1,4 @@
-"""Bytes of the published weights, and the source of the figure."""
+"""Bytes of the published weights, the source of the figure, and the rows of the embedding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from importer.errors import RepositoryError
-from importer.hub.content import weight_files
+from importer.hub.digests import weight_files
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory.config_keys import whole
 from importer.memory.estimate_types import Amount, SizeReason, Unknown, UnknownReason
@@ -254,3 +254,19 @@ def _index(snapshot: Snapshot) -> Mapping[str, Any]:
 def _mapped(snapshot: Snapshot) -> set[str]:
     mapped = _index(snapshot).get("weight_map")
     return {v for v in mapped.values() if isinstance(v, str)} if isinstance(mapped, Mapping) else set()
+
+
+# The names that architectures give the table of token vectors; quantised tables keep a row for each token.
+TABLE = re.compile(
+    r"(?:^|\.)(?:embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|token_embedding|embeddings)\.weight\Z"
+)
+
+
+def rows(tensors: Mapping[str, WeightTensor]) -> int | None:
+    """Return the rows of the largest table of token vectors; ``None`` where no tensor has such a name."""
+    tables = [
+        tensor.shape[0]
+        for name, tensor in tensors.items()
+        if TABLE.search(name) and not TOWER.search(name) and len(tensor.shape) > 1
+    ]
+    return max(tables, default=None)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.study import TemplateAnalysis
 from importer.proof.result import ParserVerdict
-from importer.signals.parser_markers import load
+from importer.signals.template_markers import load_parser_markers
 
 RENDERED = "rendered"  # the source of a block that the template itself writes
 REASONED = ("thinking-whole", "thinking-opened")
@@ -27,7 +27,7 @@ def unsettled(
         return [*verdicts]
     block = SHAPE.findall(" ".join(thinking.markers))
     text = "".join(s.prompt + s.completion for s in analysis.samples)
-    known = load(engine, "reasoning")
+    known = load_parser_markers(engine, "reasoning")
     open_ones = {
         name
         for name, parser in known.items()

@@ -4,30 +4,502 @@ contents that the engine can be started with.
 Ours is the chat template in the sandbox. A template is rendered with each form of messages that templates ask
 for; the renderings that lose the least are what the template means. An engine's prompt that equals one of
 them is equal.
+
+What the compared prompts say about a document: the form of contents, warnings, and weaker proofs.
+
+Conversations whose prompts are compared: requests as clients send them, each text in them unique.
+
+A leaf is one text of a conversation with its place, so that a prompt shows which of them it lost. The form of
+messages is that of OpenAI's API; ``shaped`` turns them into the forms that chat templates ask for.
+
+The difference between two prompts of one conversation: its kind, its place, and its weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
+from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
+from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render import Rendered, RenderJob, Renders, Result, date_at, now
+from importer.chat_template.request_coverage.compare import without_entities
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
-from importer.decisions.decision import PromptVerdict
-from importer.engines.deaths import Accident
+from importer.decisions.decision import RUST, Chosen, Decision, PromptVerdict, Target
+from importer.engines.logs import Accident
 from importer.engines.parsers import Tokens
-from importer.engines.renderers import Answer, EngineRefused, EngineRenderer
+from importer.engines.renderers import Answer, Conversation, EngineRefused, EngineRenderer
 from importer.errors import EngineError
-from importer.proof.conversations import CONVERSATIONS, SHAPES, cases, leaves, shaped
-from importer.proof.differences import EXCERPT, difference, moved, place, wholeness
-from importer.proof.prompt_result import LOSSES, FormatOutcome, FrontendPrompts, PromptCase, PromptDifference
+from importer.hub.snapshot import Snapshot
+from importer.proof.prompt_result import (
+    AUTO,
+    LOSSES,
+    FormatOutcome,
+    FrontendPrompts,
+    PromptCase,
+    PromptDifference,
+)
+from importer.proof.result import ProofReason
 from importer.reasons import Reason
+from importer.signals.architecture import architectures
+from importer.signals.evidence import Evidence, Rule, warning
+
+FORMAT = "engine_args.chat_template_content_format"
+KEY = "prompts"
+# The conversations that a parser's proof continues: what the model reads before it writes.
+BEFORE: Mapping[str, tuple[PromptCase, ...]] = {
+    "tool_parser": (PromptCase.TOOLS, PromptCase.CALL, PromptCase.RESULTS, PromptCase.NESTED),
+    "reasoning_parser": (PromptCase.PLAIN, PromptCase.SYSTEM, PromptCase.TURNS),
+}
+GRAVE = (*LOSSES, PromptDifference.OTHER)
+# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
+# also the tool parsers of these renderers; a known family is recognised by them without a config.
+MODES = {
+    "DeepseekV32ForCausalLM": "deepseek_v32",
+    "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
+    "DeepseekV41ForCausalLM": "deepseek_v41",
+    "KimiK3ForConditionalGeneration": "kimi_k3",
+    "InklingForCausalLM": "inkling",
+    "InklingForConditionalGeneration": "inkling",
+}
+BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
+
+
+def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
+    """Return the tokenizer mode of the engine's own renderer for this model, or ``None``."""
+    if target.backend != "vllm":
+        return None
+    mistral = next(
+        (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
+    )
+    by_type = mistral or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
+    named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
+    return by_type or next((v for v in named if v in MODES.values()), None)
+
+
+def rendered_by(mode: str, target: Target) -> Reason:
+    """Return the reason why a template proves nothing for a model with the engine's own renderer."""
+    return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
+
+
+def serving(prompts: Sequence[FrontendPrompts], target: Target) -> FrontendPrompts | None:
+    """Return the prompts of the frontend that serves the document, where it was asked."""
+    name = f"{target.backend}-{RUST}" if target.frontend == RUST else target.backend
+    return next((one for one in prompts if one.frontend == name), None)
+
+
+def evidence(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evidence]:
+    """Return the form of contents where the engine's own choice is worse, and a fact about differences."""
+    served = serving(prompts, target)
+    if served is None:
+        return []
+    source = f"{served.frontend} {served.version}".strip()
+    if served.failed is not None:
+        return [Evidence(Rule.PROMPTS, KEY, None, source, _failed(served.failed))]
+    facts = []
+    chosen, own = served.chosen, next(iter(served.outcomes.values()))
+    if served.best != AUTO:
+        reason = Reason(
+            PromptVerdict.FORMAT, engine=source, form=served.best, equal=chosen.equal, of=chosen.of,
+            lost=len(own.losses),
+        )  # fmt: skip
+        facts.append(Evidence(Rule.PROMPTS, FORMAT, served.best, source, reason))
+    if chosen.findings:
+        value = {"equal": chosen.equal, "of": chosen.of, "lost": len(chosen.losses)}
+        facts.append(Evidence(Rule.PROMPTS, KEY, value, source, _differing(chosen, source)))
+    return facts
+
+
+def _failed(reason: Reason) -> Reason:
+    return reason if reason.kind is PromptVerdict.OWN_CODE else warning(reason)
+
+
+def _differing(outcome: FormatOutcome, engine: str) -> Reason:
+    order = [*PromptDifference]
+    first = min(outcome.findings, key=lambda f: order.index(PromptDifference(f.kind)))
+    if not outcome.losses:
+        return Reason(PromptVerdict.DIFFER, engine=engine, equal=outcome.equal, of=outcome.of, first=first)
+    return warning(
+        Reason(PromptVerdict.LOST, engine=engine, count=len(outcome.losses), of=outcome.of, first=first)
+    )
+
+
+def downgraded(
+    decisions: Mapping[str, Decision], prompts: Sequence[FrontendPrompts], target: Target
+) -> dict[str, Decision]:
+    """Return the decisions; a parser proved behind a prompt that the engine writes otherwise is declared."""
+    served = serving(prompts, target)
+    found = () if served is None else served.chosen.findings
+    changed = dict(decisions)
+    for key, cases in BEFORE.items():
+        decision = decisions.get(key)
+        grave = next((f for f in found if f.kind in GRAVE and f.fields["case"] in cases), None)
+        if served is None or grave is None or not isinstance(decision, Chosen) or decision.status != "proved":
+            continue
+        why = Reason(PromptVerdict.OTHER_PROMPT, engine=served.frontend, first=grave)
+        changed[key] = replace(decision, status="declared", why=(why, *decision.why))
+    return changed
+
+
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+    "awAAAABJRU5ErkJggg=="
+)
+
+
+class Field(StrEnum):
+    """The places of texts."""
+
+    CONTENT = "content"
+    ARGUMENTS = "arguments"
+    NAME = "name"
+    REASONING = "reasoning"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One value of a conversation: ``message`` is its number, ``None`` for the tools on offer."""
+
+    message: int | None
+    role: str
+    field: Field
+    value: Any
+
+
+PLACE = {
+    "type": "object",
+    "description": "Ground <b>station</b> & mast",
+    "properties": {"lat": {"type": "number"}, "label": {"type": ["string", "null"], "default": None}},
+}
+TOOLS: tuple[Mapping[str, Any], ...] = (
+    {
+        "type": "function",
+        "function": {
+            "name": "read_gauge",
+            "description": 'Read a gauge\'s level, e.g. "Zürich".',
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "river": {"type": "string", "description": "Name of a river."},
+                    "unit": {"type": "string", "enum": ["metre", "fathom"]},
+                    "stations": {"type": "array", "items": {"type": "string"}},
+                    "place": PLACE,
+                    "live": {"type": "boolean", "default": True},
+                },
+                "required": ["river"],
+            },
+        },
+    },
+)
+SIMPLE = {"river": "Isar"}
+NESTED = {
+    "river": "Weser & <Aller>",
+    "stations": ["Minden", "Höxter"],
+    "place": {"lat": 52.5, "label": None},
+    "live": True,
+}
+
+
+def _user(content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def _text(text: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text}]
+
+
+def _called(*arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    calls = [
+        {
+            "id": f"c4ll{n:05}",
+            "type": "function",
+            "function": {"name": "read_gauge", "arguments": json.dumps(a, ensure_ascii=False)},
+        }
+        for n, a in enumerate(arguments)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls, **more}
+
+
+def _result(content: Any, number: int = 0) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": f"c4ll{number:05}", "name": "read_gauge", "content": content}
+
+
+ASK = _user("How high stands the river?")
+IMAGE = {"type": "image_url", "image_url": {"url": PIXEL}}
+CONVERSATIONS: Mapping[PromptCase, Conversation] = {
+    PromptCase.PLAIN: Conversation([_user("Name a harbour on the Elbe.")]),
+    PromptCase.SYSTEM: Conversation([{"role": "system", "content": "Reply like a ferryman."}, ASK]),
+    PromptCase.TURNS: Conversation(
+        [ASK, {"role": "assistant", "content": "Two fathoms under the keel."}, _user("Since Tuesday?")]
+    ),
+    PromptCase.USER_PARTS: Conversation([_user(_text("Which lock opens at dawn?"))]),
+    PromptCase.SYSTEM_PARTS: Conversation(
+        [{"role": "system", "content": _text("Keep to nautical words.")}, ASK]
+    ),
+    PromptCase.TOOLS: Conversation([ASK], TOOLS),
+    PromptCase.CALL: Conversation([ASK, _called(SIMPLE), _result("Calm, 312 cm.")], TOOLS),
+    PromptCase.RESULT_PARTS: Conversation([ASK, _called(SIMPLE), _result(_text("Rising, 417 cm."))], TOOLS),
+    PromptCase.RESULTS: Conversation(
+        [ASK, _called(SIMPLE, {"river": "Naab"}), _result("Low, 95 cm."), _result("Ebbing, 140 cm.", 1)],
+        TOOLS,
+    ),
+    PromptCase.NESTED: Conversation([ASK, _called(NESTED), _result("Falling, 288 cm.")], TOOLS),
+    PromptCase.REASONING: Conversation(
+        [
+            ASK,
+            _called(SIMPLE, reasoning="A gauge must be read.", reasoning_content="A gauge must be read."),
+            _result("Steady, 201 cm."),
+        ],
+        TOOLS,
+    ),
+    PromptCase.IMAGE: Conversation([_user([*_text("Seen at noon:"), IMAGE, *_text("Which boat is this?")])]),
+}
+
+
+def leaves(conversation: Conversation) -> tuple[Leaf, ...]:
+    """Return every value of a conversation that its prompt should hold, in their order."""
+    tools = (leaf for tool in conversation.tools for leaf in _tool_leaves(tool["function"]))
+    return (*tools, *(leaf for n, m in enumerate(conversation.messages) for leaf in _leaves(n, m)))
+
+
+def _leaves(number: int, message: Mapping[str, Any]) -> Iterator[Leaf]:
+    role, content = message["role"], message.get("content")
+    if message.get("reasoning"):
+        yield Leaf(number, role, Field.REASONING, message["reasoning"])
+    for part in content if isinstance(content, list) else ():
+        if "text" in part:
+            yield Leaf(number, role, Field.CONTENT, part["text"])
+    if isinstance(content, str) and content:
+        yield Leaf(number, role, Field.CONTENT, content)
+    for call in message.get("tool_calls") or ():
+        yield Leaf(number, role, Field.NAME, call["function"]["name"])
+        for value in json.loads(call["function"]["arguments"]).values():
+            yield Leaf(number, role, Field.ARGUMENTS, value)
+
+
+def _tool_leaves(function: Mapping[str, Any]) -> Iterator[Leaf]:
+    yield Leaf(None, "", Field.TOOL, function["name"])
+    yield Leaf(None, "", Field.TOOL, function["description"])
+    for name in function["parameters"]["properties"]:
+        yield Leaf(None, "", Field.TOOL, name)
+
+
+# The forms of messages that templates ask for; the first is that of engines.
+SHAPES: tuple[CaseStyle, ...] = (
+    CaseStyle(),
+    CaseStyle(arguments="text"),
+    CaseStyle(empty="null"),
+    CaseStyle(empty="absent"),
+    CaseStyle(arguments="text", empty="null"),
+    CaseStyle(arguments="text", empty="absent"),
+    CaseStyle(parts=True),
+    CaseStyle(parts=True, arguments="text"),
+    CaseStyle(parts=True, empty="absent"),
+    CaseStyle(flat=True),
+    CaseStyle(flat=True, arguments="text"),
+    CaseStyle(reasoning="thinking"),
+    CaseStyle(reasoning="tool_plan"),
+)
+
+
+def shaped(conversation: Conversation, shape: CaseStyle) -> list[dict[str, Any]]:
+    """Return the messages of a conversation in the form of ``shape``."""
+    return [_shaped(message, shape) for message in conversation.messages]
+
+
+def _shaped(message: Mapping[str, Any], shape: CaseStyle) -> dict[str, Any]:
+    turn = {k: v for k, v in message.items() if k not in ("content", "reasoning", "reasoning_content")}
+    thought = message.get("reasoning")
+    if thought and shape.reasoning in ("thinking", "tool_plan"):
+        turn[shape.reasoning] = thought
+    elif thought:
+        turn |= {"reasoning": thought, "reasoning_content": thought}
+    content = message.get("content")
+    if content is not None:
+        turn["content"] = _content(content, parts=shape.parts)
+    elif shape.empty != "absent":
+        turn["content"] = "" if shape.empty == "text" else None
+    if "tool_calls" in turn:
+        turn["tool_calls"] = [_call(call, shape) for call in turn["tool_calls"]]
+    return turn
+
+
+def _content(content: Any, *, parts: bool) -> Any:
+    if isinstance(content, str):
+        return _text(content) if parts else content
+    if any(part["type"] != "text" for part in content):
+        return [part if part["type"] == "text" else {"type": "image"} for part in content]
+    return content if parts else "\n".join(part["text"] for part in content)
+
+
+def _call(call: Mapping[str, Any], shape: CaseStyle) -> dict[str, Any]:
+    function = dict(call["function"])
+    if shape.arguments == "object":
+        function["arguments"] = json.loads(function["arguments"])
+    return {"id": call["id"], **function} if shape.flat else {**call, "function": function}
+
+
+def cases(*, images: bool) -> Sequence[PromptCase]:
+    """Return the cases, those with images only where the model sees."""
+    return [case for case in PromptCase if images or case is not PromptCase.IMAGE]
+
+
+PART = re.compile(r"""["']type["']\s*:\s*["'](?:text|image)["']""")
+CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+EXCERPT = 60
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Wholeness:
+    """What a prompt lacks: the numbers of absent values, printed parts and values that are not in JSON."""
+
+    absent: int
+    parts: int
+    nulls: int
+    foreign: int
+
+
+def wholeness(text: str, leaves: Sequence[Leaf]) -> Wholeness:
+    """Return what a prompt of these values lacks."""
+    structured = [leaf.value for leaf in leaves if isinstance(leaf.value, (list, dict))]
+    foreign = sum(not any(form in text for form in _json_forms(value)) for value in structured)
+    return Wholeness(len([*absent(text, leaves)]), len(PART.findall(text)), text.count("None"), foreign)
+
+
+def absent(text: str, leaves: Iterable[Leaf]) -> Iterator[Leaf]:
+    """Yield the values without a trace in the text; of lists and objects every text in them is looked for."""
+    for leaf in leaves:
+        if not all(any(form in text for form in _forms(word)) for word in _words(leaf.value)):
+            yield leaf
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)
+
+
+def _forms(word: str) -> set[str]:
+    """Return a text as it may stand in a prompt: itself, in JSON, in JSON for pages, in Python's quotes."""
+    escaped = json.dumps(word)[1:-1]
+    paged = escaped
+    for character in "<>&'":
+        paged = paged.replace(character, f"\\u{ord(character):04x}")
+    return {word, word.strip(), escaped, json.dumps(word, ensure_ascii=False)[1:-1], paged, repr(word)[1:-1]}
+
+
+def _json_forms(value: Any) -> Iterator[str]:
+    for ascii_only in (False, True):
+        yield json.dumps(value, ensure_ascii=ascii_only)
+        yield json.dumps(value, ensure_ascii=ascii_only, separators=(",", ":"))
+        yield json.dumps(json.dumps(value, ensure_ascii=ascii_only))[1:-1]
+
+
+def difference(case: str, ours: str, theirs: str, leaves: Sequence[Leaf]) -> Reason | None:
+    """Return the finding of two prompts, or ``None`` for equal ones."""
+    if ours == theirs:
+        return None
+    at = _first_difference(ours, theirs)
+    fields = {"case": case, "ours": _excerpt(ours, at), "theirs": _excerpt(theirs, at)}
+    there = place_at(ours, at, leaves)
+    lost = _lost(ours, theirs, there, leaves)
+    if lost is not None:
+        return Reason(PromptDifference.DROPPED, place=lost, **fields)
+    if len(PART.findall(theirs)) > len(PART.findall(ours)):
+        return Reason(PromptDifference.PARTS_PRINTED, place=there, **fields)
+    for kind, alike in ALIKE.items():
+        if alike(ours) == alike(theirs):
+            return Reason(kind, place=there, **fields)
+    return Reason(PromptDifference.OTHER, place=there, **fields)
+
+
+def _lost(ours: str, theirs: str, there: str, leaves: Sequence[Leaf]) -> str | None:
+    """Return the place of a value that only our text has; a name stands in several places and is counted."""
+    known = {id(leaf) for leaf in absent(ours, leaves)}
+    lost = [leaf for leaf in absent(theirs, leaves) if id(leaf) not in known]
+    if lost:
+        return place(next((leaf for leaf in lost if leaf.message is not None), lost[0]))
+    names = {leaf.value for leaf in leaves if leaf.field is Field.NAME}
+    if any(theirs.count(name) < ours.count(name) for name in names):
+        return f"{there.partition('.')[0]}.{Field.NAME}" if "." in there else there
+    return None
+
+
+def moved(ours: str, theirs: str, before: str, after: str) -> bool:
+    """Return whether our text has something between two texts, and the other has white space alone."""
+    between = [text.partition(before)[2].partition(after)[0].strip() for text in (ours, theirs)]
+    return bool(between[0]) and not between[1]
+
+
+def place(leaf: Leaf | None) -> str:
+    """Return the place of a value: ``tools``, or role and field as ``tool.content``."""
+    if leaf is None:
+        return "prompt"
+    return "tools" if leaf.message is None else f"{leaf.role}.{leaf.field}"
+
+
+def place_at(text: str, at: int, leaves: Sequence[Leaf]) -> str:
+    """Return the place of the first value that ends behind a position of the text; names are no places."""
+    start = 0
+    for leaf in leaves:
+        words = [] if leaf.field is Field.NAME else [*_words(leaf.value)]
+        found = max((text.find(form, start) for form in _forms(words[0])), default=-1) if words else -1
+        if found >= 0:
+            start = found
+            if found + len(words[0]) > at:
+                return place(leaf)
+    return place(None)
+
+
+def _spaceless(text: str) -> str:
+    return "".join(text.split())
+
+
+def _formless(text: str) -> str:
+    """Return the text without the marks by which Python's and JSON's values differ."""
+    for python, constant in CONSTANTS.items():
+        text = re.sub(rf"\b{python}\b", constant, text)
+    text = re.sub(r"\\u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), text)
+    return re.sub(r"""[\s"'\\]""", "", without_entities(text))
+
+
+def _words_in_order_of_letters(text: str) -> list[str]:
+    """Return every word and sign of the text, sorted: equal for texts that differ in an order alone."""
+    return sorted(re.findall(r"\w+|[^\w\s]", text))
+
+
+# What two texts have in common where they differ in one respect alone.
+ALIKE: Mapping[PromptDifference, Callable[[str], object]] = {
+    PromptDifference.WHITESPACE: _spaceless,
+    PromptDifference.VALUE_FORM: _formless,
+    PromptDifference.KEY_ORDER: _words_in_order_of_letters,
+}
+
+
+def _first_difference(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _excerpt(text: str, at: int) -> str:
+    return text[max(0, at - 12) : at + EXCERPT - 12]
+
 
 IMAGES = ("image", "<|vision", "[IMG]")
-VLLM, RUST = "vllm", "vllm-rust"
+VLLM, PROMPTS_RUST = "vllm", "vllm-rust"
 SEEING = (VLLM, "mlx-vlm")  # mlx-lm refuses images; the Rust frontend needs the processor of a real model
 # A template writes up to 100,000 characters in the sandbox, and an engine may write more. Comparing takes
 # 0.5 s for each million characters of ours.
@@ -127,7 +599,7 @@ def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPromp
     begun = now()
     try:
         version = engine.version()
-        if tokens.model_type == HARMONY and engine.frontend in (VLLM, RUST):
+        if tokens.model_type == HARMONY and engine.frontend in (VLLM, PROMPTS_RUST):
             failed = Reason(PromptVerdict.OWN_CODE, model_type=tokens.model_type)
             return FrontendPrompts(engine.frontend, version, failed=failed)
         by_form, accident = _rendered(engine, tokens, asked)

@@ -7,24 +7,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from importer.chat_template.find import Template
-from importer.chat_template.instructed_calls import as_instructed
 from importer.chat_template.learnt_format import learn_format
-from importer.chat_template.markers import SHAPE
+from importer.chat_template.markers import SHAPE, Vocabulary
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
+from importer.chat_template.tool_calls import as_instructed
 from importer.decisions.decision import Target
 from importer.engines.parsers import EngineParser, ParserWorker, Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
 from importer.proof.ambiguous import unsettled
 from importer.proof.completeness import ranked
-from importer.proof.derived import judged_as_data, parser_as_data, unread
 from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof
+from importer.proof.template_proof import judged_as_data, parser_as_data, unread
 from importer.proof.verdicts import Question, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.architecture import model_types
-from importer.signals.parser_markers import KINDS, closeness
+from importer.signals.template_markers import KINDS, closeness
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
 # Required cases: a parser that reads the template reads these; the others rank the parsers.

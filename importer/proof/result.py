@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from importer.decisions.derived import HF
-from importer.engines.deaths import Accident, ParserFailure
+from importer.decisions.parsers import HF
+from importer.engines.logs import Accident, ParserFailure
 from importer.proof.prompt_result import FrontendPrompts
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render

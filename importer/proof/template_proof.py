@@ -4,6 +4,8 @@ A derived template is offered only where it is complete: each judged case reads 
 split, tools and reasoning apart and together. Cases of the proof are joined by variants that no chat template
 writes: another function's name, brackets in a value, code in an answer. They find a template that has learnt
 the sample in place of the format.
+
+The parser ``hf`` with a derived response template, where no parser reads the calls.
 """
 
 from __future__ import annotations
@@ -15,13 +17,16 @@ from typing import Any, Protocol, runtime_checkable
 from importer.chat_template.cases import ANSWER, ONE
 from importer.chat_template.samples import Sample, SampleCall
 from importer.chat_template.study import TemplateAnalysis
-from importer.decisions.derived import HF, HF_LIMITS
-from importer.engines.parsers import ParserQuestion, Reading, Replay, Tokens
+from importer.decisions.parsers import HF, HF_LIMITS
+from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.proof import verdicts
+from importer.proof.completeness import complete
 from importer.proof.judge import judge_reasoning, judge_tool
 from importer.proof.response_template import ResponseTemplate, derive
-from importer.proof.result import ProofReason
+from importer.proof.result import DerivedTemplate, ParserVerdict, ProofReason
+from importer.proof.verdicts import Question, ask_parsers
 from importer.reasons import Fields, Reason, ReasonKind
+from importer.signals.template_markers import KINDS
 
 SETTING = "response_template"
 RENAMED = "lookup_item_v2"
@@ -30,7 +35,7 @@ CODE = 'Use f(x), g(y=1), {"name": "x"} or [1, 2];\nh(z) in <b>bold</b>'
 # A broken call beside a good one: no delimiter can tell where a text without its end stops.
 SPARED = ("broken-beside",)
 STREAMED = frozenset({*verdicts.STREAMED, "code"})
-KINDS = {"tool_calls": "tool_parser", "thinking": "reasoning_parser"}
+TEMPLATE_PROOF_KINDS = {"tool_calls": "tool_parser", "thinking": "reasoning_parser"}
 
 
 def _derived(fields: Fields) -> str:
@@ -125,7 +130,7 @@ def with_template(tokens: Tokens, template: ResponseTemplate | None) -> Tokens:
 def _proved(
     template: ResponseTemplate, analysis: TemplateAnalysis, tokens: Tokens, workers: Sequence[ReadsTemplates]
 ) -> TemplateProof:
-    fields = tuple(key for name, key in KINDS.items() if name in template["fields"])
+    fields = tuple(key for name, key in TEMPLATE_PROOF_KINDS.items() if name in template["fields"])
     templated = with_template(tokens, template)
     passed: dict[str, None] = {}
     failed: dict[str, Reason] = {}
@@ -245,3 +250,49 @@ def _in_pieces(sample: Sample, replay: Replay) -> Reason | None:
 def _by_transformers(question: _Question, sample: Sample, reading: Reading) -> Reason | None:
     """Return the reason of a difference; transformers returns the prompt's own reasoning as well."""
     return question.judge(replace(sample, reasoning=sample.reasoning or None), reading)
+
+
+def unread(verdicts: Mapping[str, Sequence[ParserVerdict]]) -> bool:
+    """Return whether no parser reads the calls; without calls, whether none reads the reasoning.
+
+    A liberal parser reads anything that looks like a call, so it does not count.
+    """
+    of_field = verdicts.get("tool_parser") or verdicts.get("reasoning_parser") or ()
+    liberal = {v.parser for v in of_field if v.liberal}
+    return bool(of_field) and not any(name not in liberal for name in complete(of_field))
+
+
+def parser_as_data(
+    analysis: TemplateAnalysis, tokens: Tokens, parsers: Sequence[EngineParser], worker: ParserWorker
+) -> DerivedTemplate | None:
+    """Return the template for the parser ``hf``; ``None`` without this parser, or without a complete one.
+
+    Raises EngineError("worker-failed").
+    """
+    if not any(p.name == HF for p in parsers):
+        return None
+    proof = prove_template(analysis, tokens, [worker])
+    if proof is None or not proof.complete:
+        return None
+    return DerivedTemplate(proof.template, proof.fields, proof.passed)
+
+
+def judged_as_data(
+    data: DerivedTemplate,
+    questions: Sequence[Question],
+    ways: Sequence[Tokens],
+    verdicts: Sequence[ParserVerdict],
+    parsers: Sequence[EngineParser],
+    worker: ParserWorker,
+) -> tuple[ParserVerdict, ...]:
+    """Return the verdicts of one field, that on ``hf`` with the template in place of that without.
+
+    It stands last among the parsers that read, for it rejects some requests.
+
+    Raises EngineError("worker-failed").
+    """
+    of_kind = [p for p in parsers if p.kind == KINDS[questions[0].key] and p.name == HF]
+    templated = [with_template(way, data.template) for way in ways]
+    others = [v for v in verdicts if v.parser != HF]
+    judged = [*others, *ask_parsers(questions, templated, of_kind, worker)]
+    return tuple(sorted(judged, key=lambda verdict: not verdict.reads))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from importer.config_file.diff import same
+from importer.config_file.document_keys import same
 from importer.errors import DocumentError
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 

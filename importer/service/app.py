@@ -25,10 +25,9 @@ from importer.service.domain.background_tasks import Duties
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.index import GalleryIndex
 from importer.service.http import routers
-from importer.service.http.body_fields import near_fields
 from importer.service.http.openapi import describe, methods
-from importer.service.http.query import known_body, known_query
-from importer.service.jobs.notifier import Watching
+from importer.service.http.query import known_body, known_query, near_fields
+from importer.service.jobs.live_jobs import Watching
 from importer.service.jobs.runner import Runner
 from importer.service.problems import answer
 from importer.service.security.auth import limits

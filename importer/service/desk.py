@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.index import GalleryIndex
-from importer.service.jobs.notifier import Watching
+from importer.service.jobs.live_jobs import Watching
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
 from importer.storage.database import Database

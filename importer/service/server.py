@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from importer.errors import InternalError, ServiceError
-from importer.service import telemetry, traces
+from importer.service import telemetry
 from importer.service.app import create
 from importer.service.domain.background_tasks import Duties
 from importer.service.domain.gallery import Gallery
@@ -154,7 +154,7 @@ def serve(settings: Settings) -> None:
     """Answer requests until a signal; raises ServiceError and the database's errors."""
     telemetry.begin(settings)
     _check(settings)
-    traces.requested()
+    telemetry.requested()
     sockets = listening(settings.host, settings.port)
     app = create(settings)
     config = uvicorn.Config(
@@ -166,7 +166,7 @@ def serve(settings: Settings) -> None:
     server = ImporterServer(config)
     app.state.connections = server.server_state.connections
     ended = suppress(KeyboardInterrupt, SystemExit)  # the signal once more; that it did not start
-    with ended, traces.exported():
+    with ended, telemetry.exported():
         server.run(sockets)
     if not server.started:
         raise InternalError("internal", problem="the server did not start; see the log above")
@@ -180,7 +180,7 @@ def work(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     with (
-        traces.exported(),
+        telemetry.exported(),
         Runner(Gallery(database), settings) as runner,
         Duties(database, settings, runner.hurry),
     ):

@@ -1,11 +1,14 @@
-"""The service's settings: flags, then the environment, then a TOML file, then the defaults."""
+"""The service's settings: flags, then the environment, then a TOML file, then the defaults.
+
+The setting of pools: names of places outside of this machine, who may use them, and where they are.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from ipaddress import ip_network
@@ -13,15 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from importer import config
+from importer import config, launchers
 from importer.errors import ServiceError, UsageError
-from importer.hub.addresses import is_this_machine
+from importer.hub.endpoint import is_this_machine
 from importer.hub.local import AllowedFolders
+from importer.launchers.target import Target, parse
+from importer.service import messages
+from importer.storage import keys
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from importer.storage.retention import Limits
+
 
 PREFIX = "IMPORTER_SERVE_"
 PUBLIC = re.compile(
@@ -59,9 +66,9 @@ def _backends(names: list[str]) -> str | None:
 
 
 def _pools(texts: list[str]) -> str | None:
-    from importer.service import pool_setting
+    # merged
 
-    return pool_setting.fault(texts)
+    return fault(texts)
 
 
 def _size(text: str) -> str | None:
@@ -344,3 +351,45 @@ def _toml(value: Any) -> str:
         if isinstance(value, int)
         else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
     )
+
+
+FORM = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]{0,40})(?::(?P<scope>[a-z]+))?=(?P<target>.+)")
+SCOPE = "import"  # of a caller that may use a pool, unless its setting names another
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool; ``scope`` is what a caller needs to use it."""
+
+    name: str
+    target: Target
+    scope: str = SCOPE
+
+
+def read_pool_setting(texts: Sequence[str]) -> dict[str, Pool]:
+    """Return the pools of a setting by name; raises ValueError with a text, and UsageError("bad-target")."""
+    found = dict[str, Pool]()
+    for text in texts:
+        match = FORM.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not NAME=TARGET or NAME:SCOPE=TARGET")
+        name, scope = match["name"], match["scope"] or SCOPE
+        if name in found:
+            raise ValueError(f"{name} stands twice")
+        if scope not in keys.SCOPES:
+            raise ValueError(f"{scope} is no scope, which are {', '.join(keys.SCOPES)}")
+        target = parse(match["target"])
+        launchers.get(target)
+        found[name] = Pool(name, target, scope)
+    return found
+
+
+def fault(texts: list[str]) -> str | None:
+    """Return what is wrong with a setting."""
+    try:
+        read_pool_setting(texts)
+    except ValueError as error:
+        return str(error)
+    except UsageError as error:
+        return messages.text(error.details["problem"])
+    return None

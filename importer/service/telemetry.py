@@ -1,4 +1,7 @@
-"""The log, as text or JSON, and the metrics for Prometheus, with few labels and no text of callers."""
+"""The log, as text or JSON, and the metrics for Prometheus, with few labels and no text of callers.
+
+The export of spans over OTLP/HTTP, where the standard variables of OpenTelemetry ask for it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -20,8 +24,9 @@ from sqlalchemy import Connection, case, func, select
 from starlette.types import Scope
 
 from importer import config, tracing
+from importer.errors import ServiceError
 from importer.service.settings import Settings
-from importer.storage import executors, retention, tables
+from importer.storage import processes, retention, tables
 from importer.storage.database import Database
 from importer.storage.jobs import ENDED
 from importer.version import __version__
@@ -177,14 +182,14 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
         "importer_retention_seconds", "When the last retention began, in epoch seconds.",
         retention.last_run(connection),
     )  # fmt: skip
-    known = executors.all_executors(connection)
-    running = [one for one in known if not executors.overdue(one)]
+    known = processes.all_executors(connection)
+    running = [one for one in known if not processes.overdue(one)]
     yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(running))
     oldest = max((time.time() - one.seen for one in known), default=0.0)
     yield GaugeMetricFamily(
         "importer_oldest_heartbeat_seconds", "Since the oldest of the last heartbeats.", max(0.0, oldest)
     )
-    left = executors.hub_left(running).items()
+    left = processes.hub_left(running).items()
     yield _counted("importer_hub_requests_left", "What the Hub leaves.", ["quota"], left)
 
 
@@ -216,3 +221,61 @@ def _counted(name: str, description: str, labels: list[str], rows: Iterable[Iter
     for *values, number in rows:
         family.add_metric([str(v) for v in values], float(str(number)))
     return family
+
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+PROTOCOL = "http/protobuf"
+EXTRA = "traces need more packages: pip install 'importer[otel]'"
+
+
+def requested(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the variable that asks for traces, if one does.
+
+    Raises ServiceError("bad-setting") for an address or a protocol that cannot be used.
+    """
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return None
+    if environment.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() == "none":
+        return None
+    place = next((name for name in ENDPOINTS if environment.get(name, "").strip()), None)
+    if place is None:
+        return None
+    parts = urlsplit(environment[place].strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ServiceError("bad-setting", place=place, problem="it is no http or https URL")
+    for name in PROTOCOLS:
+        if environment.get(name, "").strip() not in ("", PROTOCOL):
+            raise ServiceError("bad-setting", place=name, problem=f"only {PROTOCOL} is known")
+    return place
+
+
+@contextmanager
+def exported() -> Iterator[None]:
+    """Export the spans of the block where the variables ask for it; at its end all of them are sent.
+
+    Raises ServiceError("bad-setting"), also where the packages of the extra ``otel`` are missing.
+    """
+    place = requested()
+    if place is None:
+        yield
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise ServiceError("bad-setting", place=place, problem=EXTRA) from None
+    named = {
+        "service.name": os.environ.get("OTEL_SERVICE_NAME") or "importer",
+        "service.version": __version__,
+    }
+    provider = TracerProvider(resource=Resource.create(named))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    tracing.use(provider.get_tracer("importer", __version__))
+    try:
+        yield
+    finally:
+        tracing.use(None)
+        provider.shutdown()

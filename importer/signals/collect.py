@@ -10,7 +10,7 @@ from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import (
-    backend,
+    architecture,
     caching,
     card,
     code,
@@ -19,23 +19,22 @@ from importer.signals import (
     family,
     loading,
     mistral_files,
-    modalities,
     quantisation,
     quantised_variants,
     request_coverage,
     sampling,
     speculation,
-    stop_words,
-    tasks,
-    template_fault,
     template_markers,
+)
+from importer.signals import (
+    kind as tasks,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
 from importer.signals.family import own_name
 from importer.signals.kind import KindFinding
-from importer.signals.parser_markers import translate
 from importer.signals.reasons import GatherReason
+from importer.signals.template_markers import translate
 
 PARSERS = ("tool_parser", "reasoning_parser")
 NAMED_FOR = "vllm"  # the engine with the parser names of the tables
@@ -49,7 +48,7 @@ def collect(
     *,
     ignore_name: bool,
     machine: Machine | None = None,
-    able: backend.Known = lambda _: UNKNOWN,
+    able: loading.Known = lambda _: UNKNOWN,
     template: str | None = None,
 ) -> list[Evidence]:
     """Return the facts that hold for every engine; parsers have their names in the tables.
@@ -65,10 +64,14 @@ def collect(
         *([] if silent else sampling.evidence(snapshot)),
         *([] if ignore_name or silent else card.evidence(snapshot)),
         *([] if ignore_name else quantised_variants.evidence(snapshot)),
-        *([] if silent else stop_words.evidence(snapshot, None if kind.kind == "base" else analysis)),
+        *(
+            []
+            if silent
+            else sampling.evidence_stop_words(snapshot, None if kind.kind == "base" else analysis)
+        ),
         *tasks.backend(kind.kind),
         *quantisation.evidence(snapshot),
-        *backend.evidence(snapshot, platform, machine, able),
+        *loading.evidence_backend(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
         *request_coverage.evidence(analysis, template),
     ]
@@ -107,9 +110,9 @@ def for_engine(
         *declared_parsers.model_type_match(snapshot, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
-        *template_fault.evidence(snapshot, engine, kind, facts),
+        *template_markers.evidence_template_fault(snapshot, engine, kind, facts),
         *context.evidence(snapshot, able),
-        *modalities.evidence(snapshot, able),
+        *architecture.evidence(snapshot, able),
         *tasks.evidence(snapshot, kind, able),
         *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able, machine),

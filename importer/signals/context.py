@@ -71,13 +71,13 @@ def _sentence(snapshot: Snapshot, able: Abilities) -> Length | None:
     """Return the length of sentence-transformers, if any; vLLM puts it in place of its own."""
     if able.engine != "vllm":
         return None
-    from importer.signals import tasks
+    from importer.signals.kind import LENGTH, sentence_length
 
-    tokens = tasks.sentence_length(snapshot)
+    tokens = sentence_length(snapshot)
     if tokens is None:
         return None
     quote = f"max_seq_length: {tokens}"
-    return Length(tokens, Reason(LengthReason.NAMED, file=tasks.LENGTH, quote=quote), quote, (), tasks.LENGTH)
+    return Length(tokens, Reason(LengthReason.NAMED, file=LENGTH, quote=quote), quote, (), LENGTH)
 
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:

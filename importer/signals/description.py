@@ -12,8 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from importer.hub.snapshot import Snapshot
-from importer.signals.card import FILE
-from importer.signals.markdown import LONGEST, blocks, body, without_comments
+from importer.signals.card import FILE, LONGEST, blocks, body, without_comments
 
 READ = 64 * 1024  # characters of a card that are read
 MOST_LINES = 4000  # of these

@@ -1,11 +1,8 @@
-"""The kind of model in a repository, by its architecture, files, name and tags.
-
-Architecture, files and name are strong facts, in this precedence. The Hub's tags are often wrong or
-missing: they count only without a strong fact and without evidence for a chat model.
-"""
+"""The kind of model in a repository: what it returns, and whether any engine here serves it."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,28 +10,272 @@ from typing import Any
 
 from importer.errors import RepositoryError
 from importer.hub.gguf import made_from
-from importer.hub.snapshot import Snapshot
+from importer.hub.reference import is_id
+from importer.hub.snapshot import Snapshot, listed, mapping, whole
 from importer.reasons import Reason
-from importer.signals.architecture import architectures, config_of, model_types
+from importer.signals.architecture import FILE, architectures, config_of, model_types, text_config
 from importer.signals.card import metadata
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
-from importer.signals.evidence import TASKS, Evidence, Rule, Source, warning
+from importer.signals.evidence import POOLS, TASKS, Evidence, Rule, Source, warning
 from importer.signals.family import match, own_name
 from importer.signals.name import normalise
 from importer.signals.quantisation import MLX, read
-from importer.signals.reasons import KindReason, KindRemedy, NotChat
+from importer.signals.reasons import KindReason, KindRemedy, NotChat, TaskReason, UnservedReason
 from importer.signals.tables import parser_table
-from importer.signals.tasks import labels
-from importer.signals.unserved import (
-    by_adapter,
-    by_architecture,
-    by_config,
-    is_ctranslate2,
-    of_adapter,
-    only_gguf,
-    reads_alone,
-    template_place,
-)
+
+RUNNER, CONVERT = "engine_args.runner", "engine_args.convert"
+OUTPUTS = "outputs"
+OVERRIDES = "engine_args.hf_overrides"
+MODULES, LENGTH = "modules.json", "sentence_bert_config.json"
+# Generating architectures whose rerankers answer yes or no, and vLLM's class that makes a score of that.
+YES_OR_NO = {
+    "Qwen3ForCausalLM": "Qwen3ForSequenceClassification",
+    "Qwen3VLForConditionalGeneration": "Qwen3VLForSequenceClassification",
+}
+PER_TOKEN = ("late-interaction", "token-classify")  # one result for each token of a text
+# Keys for the values of a token's vector, as vLLM reads them (``get_colbert_dim_from_config``).
+OF_TOKEN = ("colbert_dim", "dim", "projection_dim")
+WIDEST = 1 << 20  # values of a vector, tokens of a text
+
+
+def evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Evidence]:
+    """Return the flags that vLLM needs for such a model, and the shape of what the model returns."""
+    if kind not in TASKS:
+        return []
+    facts = [*_outputs(snapshot, kind, able)]
+    if able.engine == "vllm" and kind in POOLS:
+        facts += _flags(snapshot, kind, able)
+    return facts
+
+
+def backend(kind: str) -> list[Evidence]:
+    """Return the evidence that vLLM alone serves such a model; the servers of MLX generate text only."""
+    if kind not in TASKS:
+        return []
+    return [Evidence(Rule.FILES, "backend", "vllm", FILE, Reason(TaskReason.SERVED_BY, of=kind), kind)]
+
+
+def labels(config: Mapping[str, Any]) -> int:
+    """Return the number of classes of a config; transformers assumes two."""
+    named = config.get("id2label")
+    count = config.get("num_labels")
+    if isinstance(count, int) and not isinstance(count, bool) and count > 0:
+        return count
+    return len(named) if isinstance(named, Mapping) and named else 2
+
+
+def _flags(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
+    # merged
+
+    named = architectures(snapshot)
+    name = named[0] if named else ""
+    reason = Reason(TaskReason.POOLS, of=kind)
+    yield Evidence(Rule.ENGINE, RUNNER, "pooling", able.label, reason)
+    if name and name not in able.pooling:
+        convert = "embed" if kind == "embedding" else "classify"
+        reason = Reason(TaskReason.CONVERTED, name=name, convert=convert)
+        headless = kind == "reranker" and name.endswith(GENERATES)
+        scores = YES_OR_NO.get(name) if headless else None
+        unknown = Reason(TaskReason.NO_HEAD, name=name)
+        yield Evidence(
+            Rule.ENGINE, CONVERT, convert, able.label,
+            warning(unknown) if headless and scores is None else reason,
+        )  # fmt: skip
+        if scores is not None:
+            overrides = {
+                "architectures": [scores], "classifier_from_token": ["no", "yes"],
+                "is_original_qwen3_reranker": True,
+            }  # fmt: skip
+            reason = Reason(TaskReason.YES_OR_NO, name=name)
+            yield Evidence(Rule.ENGINE, OVERRIDES, overrides, able.label, reason)
+
+
+def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidence]:
+    """Yield what a request returns: the values of a vector and whether its length is one, or the classes."""
+    shape: dict[str, Any] = {}
+    modules = _modules(snapshot)
+    if kind == "embedding":
+        width = _dense(snapshot, modules) or _width(snapshot)
+        if width is not None:
+            shape["dimensions"] = width
+        if modules:
+            shape["normalized"] = any(_ends(m, "Normalize") for m in modules)
+    elif kind in {"classifier", "reranker"}:
+        shape["labels"] = 1 if kind == "reranker" else labels(config_of(snapshot))
+    if any(able.pooling.get(name) in PER_TOKEN for name in architectures(snapshot)):
+        of_token = next((n for k in OF_TOKEN if (n := whole(config_of(snapshot).get(k), 1, WIDEST))), None)
+        dimensions = {} if of_token is None or kind != "embedding" else {"dimensions": of_token}
+        shape = {k: v for k, v in shape.items() if k == "labels"} | dimensions | {"each": "token"}
+    if shape:
+        source = MODULES if modules else FILE
+        reason = Reason(TaskReason.OUTPUTS, file=source)
+        yield Evidence(Rule.CONFIG, OUTPUTS, shape, source, reason)
+
+
+def sentence_length(snapshot: Snapshot) -> int | None:
+    """Return the tokens to which sentence-transformers cuts a text, where the repository has that file."""
+    return whole(_object(snapshot, LENGTH).get("max_seq_length"), 1, WIDEST)
+
+
+def _modules(snapshot: Snapshot) -> list[Mapping[str, Any]]:
+    try:
+        data = json.loads(snapshot.texts.get(MODULES, "[]"))
+    except (ValueError, RecursionError):
+        return []
+    return [m for m in listed(data)[:32] if isinstance(m, Mapping)]
+
+
+def _ends(module: Mapping[str, Any], name: str) -> bool:
+    return str(module.get("type", "")).rpartition(".")[2] == name
+
+
+def _dense(snapshot: Snapshot, modules: list[Mapping[str, Any]]) -> int | None:
+    """Return the width of the last dense layer after the pooling, where its settings were read."""
+    for module in reversed(modules):
+        if _ends(module, "Dense"):
+            return whole(
+                _object(snapshot, f"{module.get('path')}/config.json").get("out_features"), 1, WIDEST
+            )
+    return None
+
+
+def _width(snapshot: Snapshot) -> int | None:
+    text = text_config(config_of(snapshot))
+    return next((n for k in ("hidden_size", "d_model", "dim") if (n := whole(text.get(k), 1, WIDEST))), None)
+
+
+def _object(snapshot: Snapshot, path: str) -> Mapping[str, Any]:
+    try:
+        return mapping(json.loads(snapshot.texts.get(path, "{}")))
+    except (ValueError, RecursionError):
+        return {}
+
+
+# Ends of class names of models that generate text.
+GENERATES = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
+# Rates of sound that a speech model's config has at its top.
+SOUND = ("sampling_rate", "sample_rate")
+# The config and the weights that CTranslate2's converters write.
+CT2_KEYS = frozenset({"alignment_heads", "suppress_ids", "lang_ids", "add_source_bos", "unk_token"})
+CT2_WEIGHTS = "model.bin"
+TORCH = (".safetensors", ".bin", ".pt", ".pth", ".npz")
+OTHERS = (".gguf", ".onnx", ".msgpack", ".h5", ".ckpt", ".tflite", ".nemo", ".mlmodel", ".pkl", ".ggml")
+# Vocabularies: who has one has the repository's own files, and not only the settings that importer reads.
+VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
+TOKENIZER = "tokenizer_config.json"
+GENERATION = "generation_config.json"
+FORMS = ("params.json", "model_index.json")  # other files that say what weights are
+ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_"  # of peft, at the top
+TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja")
+
+
+def by_architecture(snapshot: Snapshot, able: Abilities, *, speaks: bool) -> Evidence | None:
+    """Return the evidence against classes that vLLM neither has nor can wrap; ``None`` where it may.
+
+    ``speaks`` says that the model has a chat template. Code in the repository may generate.
+    """
+    named, config = architectures(snapshot), config_of(snapshot)
+    if not able.architectures or not named or config.get("auto_map"):
+        return None
+    if any(a in known for a in named for known in (able.architectures, able.pooling, able.removed)):
+        return None
+    name = named[0]
+    if config.get("is_encoder_decoder") is True:
+        reason = Reason(UnservedReason.ENCODER_DECODER, name=name, engine=able.label)
+        return Evidence(Rule.KIND_ARCHITECTURE, "kind", "encoder-decoder", FILE, reason, name)
+    if name.endswith(GENERATES) or speaks:
+        return None
+    kind = "speech" if _sounds(config) else "no-text"
+    reason = Reason(UnservedReason.NO_HEAD, name=name, engine=able.label)
+    return Evidence(Rule.KIND_ARCHITECTURE, "kind", kind, FILE, reason, name)
+
+
+def _sounds(config: Mapping[str, Any]) -> bool:
+    return any(key in part for part in (config, text_config(config)) for key in SOUND)
+
+
+def by_config(snapshot: Snapshot) -> Evidence | None:
+    """Return the evidence against weights beside a config that names no model type and no architecture."""
+    config = snapshot.json(FILE)
+    if not config or config.get("model_type") or config.get("auto_map") or architectures(snapshot):
+        return None
+    weights = any(f.path.endswith(TORCH) for f in snapshot.files)
+    if not weights or any(snapshot.has(form) for form in FORMS):
+        return None
+    reason = Reason(UnservedReason.NAMES_NOTHING, file=FILE)
+    return Evidence(Rule.KIND_ARCHITECTURE, "kind", "unnamed", FILE, reason, FILE)
+
+
+def by_adapter(snapshot: Snapshot) -> Evidence | None:
+    """Return the evidence for an adapter (LoRA) without the model that it changes; ``None`` otherwise."""
+    if not snapshot.has(ADAPTER):
+        return None
+    weights = [f.path for f in snapshot.files if f.path.endswith(TORCH + OTHERS)]
+    whole = any(not path.rpartition("/")[2].startswith(ADAPTER_WEIGHTS) for path in weights)
+    if whole or (not weights and _describes(snapshot)):
+        return None
+    return Evidence(
+        Rule.KIND_FILES, "kind", "adapter", ADAPTER, Reason(UnservedReason.ADAPTS, file=ADAPTER), ADAPTER
+    )
+
+
+def reads_alone(name: str) -> bool:
+    """Return whether a class of transformers reads pictures or sound, and makes neither."""
+    return "For" in name and not name.endswith(GENERATES)
+
+
+def of_adapter(snapshot: Snapshot) -> str | None:
+    """Return the repository of the model that an adapter changes, by its settings."""
+    named = snapshot.json(ADAPTER).get("base_model_name_or_path")
+    return named if isinstance(named, str) and is_id(named) else None
+
+
+def holds_nothing(snapshot: Snapshot) -> bool:
+    """Return whether nothing shows a model: no weights, no config, and no settings of a tokenizer.
+
+    A folder with the settings that importer reads may lack the weights, the config, or both. One with a
+    vocabulary holds the repository's own files, so its weights and config would be there.
+    """
+    if _describes(snapshot) or any(f.path.endswith(TORCH + OTHERS) for f in snapshot.files):
+        return False
+    settings = template_place(snapshot) or snapshot.json(TOKENIZER)
+    return not settings or any(snapshot.has(path) for path in VOCABULARIES)
+
+
+def _describes(snapshot: Snapshot) -> bool:
+    """Return whether the repository describes a model: by its config, or by other files for weights."""
+    told = config_of(snapshot) or snapshot.json(GENERATION)
+    return bool(told) or any(snapshot.has(form) for form in FORMS)
+
+
+def template_place(snapshot: Snapshot) -> str | None:
+    """Return the file with a chat template, or the Hub's own words; ``None`` without one."""
+    listed = next((f for f in TEMPLATE_FILES if snapshot.has(f) or f in snapshot.texts), None)
+    if listed:
+        return listed
+    folder = next((f.path for f in snapshot.files if f.path.startswith("additional_chat_templates/")), None)
+    if folder:
+        return folder
+    for path in ("tokenizer_config.json", "processor_config.json"):
+        if snapshot.json(path).get("chat_template"):
+            return path
+    config = snapshot.info.get("config")
+    inside = config.get("tokenizer_config") if isinstance(config, dict) else None
+    template = isinstance(inside, dict) and inside.get("chat_template")
+    return Source.HUB if template else None
+
+
+def only_gguf(snapshot: Snapshot) -> bool:
+    """Return whether the only weights are GGUF files."""
+    weights = {f.path.rpartition(".")[2].lower() for f in snapshot.files}
+    return "gguf" in weights and not weights & {"safetensors", "bin", "pt", "pth", "npz"}
+
+
+def is_ctranslate2(snapshot: Snapshot) -> bool:
+    """Return whether config and weights are of CTranslate2, which vLLM and MLX do not read."""
+    plain = not any(f.path.endswith(".safetensors") for f in snapshot.files)
+    return plain and snapshot.has(CT2_WEIGHTS) and bool(CT2_KEYS & snapshot.json(FILE).keys())
+
 
 NOT_CHAT = frozenset(kind.value for kind in NotChat)
 # What serves a kind that no engine here serves, where the Hub names no library.

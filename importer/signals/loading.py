@@ -1,20 +1,17 @@
-"""Verdicts on whether an engine's version can load a model: architecture and weights, on a kind of device.
-
-Only the engine's own sources and trials count as knowledge; ``None`` is unknown.
-"""
+"""Verdicts on whether an engine's version can load a model, and the engine that suits the machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from importer.hub.snapshot import Snapshot
+from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
-from importer.signals.architecture import architectures, config_of, model_type, text_config
-from importer.signals.engine_capabilities import Abilities, Machine
-from importer.signals.evidence import Evidence, Rule, warning
+from importer.signals.architecture import architectures, config_of, model_type, sees, text_config
+from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
+from importer.signals.evidence import Evidence, Rule, Source, warning
 from importer.signals.quantisation import MLX, Quantised, read
-from importer.signals.reasons import LoadReason
+from importer.signals.reasons import BackendReason, LoadReason
 
 MLX_ENGINES = ("mlx", "mlx-vlm", "vllm-mlx")
 # Names that vLLM resolves to another before it looks a method up.
@@ -247,3 +244,87 @@ def _fp8_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadV
         )
         return LoadVerdict(True, reason)
     return LoadVerdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=type_name))
+
+
+MLX_ORIGIN_MLX = "mlx"
+OWNER = "mlx-community"  # publishes conversions to MLX alone
+
+
+def made_for_mlx(snapshot: Snapshot) -> tuple[str, str] | None:
+    """Return the source and its words, where the repository is one for MLX; else ``None``.
+
+    Weights of MLX without quantisation have the format of all others, so only these words name their engine.
+    """
+    card = snapshot.info.get("card")
+    named = card.get("library_name") if isinstance(card, dict) else None
+    if MLX_ORIGIN_MLX in (snapshot.info.get("library_name"), named):
+        return Source.HUB, f"library_name: {MLX_ORIGIN_MLX}"
+    if MLX_ORIGIN_MLX in listed(snapshot.info.get("tags")):
+        return Source.HUB, f"tags: {MLX_ORIGIN_MLX}"
+    if (snapshot.model_id or "").partition("/")[0].lower() == OWNER:
+        return Source.NAME, str(snapshot.model_id)
+    return None
+
+
+Known = Callable[[str], Abilities]
+
+
+def evidence_backend(
+    snapshot: Snapshot, platform: str, machine: Machine | None = None, able: Known = lambda _: UNKNOWN
+) -> list[Evidence]:
+    """Return the evidence for the backend: MLX weights decide, then the engines that can load the model.
+
+    ``platform`` is a value of ``sys.platform``. ``able`` returns the abilities of a backend's target version.
+    """
+    if machine is not None and machine.is_named_card:
+        reason = Reason(BackendReason.VLLM_SERVES)
+        return [Evidence(Rule.MACHINE, "backend", "vllm", machine.name, reason)]
+    apple = _apple(snapshot, able)
+    native = apple if platform == "darwin" else "vllm"
+    facts = []
+    quantised = read(snapshot)
+    if quantised is not None and quantised.method == MLX:
+        reason = Reason(BackendReason.MLX_WEIGHTS, quote=quantised.quote)
+        facts.append(Evidence(Rule.FILES, "backend", apple, quantised.source, reason, quantised.quote))
+    elif (origin := made_for_mlx(snapshot)) and serves(snapshot, able(apple)).can is not False:
+        reason = Reason(BackendReason.MLX_ORIGIN, quote=origin[1])
+        facts.append(Evidence(Rule.FILES, "backend", apple, origin[0], reason, origin[1]))
+    elif machine is not None and (quantised is None or quantised.named):  # an unnamed method decides nothing
+        facts += _instead(snapshot, machine, able, native, apple if native == "vllm" else "vllm")
+    kind = BackendReason.MLX_IS_NATIVE if native == apple else BackendReason.VLLM_SERVES
+    where = "this machine" if machine is None else machine.name
+    return [*facts, Evidence(Rule.MACHINE, "backend", native, where, Reason(kind))]
+
+
+def takers(snapshot: Snapshot, machine: Machine, able: Known) -> dict[str, LoadVerdict]:
+    """Return the engines that could load the model with their verdicts; engines known to fail are absent."""
+    apple = _apple(snapshot, able)
+    verdicts = {name: fits(snapshot, able(name), machine) for name in ("vllm", apple)}
+    return {
+        name: verdict
+        for name, verdict in verdicts.items()
+        if verdict.can or (name == "vllm" and verdict.can is None)
+    }
+
+
+def _apple(snapshot: Snapshot, able: Known) -> str:
+    """Return ``mlx-vlm`` for a model with other inputs than text, unless only mlx-lm has its type."""
+    if not sees(snapshot):
+        return "mlx"
+    texts_only = serves(snapshot, able("mlx-vlm")).can is False and serves(snapshot, able("mlx")).can
+    return "mlx" if texts_only else "mlx-vlm"
+
+
+def _instead(snapshot: Snapshot, machine: Machine, able: Known, native: str, other: str) -> list[Evidence]:
+    """Return evidence for ``other``, where ``native`` is known to fail and ``other`` is known to work.
+
+    An engine that fails on this device alone stays: documents serve other machines too.
+    """
+    refusal = fits(snapshot, able(native), machine)
+    if refusal.can is not False or not fits(snapshot, able(other), machine).can:
+        return []
+    if refusal.here:
+        could = Reason(BackendReason.OTHER_COULD, engine=able(other).label, backend=other)
+        return [Evidence(Rule.MACHINE, "backend", native, able(other).label, could)]
+    can = Reason(BackendReason.OTHER_CAN, refusal=refusal.reason, engine=able(other).label)
+    return [Evidence(Rule.FILES, "backend", other, able(native).label, can)]

@@ -9,7 +9,7 @@ from typing import Any
 from importer.hub.related import RelatedRepositories, RelatedRepository
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
-from importer.signals.card_advice import quoted
+from importer.signals.card import quoted
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence, Rule, Source
 from importer.signals.family import own_name

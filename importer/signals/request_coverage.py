@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from importer.chat_template.request_coverage import shipped
+from importer.chat_template import offers
 from importer.chat_template.request_coverage.findings import KEY
 from importer.chat_template.study import TemplateAnalysis
 from importer.reasons import Reason
@@ -23,7 +23,7 @@ def evidence(analysis: TemplateAnalysis | None, source: str | None = None) -> li
     value = way_in.to_json()
     one_call = next((s for s in analysis.samples if s.case == "one-call"), None)
     if way_in.tools != "shown" and one_call is not None:
-        value |= {"shape": shipped.shape_of(one_call)}
+        value |= {"shape": offers.shape_of(one_call)}
     reason = Reason(WayInReason.CHECKED, checked=way_in.checked, findings=len(way_in.findings))
     return [Evidence(Rule.TEMPLATE_RENDERED, KEY, value, source or Source.TEMPLATE, reason)]
 
@@ -33,6 +33,6 @@ def for_engine(fact: Evidence, engine: str) -> Evidence:
     if fact.key != KEY or "shape" not in fact.value:
         return fact
     value = {name: held for name, held in fact.value.items() if name != "shape"}
-    files = [one.path for one in shipped.fitting(engine, fact.value["shape"])]
-    found = {"shipped": files, "shipped_in": shipped.release(engine)} if files else {}
+    files = [one.path for one in offers.fitting(engine, fact.value["shape"])]
+    found = {"shipped": files, "shipped_in": offers.release(engine)} if files else {}
     return replace(fact, value=value | found)

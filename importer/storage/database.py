@@ -1,9 +1,15 @@
-"""The database: an SQLite file or PostgreSQL, one transaction per change."""
+"""The database: an SQLite file or PostgreSQL, one transaction per change; ids, and a copy in use."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 import sqlite3
+import tempfile
+import threading
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +18,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from importer.errors import Setting, UsageError
+from importer.errors import DocumentError, ServiceError, Setting, UsageError
 from importer.reasons import Reason, ReasonKind
 
 THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may query
@@ -128,3 +134,74 @@ def driver_message(error: Exception) -> str:
     cause = error.orig if isinstance(error, DBAPIError) else error
     lines = str(cause).strip().splitlines()
     return lines[0].rstrip(". ") if lines else type(cause).__name__
+
+
+_lock = threading.Lock()
+_last = 0
+
+
+def fresh() -> str:
+    """Return a new id; in one process each sorts behind all before it."""
+    global _last  # noqa: PLW0603 - the clock may stand still between two calls
+    with _lock:
+        # 48 bits of milliseconds and 12 bits of their fractions, as RFC 9562 allows.
+        ticks = time.time_ns() * 4096 // 1_000_000
+        _last = max(_last + 1, ticks)
+        ticks = _last
+    bits = (ticks >> 12) << 80 | 7 << 76 | (ticks & 0xFFF) << 64 | 2 << 62 | secrets.randbits(62)
+    return str(uuid.UUID(int=bits))
+
+
+def backup(url: str, target: Path) -> int:
+    """Copy the database at ``url`` to a new file, checked and on the disk; return its bytes.
+
+    The copy is one consistent state with every change that was committed before. Raises
+    UsageError("bad-value") for PostgreSQL, ServiceError("no-gallery"), and DocumentError("cannot-write"),
+    also where the file exists.
+    """
+    place = parsed(url)
+    if place.get_backend_name() != "sqlite":
+        raise UsageError("bad-value", setting=Setting.DATABASE, problem=Reason(DatabaseReason.OWN_COPY))
+    source = Path(str(place.database))
+    try:
+        if not source.is_file():
+            raise ServiceError("no-gallery", place=source, problem="there is no such file")
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+        os.close(descriptor)
+        part = Path(name)
+        try:
+            _copy(source, part)
+            os.link(part, target)  # refuses a file that is there
+            _synchronise(target.parent)
+        finally:
+            part.unlink()
+    except OSError as error:
+        raise DocumentError("cannot-write", path=target, problem=error.strerror) from None
+    except sqlite3.Error as error:
+        raise ServiceError("no-gallery", place=source, problem=str(error)) from None
+    return target.stat().st_size
+
+
+def _copy(source: Path, part: Path) -> None:
+    """Copy all pages at once: writers go on meanwhile, and the copy has none of their later changes."""
+    with (
+        contextlib.closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as old,
+        contextlib.closing(sqlite3.connect(part)) as new,
+    ):
+        old.execute(f"PRAGMA busy_timeout={PATIENCE * 1000}")
+        old.backup(new)
+        new.execute("PRAGMA journal_mode=DELETE")  # one file, with nothing in a log beside it
+        found = [row[0] for row in new.execute("PRAGMA integrity_check")]
+        if found != ["ok"]:
+            raise sqlite3.DatabaseError(found[0])
+        if not new.execute("SELECT 1 FROM sqlite_master WHERE name = 'migrations'").fetchone():
+            raise sqlite3.DatabaseError("it holds no gallery")
+    _synchronise(part)
+
+
+def _synchronise(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,17 +1,355 @@
-"""Documents and their versions as rows: lists, counts, and one more version."""
+"""Documents and their versions as rows: lists with filters, counts of facets, and what was deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, func, insert, select, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    tuple_,
+    union_all,
+    update,
+)
 
-from importer.storage import list_columns, receipts
-from importer.storage.change_counter import changed
-from importer.storage.document_filters import Filters, Value, conditions, order
-from importer.storage.tables import configs, versions
+from importer.storage import receipts, tables
+from importer.storage.tables import configs, findings, marks, versions
+
+C = configs.c
+LARGEST = 2**62  # of a number in a filter
+ABSENT = "none"  # in a filter: documents without a value
+ANY = "any"  # of attention: documents with a reason of any kind
+STATES = ("draft", "stale", "rejected", "approved", "validated", "ready", "published")
+WORDED = ("modality", "attention", "tag")  # columns of several words
+COLUMNS: Mapping[str, ColumnElement[Any]] = {
+    "state": C.state, "review": C.review, "validation": C.validation, "backend": C.backend,
+    "family": C.family, "kind": C.kind, "modality": C.modalities, "tool_parser": C.tool_parser,
+    "reasoning_parser": C.reasoning_parser, "license": C.license, "quantization": C.quantization,
+    "size": C.size, "attention": C.attention, "tag": C.tags,
+}  # fmt: skip
+NUMBERS = ("weights", "memory", "context", "parameters", "findings")
+PRESENT = ("updated_at", "created_at")  # times that each document has
+Value = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents a list has; ``q`` has words that all are in its name, model, description or tags.
+
+    Each sequence selects documents with one of its values; ``none`` stands for no value, and ``any`` of
+    attention for each kind. ``released`` selects documents with a release that is served, or those without.
+    ``budget`` selects those that fit into so many bytes on all devices together.
+    """
+
+    state: Sequence[str] = ()
+    family: Sequence[str] = ()
+    backend: Sequence[str] = ()
+    q: str | None = None
+    released: bool | None = None
+    review: Sequence[str] = ()
+    validation: Sequence[str] = ()
+    updated_since: str | None = None
+    model: str | None = None
+    kind: Sequence[str] = ()
+    modality: Sequence[str] = ()
+    tool_parser: Sequence[str] = ()
+    reasoning_parser: Sequence[str] = ()
+    license: Sequence[str] = ()
+    quantization: Sequence[str] = ()
+    size: Sequence[str] = ()
+    attention: Sequence[str] = ()
+    tag: Sequence[str] = ()
+    budget: int | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Return the filters for a cache."""
+        values = (getattr(self, one.name) for one in fields(self))
+        return tuple(tuple(value) if isinstance(value, list | tuple) else value for value in values)
+
+
+def conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of documents that are there and that the filters leave."""
+    yield from unfaceted(filters)
+    yield from faceted(filters, COLUMNS)
+    if filters.budget is not None:
+        yield fits(filters.budget, C.memory, C.devices)
+
+
+def unfaceted(filters: Filters) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions that no facet has: of documents that are there, and of a search."""
+    yield C.deleted_at.is_(None)
+    if filters.model is not None:
+        yield C.model == filters.model
+    if filters.updated_since is not None:
+        yield C.updated_at >= filters.updated_since
+    if filters.released is not None:
+        yield C.release.is_not(None) if filters.released else C.release.is_(None)
+    for word in (filters.q or "").lower().split():
+        yield C.search.contains(word, autoescape=True)
+
+
+def faceted(
+    filters: Filters, columns: Mapping[str, ColumnElement[Any]], without: str | None = None
+) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of facets, except that of one, for columns by the names of facets."""
+    for name, column in columns.items():
+        if name != without and (chosen := getattr(filters, name)):
+            yield or_(*(_has(name, column, value) for value in chosen))
+
+
+def fits(budget: int, memory: ColumnElement[Any], devices: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition of documents whose estimate on all their devices is known and within a budget."""
+    whole = cast(memory, BigInteger) * func.coalesce(devices, 1)
+    return and_(memory.is_not(None), whole <= budget)
+
+
+def _has(name: str, column: ColumnElement[Any], value: str) -> ColumnElement[bool]:
+    if value == ABSENT:
+        return column.is_(None)
+    if name == "attention" and value == ANY:
+        return column.is_not(None)
+    return column.contains(f" {value} ", autoescape=True) if name in WORDED else column == value
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One sort: the expression that rows are ordered by before their name, and its value of a row."""
+
+    column: ColumnElement[Any]
+    value: Callable[[Any], Value]
+
+
+def order(sort: str) -> Order | None:
+    """Return the order of a sort without its ``-``; ``None`` for the name alone.
+
+    Documents without a figure come last in both directions.
+    """
+    name, descends = sort.removeprefix("-"), sort.startswith("-")
+    if name == "name":
+        return None
+    if name == "state":
+        ranks = {state: rank for rank, state in enumerate(STATES)}
+        return Order(
+            case(ranks, value=C.state, else_=len(STATES)), lambda row: ranks.get(row.state, len(STATES))
+        )
+    if name == "attention":
+        return Order(C.urgency, lambda row: int(row.urgency))  # in the order of an index, as the times are
+    if name in PRESENT:
+        return Order(C[name], lambda row: str(getattr(row, name)))
+    if name in NUMBERS:
+        absent = -1 if descends else LARGEST
+        return Order(func.coalesce(C[name], absent), lambda row: _number(getattr(row, name), absent))
+    return Order(func.coalesce(C[name], ""), lambda row: str(getattr(row, name) or ""))
+
+
+def _number(value: int | None, absent: int) -> int:
+    return absent if value is None else value
+
+
+def whole(sort: str) -> bool:
+    """Return whether a sort is by numbers."""
+    return sort.removeprefix("-") in (*NUMBERS, "state", "attention")
+
+
+MARK = "configs"
+
+
+def changed(connection: Connection) -> None:
+    """Record that a document, or what is listed of it, has changed."""
+    grown = update(marks).where(marks.c.key == MARK).values(value=marks.c.value + 1)
+    if connection.execute(grown).rowcount == 0:
+        connection.execute(insert(marks).values(key=MARK, value=1))
+
+
+def current(connection: Connection) -> int:
+    """Return the mark as it is."""
+    return connection.execute(select(marks.c.value).where(marks.c.key == MARK)).scalar() or 0
+
+
+C = configs.c
+MAX_COUNTS = 500  # filters whose counts are kept
+FACETS = tuple(name for name in COLUMNS if name != "tag")
+TOTAL = "total "  # before the name of a number that is of no facet
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """How many documents each value of a facet would leave; ``None`` is the value of those without one.
+
+    ``fits`` counts by whether a document fits the device: yes, no, and unknown; ``None`` without a device.
+    """
+
+    total: int
+    documents: int
+    attention: int
+    values: Mapping[str, Mapping[str | None, int]]
+    fits: Mapping[str, int] | None
+
+
+class CountCache:
+    """How many documents filters leave: counted again only after a document has changed."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[Hashable, tuple[int, Any]] = {}
+
+    def count(self, connection: Connection, filters: Filters) -> int:
+        """Return the number of documents that a list has in all."""
+        return self._get(filters.key, connection, lambda: total(connection, filters))
+
+    def facets(self, connection: Connection, filters: Filters, budget: int | None) -> Facets:
+        """Return the counts of every facet; ``budget`` is that of the device."""
+        key = ("facets", filters.key, budget)
+        return self._get(key, connection, lambda: facets(connection, filters, budget))
+
+    def _get(self, key: Hashable, connection: Connection, count: Callable[[], R]) -> R:
+        mark = current(connection)
+        with self._lock:
+            known = self._counts.get(key)
+        if known is not None and known[0] == mark:
+            return known[1]  # type: ignore[no-any-return]
+        found = count()
+        with self._lock:
+            self._counts.pop(key, None)
+            self._counts[key] = (mark, found)
+            while len(self._counts) > MAX_COUNTS:
+                del self._counts[next(iter(self._counts))]
+        return found
+
+
+def total(connection: Connection, filters: Filters) -> int:
+    """Return how many documents the filters leave."""
+    return connection.execute(
+        select(func.count()).select_from(configs).where(*conditions(filters))
+    ).scalar_one()
+
+
+def facets(connection: Connection, filters: Filters, budget: int | None) -> Facets:
+    """Count each facet under the filters of all others; the documents of a search are read once."""
+    rows = select(*(column.label(name) for name, column in COLUMNS.items()), C.memory, C.devices)
+    found = rows.where(*unfaceted(filters)).cte("found").prefix_with("MATERIALIZED")
+    columns = {name: found.c[name] for name in COLUMNS}
+    fitting = None if filters.budget is None else fits(filters.budget, found.c.memory, found.c.devices)
+    within = () if fitting is None else (fitting,)
+    counted = [
+        select(literal(name), columns[name], func.count())
+        .where(*faceted(filters, columns, name), *within)
+        .group_by(columns[name])
+        for name in FACETS
+    ]
+    chosen = [*faceted(filters, columns)]
+    totals: dict[str, list[ColumnElement[bool]]] = {
+        "total": [*chosen, *within], "attention": [*chosen, *within, columns["attention"].is_not(None)],
+    }  # fmt: skip
+    if budget is not None:
+        totals["yes"] = [*chosen, fits(budget, found.c.memory, found.c.devices)]
+        totals["unknown"] = [*chosen, found.c.memory.is_(None)]
+        totals["all"] = chosen
+    of_totals = [
+        select(literal(f"{TOTAL}{name}"), cast(null(), Text), func.count()).select_from(found).where(*where)
+        for name, where in totals.items()
+    ]
+    values: dict[str, Counter[str | None]] = {name: Counter() for name in FACETS}
+    numbers: dict[str, int] = {}
+    for name, value, number in connection.execute(union_all(*counted, *of_totals)):
+        if name.startswith(TOTAL):
+            numbers[name.removeprefix(TOTAL)] = number
+            continue
+        for word in (value.split() if value else (None,)) if name in WORDED else (value,):
+            values[name][word] += number
+    by_number = {name: dict(sorted(counts.items(), key=_most)) for name, counts in values.items()}
+    return Facets(
+        numbers["total"], total(connection, Filters()), numbers["attention"], by_number,
+        None if budget is None else {
+            "yes": numbers["yes"], "no": numbers["all"] - numbers["yes"] - numbers["unknown"],
+            "unknown": numbers["unknown"],
+        },
+    )  # fmt: skip
+
+
+def _most(pair: tuple[str | None, int]) -> tuple[int, str]:
+    return -pair[1], pair[0] or ""
+
+
+LIST_COLUMNS_T, F = configs.c, findings.c
+OTHER = "other"
+FINDING = "finding"  # the reason that an open finding of a recheck is
+# Kinds of what needs attention, the gravest first. Those of an import are the kinds of its warnings.
+KINDS = (
+    "will-not-start", "does-not-fit", "no-receipt", "failed", "outdated", "edited", "no-entry", FINDING,
+    "grant", "needs-code", "foreign-code", "prompts", "parser", "limited-tools", "no-tools", "way-in",
+    "conflict", "other-device", OTHER,
+)  # fmt: skip
+# Parameters of a model below each bound.
+SIZES: Mapping[str, float] = {
+    "under-1b": 1e9, "1b-4b": 4e9, "4b-10b": 10e9, "10b-35b": 35e9, "35b-100b": 100e9,
+    "over-100b": float("inf"),
+}  # fmt: skip
+Json = Mapping[str, Any]
+
+
+def words(names: set[str]) -> str | None:
+    """Return names as a column has them, between spaces; ``None`` for none."""
+    return f" {' '.join(sorted(names))} " if names else None
+
+
+def search(name: str, model: str | None, family: str | None, made: Json) -> str:
+    """Return the text that a search looks through: name, model, family, description, tags, license."""
+    parts = (name, model, family, made["description"], (made["tags"] or "").strip(), made["license"])
+    return "\n".join(part for part in parts if part).lower()
+
+
+def urgency(kinds: str | None) -> int:
+    """Return the rank of the gravest kind, the gravest the highest; 0 for none."""
+    present = (kinds or "").split()
+    return max((len(KINDS) - KINDS.index(kind) for kind in present if kind in KINDS), default=0)
+
+
+def attend(connection: Connection, name: str) -> None:
+    """Count a document's open findings anew, and rank its attention."""
+    number = connection.execute(select(func.count()).where(F.name == name, F.state == "open")).scalar_one()
+    kinds = {
+        *(
+            connection.execute(select(LIST_COLUMNS_T.attention).where(LIST_COLUMNS_T.name == name)).scalar()
+            or ""
+        ).split()
+    }
+    named = words(kinds | {FINDING} if number else kinds - {FINDING})
+    row = {"findings": number, "attention": named, "urgency": urgency(named)}
+    connection.execute(update(configs).where(LIST_COLUMNS_T.name == name).values(row))
+    changed(connection)
+
+
+def checked(connection: Connection, name: str, at: str) -> None:
+    """Record that a document was compared with an import."""
+    connection.execute(update(configs).where(LIST_COLUMNS_T.name == name).values(checked_at=at))
+
+
+def size_of(parameters: int | None) -> str | None:
+    """Return the class of a model by the number of its parameters."""
+    if parameters is None:
+        return None
+    return next(name for name, bound in SIZES.items() if parameters < bound)
+
 
 T, V = configs.c, versions.c
 
@@ -161,15 +499,15 @@ def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None
     row = {
         **listed, "checked_at": checked, "version": new.number, "digest": new.digest, "state": new.state,
         "updated_at": new.at, "deleted_at": None,
-        "search": list_columns.search(new.name, listed["model"], listed["family"], listed),
+        "search": search(new.name, listed["model"], listed["family"], listed),
     }  # fmt: skip
     if connection.execute(update(configs).where(T.name == new.name).values(row)).rowcount == 0:
         connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at}))
-    list_columns.attend(connection, new.name)
+    attend(connection, new.name)
     changed(connection)
 
 
-def delete(connection: Connection, deletion: Version) -> None:
+def delete_documents(connection: Connection, deletion: Version) -> None:
     """Add the version that records a deletion, and remove the document from the list."""
     _insert(connection, deletion)
     row = {
@@ -204,3 +542,36 @@ def _insert(connection: Connection, new: Version) -> None:
     row = {f.name: getattr(new, f.name) for f in fields(new) if f.name != "receipt"}
     stored = None if new.receipt is None else receipts.put(connection, new.receipt)
     connection.execute(insert(versions).values(**row, receipt_hash=stored))
+
+
+C = tables.configs.c
+SHOWN = (C.name, C.model, C.backend, C.version, C.deleted_at)
+
+
+def page_deleted(connection: Connection, limit: int, after: str = "") -> list[dict[str, Any]]:
+    """Return deleted documents by name, those behind ``after``."""
+    query = select(*SHOWN).where(C.deleted_at.is_not(None), C.name > after).order_by(C.name).limit(limit)
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def count_deleted(connection: Connection) -> int:
+    """Return how many documents are deleted."""
+    return connection.execute(select(func.count()).where(C.deleted_at.is_not(None))).scalar_one()
+
+
+def purge(connection: Connection, before: str, limit: int) -> tuple[int, set[str]]:
+    """Delete documents for good that were deleted before a time, with versions, releases and findings.
+
+    Return how many, at most ``limit``, and the hashes of the receipts that they named.
+    """
+    old = select(C.name).where(C.deleted_at.is_not(None), C.deleted_at < before).order_by(C.name).limit(limit)
+    names = [*connection.execute(old).scalars()]
+    receipts: set[str] = set()
+    for table in (tables.versions, tables.releases):
+        hashes = select(table.c.receipt_hash).where(table.c.name.in_(names))
+        receipts |= {one for one in connection.execute(hashes).scalars() if one is not None}
+    for table in (tables.versions, tables.releases, tables.findings, tables.configs):
+        connection.execute(delete(table).where(table.c.name.in_(names)))
+    if names:
+        changed(connection)
+    return len(names), receipts

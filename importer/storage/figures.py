@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, select, text
 
-from importer.storage import executors, retention, tables
+from importer.storage import processes, retention, tables
 from importer.storage.database import Database
 from importer.storage.retention import Keep, Limits
 
@@ -33,10 +33,10 @@ def workers(connection: Connection) -> list[dict[str, Any]]:
         {
             "id": one.id, "host": one.host, "pid": one.pid, "started_at": one.started_at,
             "seen_at": datetime.fromtimestamp(one.seen, UTC).isoformat(timespec="seconds"),
-            "alive": not executors.overdue(one), "device": one.device, "engines": [*one.engines],
+            "alive": not processes.overdue(one), "device": one.device, "engines": [*one.engines],
             "memory": one.memory, "version": one.version, "jobs": of.get(one.id, []),
         }
-        for one in executors.all_executors(connection)
+        for one in processes.all_executors(connection)
     ]  # fmt: skip
 
 

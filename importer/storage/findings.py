@@ -12,8 +12,8 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from importer.config import now
-from importer.storage import list_columns, tables
-from importer.storage.ids import fresh
+from importer.storage import documents, tables
+from importer.storage.database import fresh
 
 FindingState = Literal["open", "accepted", "rejected", "superseded", "resolved"]
 Outcome = Literal["unchanged", "found", "known", "rejected", "failed", "gone"]
@@ -113,20 +113,20 @@ def record(
         connection.execute(update(tables.findings).where(F.id == last.id).values(row))
         others = [F.name == name, F.state == "open", F.id != last.id]
         _settle(connection, others, "superseded")
-        list_columns.attend(connection, name)
+        documents.attend(connection, name)
         return last.id, "known" if last.state == "open" else "rejected"
     _settle(connection, [F.name == name, F.state == "open"], "superseded")
     ident = fresh()
     made = {"id": ident, "name": name, "fingerprint": fingerprint, "state": "open", "at": row["seen_at"]}
     connection.execute(insert(tables.findings).values(**row, **made))
-    list_columns.attend(connection, name)
+    documents.attend(connection, name)
     return ident, "found"
 
 
 def resolve(connection: Connection, name: str) -> None:
     """Mark the open findings of a document as resolved: an import now would change nothing."""
     _settle(connection, [F.name == name, F.state == "open"], "resolved")
-    list_columns.attend(connection, name)
+    documents.attend(connection, name)
 
 
 def decide(connection: Connection, ident: str, state: FindingState, by: str, why: str | None) -> bool:
@@ -136,7 +136,7 @@ def decide(connection: Connection, ident: str, state: FindingState, by: str, why
     here = (F.id == ident, F.state == "open")
     decided = connection.execute(update(tables.findings).where(*here).values(row)).rowcount > 0
     for name in connection.execute(select(F.name).where(F.id == ident)).scalars().all():
-        list_columns.attend(connection, name)
+        documents.attend(connection, name)
     return decided
 
 
@@ -163,7 +163,7 @@ def compared(
     at = now()
     row = {"outcome": outcome, "finding": finding, "at": at, "error": text}
     if outcome not in ("failed", "gone"):
-        list_columns.checked(connection, name, at)
+        documents.checked(connection, name, at)
     connection.execute(update(tables.rechecks).where(K.job == job, K.name == name).values(row))
 
 

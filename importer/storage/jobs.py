@@ -1,21 +1,89 @@
-"""Jobs and their events as rows: the request, the progress, the result."""
+"""Jobs and their events as rows: the request, the progress, the result, and what runs on pools leave."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from statistics import median
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, select, update
 
 from importer import tracing
 from importer.config import now
 from importer.errors import ServiceError
-from importer.storage import leftovers, tables, webhooks
-from importer.storage.ids import fresh
-from importer.storage.wakeups import signal
+from importer.storage import tables, webhooks
+from importer.storage.database import fresh
+from importer.storage.processes import signal
+
+LEFTOVERS_J, LEFTOVERS_S = tables.jobs.c, tables.steps.c
+PREFIX = "pool:"  # of the device of a job on a pool
+NAMED = "weights"  # the step that names the run
+LEFT = "left "  # and an attempt: the name of such a row
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """A run that has to be ended and removed; ``held`` is the process that followed it last."""
+
+    job: str
+    name: str
+    remote: str
+    on: str
+    held: str | None
+    since: float
+
+
+def device(pool: str | None) -> str | None:
+    """Return the device of a job on a pool."""
+    return None if pool is None else f"{PREFIX}{pool}"
+
+
+def on_pool(device: str | None) -> bool:
+    """Return whether a job with this device runs on a pool."""
+    return device is not None and device.startswith(PREFIX)
+
+
+def kept_device() -> ColumnElement[str | None]:
+    """Return a job's device for another attempt: a pool stays, a device of a process does not."""
+    return case((LEFTOVERS_J.device.startswith(PREFIX, autoescape=True), LEFTOVERS_J.device), else_=None)
+
+
+def leave(connection: Connection, job: str, attempt: int, held: str | None) -> None:
+    """Put what a job on a pool named into a row of its own; nothing was submitted before it was named."""
+    query = select(LEFTOVERS_S.result).where(LEFTOVERS_S.job == job, LEFTOVERS_S.name == NAMED)
+    named = connection.execute(query).scalar()
+    connection.execute(
+        delete(tables.steps).where(LEFTOVERS_S.job == job, LEFTOVERS_S.name.not_like(f"{LEFT}%"))
+    )
+    if named is not None:
+        row = json.dumps({**json.loads(named), "held": held, "since": time.time()})
+        connection.execute(insert(tables.steps).values(job=job, name=f"{LEFT}{attempt}", result=row))
+
+
+def all_remains(connection: Connection) -> list[Remains]:
+    """Return every run that is left."""
+    rows = connection.execute(
+        select(LEFTOVERS_S.job, LEFTOVERS_S.name, LEFTOVERS_S.result).where(LEFTOVERS_S.name.like(f"{LEFT}%"))
+    )
+    return [_read(row.job, row.name, json.loads(row.result)) for row in rows]
+
+
+def forget(connection: Connection, one: Remains) -> None:
+    """Delete the row of a run of which nothing is left."""
+    connection.execute(delete(tables.steps).where(LEFTOVERS_S.job == one.job, LEFTOVERS_S.name == one.name))
+
+
+def _read(job: str, name: str, data: dict[str, object]) -> Remains:
+    held, since = data.get("held"), data.get("since")
+    return Remains(
+        job, name, str(data["remote"]), str(data["on"]), None if held is None else str(held),
+        since if isinstance(since, float) else 0.0,
+    )  # fmt: skip
+
 
 Kind = Literal["import", "imports", "validation", "recheck", "listing", "listed"]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -81,7 +149,7 @@ def create(
     row = {
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
         "request": json.dumps(request), "says": text, "by": by, "config": config, "engine": engine,
-        "memory": memory, "device": leftovers.device(pool), "attempt": 1, "claims": 0, "events": 0,
+        "memory": memory, "device": device(pool), "attempt": 1, "claims": 0, "events": 0,
         "created_at": now(),
         "trace": tracing.parent(),
     }  # fmt: skip
@@ -250,8 +318,8 @@ def _end(
     ended = {"state": state, "ended_at": now(), "says": None, "executor": None, **row}
     if connection.execute(update(tables.jobs).where(*conditions).values(ended)).rowcount == 0:
         return False
-    if leftovers.on_pool(job.device):
-        leftovers.leave(connection, job.id, job.attempt, job.executor)
+    if on_pool(job.device):
+        leave(connection, job.id, job.attempt, job.executor)
     else:
         connection.execute(delete(tables.steps).where(S.job == job.id))
     note(connection, job, state, data)
@@ -291,7 +359,7 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
     """Begin another attempt of a job that has ended; raises ServiceError("not-ended")."""
     fresh_row = {
         "state": "queued", "step": None, "says": None, "result": None, "error": None, "started_at": None,
-        "ended_at": None, "device": leftovers.kept_device(), "version": None, "attempt": J.attempt + 1,
+        "ended_at": None, "device": kept_device(), "version": None, "attempt": J.attempt + 1,
         "claims": 0, "request": json.dumps(request),
     }  # fmt: skip
     same_attempt = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)
@@ -394,3 +462,127 @@ def read(row: Mapping[str, Any] | Any) -> Job:
     """Return the job of a row of ``COLUMNS``."""
     data = {key: None if row[key] is None else json.loads(row[key]) for key in ("request", "result", "error")}
     return Job(**{f.name: row[f.name] for f in fields(Job)} | data)
+
+
+PROGRESS_J, PROGRESS_E = tables.jobs.c, tables.events.c
+FORMER = 30  # jobs that a median is of
+RECENTLY = timedelta(hours=24)  # how long a failure is shown
+SHOWN = 5  # jobs that run, by name
+
+
+@dataclass(frozen=True, slots=True)
+class BegunStep:
+    """A step that has begun, and its seconds; ``None`` while it runs."""
+
+    name: str
+    at: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FormerSeconds:
+    """The median seconds of a step, and of how many jobs."""
+
+    seconds: float
+    jobs: int
+
+
+def begun(connection: Connection, job: Job) -> list[BegunStep]:
+    """Return the steps of a job's present attempt that have begun, in their order."""
+    return _steps(_events(connection, [job.id], [job.root]).get(job.id, ()), job.attempt, job.ended_at)
+
+
+def figures(connection: Connection, job: Job) -> dict[str, Any]:
+    """Return the newest figures of progress of the present attempt; empty without any."""
+    query = select(PROGRESS_E.data).where(
+        PROGRESS_E.root == job.root, PROGRESS_E.job == job.id, PROGRESS_E.type == "progress"
+    )
+    found = connection.execute(query.order_by(PROGRESS_E.number.desc()).limit(1)).scalar()
+    data: dict[str, Any] = {} if found is None else json.loads(found)
+    return data if data.get("attempt") == job.attempt else {}
+
+
+def former(connection: Connection, job: Job) -> dict[str, FormerSeconds]:
+    """Return by step how long it took in the newest jobs of the kind that succeeded, on the same engine."""
+    same = [PROGRESS_J.kind == job.kind, PROGRESS_J.state == "succeeded", PROGRESS_J.id != job.id]
+    if job.engine is not None:
+        same.append(PROGRESS_J.engine == job.engine)
+    query = (
+        select(PROGRESS_J.id, PROGRESS_J.root, PROGRESS_J.attempt, PROGRESS_J.ended_at)
+        .where(*same)
+        .order_by(PROGRESS_J.id.desc())
+        .limit(FORMER)
+    )
+    rows = connection.execute(query).all()
+    found = _events(connection, [row.id for row in rows], [row.root for row in rows])
+    spent: dict[str, list[float]] = {}
+    for row in rows:
+        for step in _steps(found.get(row.id, ()), row.attempt, row.ended_at):
+            if step.seconds is not None:
+                spent.setdefault(step.name, []).append(step.seconds)
+    return {name: FormerSeconds(median(seconds), len(seconds)) for name, seconds in spent.items()}
+
+
+def summary(connection: Connection) -> dict[str, Any]:
+    """Return how many jobs wait, run, and failed of late, and those that run."""
+    open_jobs = (
+        select(PROGRESS_J.state, func.count())
+        .where(PROGRESS_J.state.in_(OPEN), PROGRESS_J.kind != "imports")
+        .group_by(PROGRESS_J.state)
+    )
+    counts = {row[0]: row[1] for row in connection.execute(open_jobs)}
+    since = (datetime.now(UTC) - RECENTLY).isoformat(timespec="seconds")
+    failed = select(func.count()).where(
+        PROGRESS_J.state == "failed", PROGRESS_J.kind != "imports", PROGRESS_J.ended_at >= since
+    )
+    members = (
+        PROGRESS_J.id,
+        PROGRESS_J.kind,
+        PROGRESS_J.config,
+        PROGRESS_J.step,
+        PROGRESS_J.says,
+        PROGRESS_J.started_at,
+    )
+    running = (
+        select(*members)
+        .where(PROGRESS_J.state == "running", PROGRESS_J.kind != "imports")
+        .order_by(PROGRESS_J.id)
+        .limit(SHOWN)
+    )
+    return {
+        "queued": counts.get("queued", 0), "running": counts.get("running", 0),
+        "failed": connection.execute(failed).scalar_one(),
+        "jobs": [
+            {("message" if key == "says" else key): value for key, value in row.items()}
+            for row in connection.execute(running).mappings()
+        ],
+    }  # fmt: skip
+
+
+def _events(
+    connection: Connection, idents: Sequence[str], roots: Sequence[str]
+) -> dict[str, list[Mapping[str, Any]]]:
+    query = select(PROGRESS_E.job, PROGRESS_E.at, PROGRESS_E.data).where(
+        PROGRESS_E.root.in_({*roots}), PROGRESS_E.job.in_(idents), PROGRESS_E.type == "step"
+    )
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in connection.execute(query.order_by(PROGRESS_E.root, PROGRESS_E.number)):
+        found.setdefault(row.job, []).append({**json.loads(row.data), "at": row.at})
+    return found
+
+
+def _steps(events: Sequence[Mapping[str, Any]], attempt: int, ended: str | None) -> list[BegunStep]:
+    """Return the steps of an attempt; a step that another process began again counts from then."""
+    own = {one["step"]: one for one in events if one.get("attempt") == attempt}
+    times = [one["at"] for one in own.values()]
+    ends = [*times[1:], ended][: len(own)]
+    return [
+        BegunStep(one["step"], one["at"], None if end is None else between(one["at"], end))
+        for one, end in zip(own.values(), ends, strict=True)
+    ]
+
+
+def between(begin: str, end: str | None = None) -> float:
+    """Return the seconds from one time to another, or until now."""
+    last = datetime.now(UTC) if end is None else datetime.fromisoformat(end)
+    return max(0.0, (last - datetime.fromisoformat(begin)).total_seconds())

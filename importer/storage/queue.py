@@ -2,20 +2,133 @@
 
 A process holds a job while the row names it as ``executor`` under the same attempt and number of claims, and
 while its own row in ``executors`` has a heartbeat. Its writes to the job are refused otherwise.
+
+Turns: which waiting job is next, so that no caller and no list waits for the whole list of another.
+
+Single jobs come before jobs of lists, since a person waits for them. After ``BURST`` single jobs in a row a
+waiting list has a turn, so no list starves. In both lanes the caller with the oldest last turn is next.
+The same holds for the lists of one caller. A new caller or list is next at once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, true, update
 
-from importer.storage import fair_scheduling, jobs, leftovers, tables
-from importer.storage.executors import Executor
+from importer.storage import jobs, tables
 from importer.storage.jobs import COLUMNS, OPEN, Job, Kind
-from importer.storage.wakeups import signal
+from importer.storage.processes import Executor, signal
+
+FAIR_SCHEDULING_J, T = tables.jobs.c, tables.turns.c
+BURST = 3  # turns of single jobs in a row while a list waits
+PEOPLE, CALLERS, LISTS, STREAK = "people", "callers", "lists", "streak"
+CLOCK = ("", "clock", "")
+Turns = Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Waiting jobs of one caller: its single jobs, or those of the list ``root``."""
+
+    by: str
+    root: str | None = None
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Return the keys of its turns, the caller's first."""
+        return [(PEOPLE, self.by)] if self.root is None else [(CALLERS, self.by), (LISTS, self.root)]
+
+    @property
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions of its jobs."""
+        return [
+            FAIR_SCHEDULING_J.by == self.by,
+            FAIR_SCHEDULING_J.place == 0 if self.root is None else FAIR_SCHEDULING_J.root == self.root,
+        ]
+
+
+def choose(connection: Connection, kind: str, claimable: Sequence[ColumnElement[bool]]) -> str | None:
+    """Return the id of the job that is next, locked, and record the turn; ``None`` where none waits.
+
+    The clock's row lets one process choose at a time; a job that another transaction holds is skipped.
+    """
+    clock = select(T.number).where(T.kind == CLOCK[0], T.lane == CLOCK[1]).with_for_update()
+    now = connection.execute(clock).scalar_one() + 1
+    turns = _turns(connection, kind)
+    people = _flows(connection, claimable, lists=False)
+    lists = _flows(connection, claimable, lists=True)
+    for flow in _ordered(people, lists, turns):
+        first = (
+            select(FAIR_SCHEDULING_J.id)
+            .where(*claimable, *flow.conditions)
+            .order_by(FAIR_SCHEDULING_J.place, FAIR_SCHEDULING_J.id)
+            .limit(1)
+        )
+        ident = connection.execute(first.with_for_update(skip_locked=True)).scalar()
+        if ident is not None:
+            passed_over = flow.root is None and bool(lists)
+            streak = turns.get((STREAK, ""), 0) + 1 if passed_over else 0
+            _record(connection, kind, {**dict.fromkeys(flow.keys, now), (STREAK, ""): streak}, now)
+            return str(ident)
+    return None
+
+
+def forget(connection: Connection) -> None:
+    """Delete the turns of lists that have ended."""
+    still_open = select(FAIR_SCHEDULING_J.root).where(FAIR_SCHEDULING_J.ended_at.is_(None))
+    connection.execute(delete(tables.turns).where(T.lane == LISTS, T.flow.not_in(still_open)))
+
+
+def _ordered(people: list[Flow], lists: list[Flow], turns: Turns) -> Iterator[Flow]:
+    """Yield the flows, the next one first."""
+
+    def last(flow: Flow) -> tuple[int, ...]:
+        return tuple(turns.get(key, 0) for key in flow.keys)
+
+    lanes = [sorted(people, key=last), sorted(lists, key=last)]
+    if turns.get((STREAK, ""), 0) >= BURST:
+        lanes.reverse()
+    for lane in lanes:
+        yield from lane
+
+
+def _flows(connection: Connection, claimable: Sequence[ColumnElement[bool]], *, lists: bool) -> list[Flow]:
+    if not lists:
+        query = (
+            select(FAIR_SCHEDULING_J.by)
+            .where(*claimable, FAIR_SCHEDULING_J.place == 0)
+            .group_by(FAIR_SCHEDULING_J.by)
+        )
+        return [Flow(by) for by in connection.execute(query.order_by(FAIR_SCHEDULING_J.by)).scalars()]
+    grouped = (
+        select(FAIR_SCHEDULING_J.by, FAIR_SCHEDULING_J.root)
+        .where(*claimable, FAIR_SCHEDULING_J.place > 0)
+        .group_by(FAIR_SCHEDULING_J.by, FAIR_SCHEDULING_J.root)
+    )
+    return [Flow(*row) for row in connection.execute(grouped.order_by(FAIR_SCHEDULING_J.root))]
+
+
+def _turns(connection: Connection, kind: str) -> Turns:
+    rows = connection.execute(select(T.lane, T.flow, T.number).where(T.kind == kind))
+    return {(row.lane, row.flow): row.number for row in rows}
+
+
+def _record(connection: Connection, kind: str, turns: Turns, now: int) -> None:
+    for (lane, flow), number in turns.items():
+        _set(connection, (kind, lane, flow), number)
+    _set(connection, CLOCK, now)
+
+
+def _set(connection: Connection, key: tuple[str, str, str], number: int) -> None:
+    same = update(tables.turns).where(T.kind == key[0], T.lane == key[1], T.flow == key[2])
+    if connection.execute(same.values(number=number)).rowcount == 0:
+        row = dict(zip(("kind", "lane", "flow"), key, strict=True))
+        connection.execute(insert(tables.turns).values(**row, number=number))
+
 
 J, S, X = tables.jobs.c, tables.steps.c, tables.executors.c
 POOL: Literal["pool"] = "pool"  # validations outside of this machine have a line of their own
@@ -53,7 +166,7 @@ def claim(connection: Connection, executor: Executor, kind: Line) -> Job | None:
     )
     ident = connection.execute(begun.with_for_update(skip_locked=True)).scalar()
     if ident is None:
-        ident = fair_scheduling.choose(connection, kind, claimable)
+        ident = choose(connection, kind, claimable)
     if ident is None:
         return None
     leased: dict[str, Any] = {"executor": executor.id, "version": executor.version, "claims": J.claims + 1}
@@ -81,8 +194,8 @@ def _claimable(executor: Executor, kind: Line) -> list[ColumnElement[bool]]:
 
 def _on_pools(executor: Executor) -> ColumnElement[bool]:
     """Return the condition of the pools that a process knows; ``*`` stands for any target."""
-    known = J.device.in_([f"{leftovers.PREFIX}{name}" for name in executor.pools])
-    return known | J.device.like(f"{leftovers.PREFIX}%:%") if "*" in executor.pools else known
+    known = J.device.in_([f"{jobs.PREFIX}{name}" for name in executor.pools])
+    return known | J.device.like(f"{jobs.PREFIX}%:%") if "*" in executor.pools else known
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
@@ -134,7 +247,7 @@ def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:
     """Return the validations of devices that no process serves any more."""
     return _select(
         connection, J.device.is_not(None), J.device.not_in(devices), J.executor.is_(None),
-        J.device.not_like(f"{leftovers.PREFIX}%"),
+        J.device.not_like(f"{jobs.PREFIX}%"),
     )  # fmt: skip
 
 
@@ -153,14 +266,12 @@ def restart(connection: Connection, job: Job, cause: str) -> bool:
     """Let a job without a process begin from its first step as another attempt; false where it cannot."""
     free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
     row = {"version": None, "claims": 0, "state": "queued", "step": None, "says": None}
-    device = leftovers.kept_device()
+    device = jobs.kept_device()
     again = update(tables.jobs).where(*free).values(**row, device=device, attempt=job.attempt + 1)
     if connection.execute(again).rowcount == 0:
         return False
-    kept = S.name != leftovers.NAMED if leftovers.on_pool(job.device) else true()  # its run goes on
-    connection.execute(
-        delete(tables.steps).where(S.job == job.id, kept, S.name.not_like(f"{leftovers.LEFT}%"))
-    )
+    kept = S.name != jobs.NAMED if jobs.on_pool(job.device) else true()  # its run goes on
+    connection.execute(delete(tables.steps).where(S.job == job.id, kept, S.name.not_like(f"{jobs.LEFT}%")))
     jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": cause})
     return True
 

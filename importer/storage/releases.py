@@ -1,15 +1,105 @@
-"""Releases as rows: versions of a document that were released, what is served of them, what is withdrawn."""
+"""Releases as rows, and the entries that are served as they were rendered."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, Select, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from importer.storage import published, receipts, tables
+from importer.storage import receipts, tables
+from importer.storage.tables import marks, published
+
+P = published.c
+NUMBER, WHEN = "published", "published_at"
+OURS = ("device", "facts")  # for variants and lists of importer: LocalAI's lists have no such members
+
+
+class Entry(Protocol):
+    """A rendered entry: its item of the index, its own file, and what lists show of it."""
+
+    @property
+    def item(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def about(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``number`` grows with every change; ``at`` is when the last one was, in epoch seconds."""
+
+    number: int
+    at: int
+
+
+def mark(connection: Connection) -> Mark:
+    """Return the mark of the index; what is read after it is at least as new."""
+    query = select(marks.c.key, marks.c.value).where(marks.c.key.in_((NUMBER, WHEN)))
+    values = {row[0]: row[1] for row in connection.execute(query)}
+    return Mark(values.get(NUMBER, 0), values.get(WHEN, 0))
+
+
+def items(connection: Connection) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return every name with its item of the index and what lists show of it, by name."""
+    query = select(P.name, P.item, P.about).order_by(P.name)
+    return [(row.name, row.item, json.loads(row.about)) for row in connection.execute(query)]
+
+
+def listed(connection: Connection) -> list[dict[str, Any]]:
+    """Return what LocalAI's lists show of each, by name."""
+    texts = connection.execute(select(P.about).order_by(P.name)).scalars()
+    return [{key: value for key, value in json.loads(text).items() if key not in OURS} for text in texts]
+
+
+def facts(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the facts of the releases that are served, by name."""
+    rows = connection.execute(select(P.name, P.about).where(P.name.in_(names)))
+    return {row.name: json.loads(row.about)["facts"] for row in rows}
+
+
+def file(connection: Connection, name: str) -> tuple[str, str] | None:
+    """Return an entry's own file and the time of its last change; ``None`` for an unpublished one."""
+    row = connection.execute(select(P.file, P.at).where(P.name == name)).first()
+    return None if row is None else (row[0], row[1])
+
+
+def release(connection: Connection, name: str) -> int | None:
+    """Return the number of the release that is served; ``None`` where none is."""
+    return connection.execute(select(P.release).where(P.name == name)).scalar()
+
+
+def put(connection: Connection, name: str, release: int, version: int, entry: Entry, at: str) -> None:
+    """Serve a release's entry in place of any other one of its document; the index has a new number."""
+    connection.execute(delete(published).where(P.name == name))
+    row = {"name": name, "release": release, "version": version, "item": entry.item, "file": entry.file}
+    about = json.dumps(dict(entry.about), ensure_ascii=False)
+    connection.execute(insert(published).values(**row, about=about, at=at))
+    _grow(connection)
+
+
+def remove(connection: Connection, name: str) -> bool:
+    """Take a document's entry out of the index; return whether there was one."""
+    gone = connection.execute(delete(published).where(P.name == name)).rowcount > 0
+    if gone:
+        _grow(connection)
+    return gone
+
+
+def _grow(connection: Connection) -> None:
+    _set(connection, NUMBER, mark(connection).number + 1)
+    _set(connection, WHEN, int(time.time()))
+
+
+def _set(connection: Connection, key: str, value: int) -> None:
+    changed = update(marks).where(marks.c.key == key).values(value=value)
+    if connection.execute(changed).rowcount == 0:
+        connection.execute(insert(marks).values(key=key, value=value))
+
 
 R = tables.releases.c
 
@@ -72,7 +162,7 @@ def get(connection: Connection, name: str, number: int) -> Release | None:
 
 def served(connection: Connection, name: str) -> Release | None:
     """Return the release that is served; ``None`` where none is."""
-    number = published.release(connection, name)
+    number = release(connection, name)
     return None if number is None else get(connection, name, number)
 
 
@@ -98,7 +188,7 @@ def add(connection: Connection, release: Release) -> None:
 
 def serve(connection: Connection, release: Release, at: str) -> None:
     """Serve a release in place of any other one of its document."""
-    published.put(connection, release.name, release.number, release.version, release.entry, at)
+    put(connection, release.name, release.number, release.version, release.entry, at)
 
 
 def withdraw(
@@ -110,10 +200,10 @@ def withdraw(
         chosen.append(R.number.in_(numbers))
     row = {"withdrawn_by": by, "withdrawn_at": at, "withdrawn_why": why}
     connection.execute(update(tables.releases).where(*chosen).values(row))
-    number = published.release(connection, name)
+    number = release(connection, name)
     if number is None or not (numbers is None or number in numbers):
         return False
-    return published.remove(connection, name)
+    return remove(connection, name)
 
 
 def _of(name: str) -> Select[Any]:

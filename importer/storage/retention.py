@@ -26,10 +26,10 @@ from sqlalchemy import (
     update,
 )
 
-from importer.storage import audit, deleted, fair_scheduling, findings, idempotency_store, tables, webhooks
-from importer.storage.actors import SERVICE
-from importer.storage.audit import AuditContext
+from importer.storage import findings, idempotency_store, queue, tables, webhooks
+from importer.storage.audit import SERVICE, AuditContext, record
 from importer.storage.database import Database
+from importer.storage.documents import purge
 from importer.storage.jobs import ENDED
 
 BATCH = 200  # rows, or jobs with all their events, in one transaction
@@ -91,7 +91,7 @@ def run(database: Database, limits: Limits, ending: Callable[[], bool] = lambda:
             removed[kind] += number
     with database.writing() as connection:
         idempotency_store.delete_expired(connection)
-        fair_scheduling.forget(connection)
+        queue.forget(connection)
     return removed
 
 
@@ -208,7 +208,7 @@ def _audit(connection: Connection, keep: Keep) -> Deleted:
         until = last.id
         number = connection.execute(select(func.count()).where(A.id <= until)).scalar_one()
         told = {"entries": number, "until": until, "at": last.at}
-        audit.record(connection, AuditContext(SERVICE, "delete entries"), "audit", told, until)
+        record(connection, AuditContext(SERVICE, "delete entries"), "audit", told, until)
     old = select(A.id).where(A.id <= until).order_by(A.id).limit(BATCH)
     chosen = connection.execute(old).scalars().all()
     connection.execute(delete(tables.audit).where(A.id.in_(chosen)))
@@ -230,7 +230,7 @@ def _surplus(connection: Connection, keep: Keep, until: int) -> int:
 
 def _documents(connection: Connection, keep: Keep) -> Deleted:
     """Delete documents for good that were deleted long ago, with the receipts that nothing names any more."""
-    number, hashes = deleted.purge(connection, keep.oldest, BATCH)
+    number, hashes = purge(connection, keep.oldest, BATCH)
     _receipts(connection, hashes)
     return number, number == BATCH
 

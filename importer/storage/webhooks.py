@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 from importer.config import now
 from importer.errors import ServiceError
 from importer.storage import tables
-from importer.storage.ids import fresh
+from importer.storage.database import fresh
 
 DISABLED, PING = "webhook.disabled", "webhook.ping"
 TYPES = (

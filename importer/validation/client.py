@@ -1,6 +1,11 @@
 """A small client of the OpenAI API: three requests, limits, and a log of every exchange without its key.
 
 Every receive of a socket asks the clock, the size of the answer, and what is left to the run.
+
+Headers that go with each request to a running server: their names, their values, and what no header may
+change.
+
+Secrets are cut out of what a server sends, before anything reads, judges or keeps it.
 """
 
 from __future__ import annotations
@@ -9,10 +14,11 @@ import http.client
 import io
 import json
 import math
+import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +26,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
+from importer.errors import UsageError
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.validation.errors import (
@@ -33,8 +40,113 @@ from importer.validation.errors import (
     SilenceReason,
     TimedOut,
 )
-from importer.validation.redaction import redacted, secrets_of
 from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole
+
+
+class RequestHeaderReason(ReasonKind):
+    """Why a header is refused."""
+
+    NOT_A_NAME = "not-a-name", "has no valid name"
+    RESERVED = "reserved", "belongs to the request itself"
+    NO_VALUE = "no-value", "has no value"
+    NOT_A_VALUE = "not-a-value", "has a value that is not one line of printable ASCII"
+    TWICE = "twice", "is given twice"
+    BESIDE_KEY = "beside-key", "is given beside a key, which is sent under this name"
+
+
+NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # a token of RFC 9110
+HEADERS_VALUE = re.compile(
+    r"[!-~](?:[ -~\t]{0,8190}[!-~])?"
+)  # printable ASCII without white space at its ends
+# The request's own: its length and form, its connection, its host.
+RESERVED = frozenset(
+    ("accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host",
+     "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
+)  # fmt: skip
+KEY = "authorization"  # the header of a key
+
+
+def checked(headers: Iterable[tuple[str, str]], *, key: bool = False) -> dict[str, str]:
+    """Return headers by name, ``key`` where the request has a key beside them.
+
+    Raises UsageError("bad-header"), which never has a value.
+    """
+    taken: dict[str, str] = {}
+    for number, (name, value) in enumerate(headers, 1):
+        problem = _problem(name, value.strip(), {other.lower() for other in taken}, key=key)
+        if problem is not None:  # what is no name may be a value
+            shown = f"number {number}" if problem is RequestHeaderReason.NOT_A_NAME else name
+            raise UsageError("bad-header", header=shown, problem=Reason(problem))
+        taken[name] = value.strip()
+    return taken
+
+
+def _problem(name: str, value: str, taken: set[str], *, key: bool) -> RequestHeaderReason | None:
+    if not NAME.fullmatch(name):
+        return RequestHeaderReason.NOT_A_NAME
+    if name.lower() in RESERVED:
+        return RequestHeaderReason.RESERVED
+    if name.lower() in taken:
+        return RequestHeaderReason.TWICE
+    if key and name.lower() == KEY:
+        return RequestHeaderReason.BESIDE_KEY
+    if not value:
+        return RequestHeaderReason.NO_VALUE
+    return None if HEADERS_VALUE.fullmatch(value) else RequestHeaderReason.NOT_A_VALUE
+
+
+SHORTEST = 8  # characters; local servers accept any key, and shorter values occur by chance
+CUT = "…"
+
+
+def secrets_of(values: Iterable[str | None]) -> tuple[str, ...]:
+    """Return the values and their words, plain and as JSON writes them, the longest first.
+
+    A server may send back a key without its scheme. Parts shorter than ``SHORTEST`` are no secrets.
+    """
+    parts = [part for value in values if value for part in (value, *value.split())]
+    written = ((part, json.dumps(part)[1:-1]) for part in parts)
+    forms = {form for plain, text in written for form in (plain, text, text.replace("/", "\\/"))}
+    return tuple(sorted((form for form in forms if len(form) >= SHORTEST), key=lambda f: (-len(f), f)))
+
+
+def without(data: Any, secrets: Iterable[str]) -> Any:
+    """Return ``data`` with the secrets cut out of every text, keys of mappings included."""
+    if isinstance(data, str):
+        for secret in secrets:
+            data = data.replace(secret, CUT)
+        return data
+    if isinstance(data, Mapping):
+        return {without(key, secrets): without(value, secrets) for key, value in data.items()}
+    return [without(value, secrets) for value in data] if isinstance(data, list | tuple) else data
+
+
+def redacted(chunks: Iterable[bytes], secrets: Iterable[str]) -> Iterator[bytes]:
+    """Yield the chunks without the secrets, which may lie across their borders.
+
+    The end of a chunk that may begin a secret waits for the next one.
+    """
+    known, kept = [secret.encode() for secret in secrets], b""
+    for chunk in chunks:
+        kept = _cut(kept + chunk, known)
+        waiting = max((_begun(kept, secret) for secret in known), default=0)
+        if len(kept) > waiting:
+            yield kept[: len(kept) - waiting]
+            kept = kept[len(kept) - waiting :]
+    if kept:
+        yield kept
+
+
+def _cut(data: bytes, secrets: Iterable[bytes]) -> bytes:
+    for secret in secrets:
+        data = data.replace(secret, CUT.encode())
+    return data
+
+
+def _begun(data: bytes, secret: bytes) -> int:
+    """Return the length of the longest end of ``data`` that begins the secret and is not all of it."""
+    longest = min(len(data), len(secret) - 1)
+    return next((size for size in range(longest, 0, -1) if data.endswith(secret[:size])), 0)
 
 
 class ClientReason(ReasonKind):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from threading import Lock
 from typing import Any, Literal
 
-from importer.engines import reported
-from importer.engines.reported import EffectiveSettings
+from importer.engines import logs
+from importer.engines.logs import EffectiveSettings
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
@@ -258,7 +258,7 @@ class Context(Background):
             health = self.client.get("/health", self.log)
         except ExchangeError:
             health = b""
-        return reported.read_settings(self.journal.opening() if self.journal else "", health)
+        return logs.read_settings(self.journal.opening() if self.journal else "", health)
 
     def _alone(self, prompt: Prompt, seen: Reply) -> str:
         """Return the text of the model without the grammar of a parser, if it calls the same tools."""

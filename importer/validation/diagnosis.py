@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from importer.proof.result import Proof
 from importer.reasons import Reason, ReasonKind
-from importer.validation import alternate_tool_listings, proof_check, tokenized, tool_markup
+from importer.validation import alternate_forms, proof_check, tokens, tool_markup
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for, failing
@@ -29,7 +29,7 @@ from importer.validation.remedy import (
     end_at,
 )
 from importer.validation.reply import Reply
-from importer.validation.tokenized import OWN
+from importer.validation.tokens import OWN
 from importer.validation.tool_markup import (
     control_token,
     drafted,
@@ -184,14 +184,14 @@ def _attribute_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
     """Attribute a fault of the model to the document where template or tokenizer change its prompt."""
     if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
         note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
-    elif (seen := tokenized.altered(ctx)) is not None:
+    elif (seen := tokens.altered(ctx)) is not None:
         note, remedy = seen, OWN
     elif _of_tools(ctx) and proof_check.encodes_twice(ctx):
         return replace(outcome, remedy=Reason(Remedy.DECODE_ONCE_MORE))
     elif _of_tools(ctx) and (told := proof_check.retold(ctx)) is not None:
         note = Reason(BlameReason.RETOLD, own=told[0], told=told[1])
         remedy = Reason(Remedy.TELL_AS_WRITTEN, own=told[0])
-    elif _of_tools(ctx) and (listed := alternate_tool_listings.calling(ctx)) is not None:
+    elif _of_tools(ctx) and (listed := alternate_forms.calling(ctx)) is not None:
         note, remedy = Reason(BlameReason.LISTED), Reason(Remedy.LIST_TOOLS, tool=listed)
     else:
         return outcome

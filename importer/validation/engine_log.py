@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from importer.engines import logs
-from importer.engines.deaths import Attribution, Death
-from importer.engines.logs import Lacking
+from importer.engines.logs import Attribution, Death, Lacking
 from importer.reasons import Reason, ReasonKind
 
 

@@ -1,18 +1,22 @@
-"""The pace of a validation: which probes run, how fast answers come, and when no more requests are sent."""
+"""The pace of a validation: which probes run, how fast answers come, and when no more requests are sent.
+
+How long a server is silent to everybody: a machine without time holds a stream back, too.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise
 from statistics import median
-from threading import Lock
-from typing import Any
+from threading import Event, Lock, Thread
+from typing import Any, TypeVar
 
 from importer.progress import Progress, Step
 from importer.reasons import Reason
 from importer.validation.client import Client
-from importer.validation.errors import AnswerFailure, SilenceReason, spent
+from importer.validation.errors import AnswerFailure, ExchangeError, SilenceReason, spent
 from importer.validation.expectations import CommonReason
 from importer.validation.outcome import Inconclusive, Outcome, Pass, ProbeRow, counts_as_passed
 from importer.validation.remedy import Remedy
@@ -121,3 +125,34 @@ def speed(rows: Sequence[ProbeRow]) -> dict[str, Any]:
         "tokens_per_second": round(median(rates), 1) if rates else None,
         "answers": len(first),
     }
+
+
+T = TypeVar("T")
+PATH = "/v1/models"  # which all servers answer without the model; an error is an answer, too
+PAUSE = 0.02  # seconds
+
+
+def listened(client: Client, request: Callable[[], T]) -> tuple[T, float]:
+    """Return what ``request`` returns, and the longest time in seconds without an answer to a light question.
+
+    The questions go through this process and through what stands before the engine: each of them may be what
+    has no time.
+    """
+    over, beats = Event(), [time.monotonic()]
+    beating = Thread(target=_beat, args=(client, over, beats))
+    beating.start()
+    try:
+        result = request()
+        beats.append(time.monotonic())
+    finally:
+        over.set()
+        beating.join()
+    return result, max(later - earlier for earlier, later in pairwise(sorted(beats)))
+
+
+def _beat(client: Client, over: Event, beats: list[float]) -> None:
+    while not over.wait(PAUSE):
+        with suppress(ExchangeError):
+            client.get(PATH, [])
+        if not over.is_set():
+            beats.append(time.monotonic())

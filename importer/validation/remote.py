@@ -14,20 +14,18 @@ from typing import Any
 from importer.config_file.validation_status import builds
 from importer.engines import get
 from importer.errors import EngineError, UsageError
-from importer.validation.client import Client, Exchange
+from importer.validation.client import Client, Exchange, without
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
-from importer.validation.evidence_sources import Background
+from importer.validation.evidence_sources import Background, recognise, version
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
 from importer.validation.probe import ALL_PROBES, ProbeOptions
 from importer.validation.probes import every
 from importer.validation.progress import speed
-from importer.validation.redaction import without
 from importer.validation.reply import QUOTED
 from importer.validation.run import probe
-from importer.validation.score.measure import measure
-from importer.validation.server_version import recognise, version
+from importer.validation.score.figures import measure
 
 SHOWN = 20  # models of a server that an error names
 BRIEF = 10.0  # seconds for a request beside the probes

@@ -20,7 +20,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
 from importer.validation import failures
-from importer.validation.attribution import limits, root_causes, setting_bisection, stage_cause
+from importer.validation.attribution import root_causes, setting_bisection, stage_cause
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, ExchangeError, RunOver, SilenceReason, spent
@@ -48,7 +48,7 @@ from importer.validation.probes import (
 )
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.remedy import Remedy
-from importer.validation.score.measure import measure
+from importer.validation.score.figures import measure
 from importer.validation.served_engine import ServedEngine
 
 
@@ -257,7 +257,7 @@ def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
     if not alone(one) and one is not sampling_arrives:
         outcome = steadied(ctx, outcome, partial(_attributed, one), shared)
         outcome = without(ctx, outcome, partial(_attributed, one), shared)
-    outcome = limits.within(outcome, one, ctx)
+    outcome = stage_cause.within(outcome, one, ctx)
     if not counts_as_passed(outcome) and (over := _cut_short(ctx)) is not None:
         outcome = spent(over)
     log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]

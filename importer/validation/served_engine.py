@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from importer.engines.deaths import CONFIGURATION, MODEL
-from importer.engines.package_conflicts import Conflict
+from importer.engines.install import Conflict
+from importer.engines.logs import CONFIGURATION, MODEL
 from importer.engines.start_trials import Setup
 from importer.validation.outcome import ProbeRow
 

@@ -10,7 +10,7 @@ from typing import Any
 from importer.engines.parsers import ParserQuestion, Reading, Replay
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import proof_check, response_mutations
+from importer.validation import mutations, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import ExchangeError, TemplateRefusedError
 from importer.validation.fact import Fact, FactReason, Facts, Rung, State, by_rung
@@ -203,7 +203,7 @@ def _changed(reading: Reading, reply: Reply, *, right: bool) -> Reason | None:
     own = as_reply(reading, reply)
     if not reply.logprobs or reading.error is not None or (not right and parts(own) == parts(reply)):
         return None
-    return response_mutations.told(own, reply)
+    return mutations.told(own, reply)
 
 
 def _unread(ctx: Context, wrong: Judgement, drawn: Drawn, pair: ParserQuestion) -> Reason | None:
@@ -215,7 +215,7 @@ def _unread(ctx: Context, wrong: Judgement, drawn: Drawn, pair: ParserQuestion) 
     if reading is None or not (reading.calls or reading.reasoning) or not _right(wrong, reading, came):
         return None
     own = as_reply(reading, came)
-    return response_mutations.told(replace(own, reasoning=own.reasoning or came.reasoning), came)
+    return mutations.told(replace(own, reasoning=own.reasoning or came.reasoning), came)
 
 
 def _stream(replay: Replay | None, prompt: Prompt) -> Fact:

@@ -11,7 +11,7 @@ from importer.app import local_evidence
 from importer.cli.main import run
 from importer.config_file.store import Store, StoredDocument
 from importer.demo import MODEL
-from importer.engines.token_merges import MergedWords
+from importer.engines.tokenizer import MergedWords
 from importer.hub import ANYWHERE, cache
 from importer.sentences import render
 from importer.validation.expectations import CommonReason

@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
-from importer.app.recheck_upstream import CauseKind
-from importer.app.upgrade_causes import at_version, causes, renamed, renames
-from importer.app.upgrade_versions import VersionDifference, difference, known_before, named
+from importer.app.recheck import CauseKind
+from importer.app.upgrade_versions import (
+    VersionDifference,
+    at_version,
+    causes,
+    difference,
+    known_before,
+    named,
+    renamed,
+    renames,
+)
 from importer.config_file.engine_arguments import Argument
-from importer.config_file.model_conflicts import ModelFacts
-from importer.config_file.model_facts import RecordedFacts
+from importer.config_file.model_conflicts import ModelFacts, RecordedFacts
 from importer.errors import UsageError
 
 

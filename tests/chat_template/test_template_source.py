@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from importer.chat_template import find, vocabulary
+from importer.chat_template import find, markers
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 
@@ -110,7 +110,7 @@ def test_a_huge_template_is_refused() -> None:
 
 
 def test_vocabulary_merges_its_files() -> None:
-    read = vocabulary.read(
+    read = markers.read_vocabulary(
         snapshot(
             {
                 "tokenizer_config.json": {
@@ -148,13 +148,13 @@ def test_vocabulary_merges_its_files() -> None:
 
 
 def test_vocabulary_of_nothing() -> None:
-    read = vocabulary.read(snapshot({}))
+    read = markers.read_vocabulary(snapshot({}))
     assert (read.tokens, read.declared, read.sources, read.stops) == ((), False, (), ())
     assert read.variables["bos_token"] == "<s>"
 
 
 def test_special_tokens_alone_declare_no_vocabulary() -> None:
-    read = vocabulary.read(snapshot({"special_tokens_map.json": {"eos_token": "</s>"}}))
+    read = markers.read_vocabulary(snapshot({"special_tokens_map.json": {"eos_token": "</s>"}}))
     assert read.contents == {"</s>"}
     assert not read.declared
 
@@ -162,7 +162,7 @@ def test_special_tokens_alone_declare_no_vocabulary() -> None:
 @pytest.mark.parametrize("odd", [{"added_tokens_decoder": []}, {"added_tokens_decoder": {"x": 3, "1": {}}},
                                  {"additional_special_tokens": 5}, {"eos_token": 7}])  # fmt: skip
 def test_odd_vocabularies_are_read_as_far_as_they_go(odd: dict[str, Any]) -> None:
-    assert vocabulary.read(snapshot({"tokenizer_config.json": odd})).tokens == ()
+    assert markers.read_vocabulary(snapshot({"tokenizer_config.json": odd})).tokens == ()
 
 
 @pytest.mark.parametrize(

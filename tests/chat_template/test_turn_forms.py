@@ -6,7 +6,7 @@ import pytest
 
 from importer.chat_template.turn_forms import FORMS, variants
 from importer.hub import local
-from importer.validation.alternate_turn_formats import text_of
+from importer.validation.alternate_forms import text_of
 from importer.validation.prompts import NAME_RECALL, SUM
 from importer.validation.rendering import PromptRendering
 from tests.models.formats import FORMATS

@@ -16,11 +16,10 @@ from importer.config_file.receipt import Receipt, parse
 from importer.config_file.store import load
 from importer.config_file.validation_status import validation
 from importer.reasons import Reason
-from importer.validation.client import Client, Exchange
+from importer.validation.client import Client, Exchange, secrets_of, without
 from importer.validation.errors import ServerUnreachable
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.probes import PROBES
-from importer.validation.redaction import secrets_of, without
 from importer.validation.registry import OwnQuestion, judge, listed, named
 from importer.validation.reply import Reply
 from tests.commandline import Desk, desk

@@ -7,15 +7,15 @@ import json
 
 from importer import yaml_reader
 from importer.app.target import is_here
-from importer.config_file import check, diff, document_keys, merge, name_allocator
+from importer.config_file import check, document_keys, merge, name_allocator
 from importer.config_file.schema import problems
-from importer.config_file.yaml_edit import edit, source_map
+from importer.config_file.yaml_edit import patch, source_map
 from importer.config_file.yaml_edit.cst import Layout
 from importer.errors import UsageError
 from importer.exports import base as export_text
-from importer.exports import localai_gallery, recipe_hardware
-from importer.hub import organisation_filters, paging, quota, rate_limit
-from importer.launchers import answers, kubernetes, result, target
+from importer.exports import localai_gallery, vllm_recipe
+from importer.hub import organisation, rate_limit
+from importer.launchers import answers, bundle, kubernetes, target
 from importer.service import telemetry
 from importer.service.domain import document_text
 from importer.service.http import etags, request_models
@@ -39,7 +39,7 @@ def edited(text: str) -> None:
     first = next(iter(data))
     wanted[first] = "changed"
     wanted.pop(next(reversed(data)))
-    edit.rewrite(text, wanted | {"added": {"b": [1, 2]}}, {(first,): "why"})
+    patch.rewrite(text, wanted | {"added": {"b": [1, 2]}}, {(first,): "why"})
 
 
 def checked(text: str) -> None:
@@ -78,7 +78,7 @@ def merged(text: str) -> None:
 def compared(text: str) -> None:
     """All that differs between two documents."""
     data = source_map.parse_yaml(text)
-    for change in diff.differences(data, {k: [v] for k, v in data.items()}):
+    for change in document_keys.differences(data, {k: [v] for k, v in data.items()}):
         change.line()
 
 
@@ -89,7 +89,7 @@ def optioned(text: str) -> None:
         document_keys.grouped(document_keys.of(document))
         document_keys.parser(document, "a")
         [o.typed for o in document_keys.of(document)]
-        diff.keyed(("options",), entries)
+        document_keys.keyed(("options",), entries)
 
 
 def tags(text: str) -> None:
@@ -119,7 +119,7 @@ def targeted(text: str) -> None:
     for read in (
         target.parse,
         lambda t: target.parse(f"ray://{t}"),
-        lambda t: organisation_filters.parse([f"name={t}"]),
+        lambda t: organisation.parse_organisation_filters([f"name={t}"]),
     ):
         with contextlib.suppress(UsageError):
             read(text)
@@ -132,16 +132,16 @@ READERS = (
     ("what is wrong with a document", problems, "config_file.yaml_edit.source_map", 1_500, as_is),
     ("layout", placed, "config_file.yaml_edit.cst", 1_500, as_is),
     ("layout of many keys", placed, "config_file.yaml_edit.cst", 800, keys),
-    ("an edit", edited, "config_file.yaml_edit.edit config_file.yaml_edit.patch config_file.yaml_edit.cst", 1_000, as_is),
-    ("an edit of many keys", edited, "config_file.yaml_edit.edit config_file.yaml_edit.patch config_file.yaml_edit.cst", 250, keys),
+    ("an edit", edited, "config_file.yaml_edit.patch config_file.yaml_edit.patch config_file.yaml_edit.cst", 1_000, as_is),
+    ("an edit of many keys", edited, "config_file.yaml_edit.patch config_file.yaml_edit.patch config_file.yaml_edit.cst", 250, keys),
     ("a merge of many keys", merged, "config_file.merge config_file.diff", 160, keys),
-    ("differences", compared, "config_file.diff", 800, keys),
+    ("differences", compared, "config_file.document_keys", 800, keys),
     ("options", optioned, "config_file.document_keys config_file.diff", 2_000, as_is),
     ("a document's arguments", checked, ("config_file.check config_file.argument_check config_file.argument_rules "
-     "config_file.environment config_file.engine_arguments"), 4_000, as_is),
+     "config_file.argument_check config_file.engine_arguments"), 4_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),
     ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),
-    ("a node's name", recipe_hardware.SEVERAL.search, "exports.recipe_hardware", 20_000, as_is),
+    ("a node's name", vllm_recipe.SEVERAL.search, "exports.vllm_recipe", 20_000, as_is),
     ("a receipt's pieces", lambda t: [*receipts.cut(t)], "storage.receipts", 20_000, as_is),
     ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "config_file.name_allocator", 20_000, as_is),
     ("a request's depth", lambda t: middleware.too_deep(t.encode("utf-8", "replace")), "service.security.middleware", 20_000, as_is),
@@ -149,11 +149,11 @@ READERS = (
     ("a patch", patched, "service.http.request_models service.localai.imports", 6_000, as_is),
     ("a request's headers", tags, "service.http.etags service.security.middleware", 20_000, as_is),
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
-    ("what the Hub leaves", lambda t: (quota.told({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.quota hub.rate_limit", 20_000, as_is),
-    ("the next page of a list", paging.NEXT.search, "hub.organisation hub.paging", 20_000, as_is),
+    ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t}), rate_limit.QUOTA.findall(t)), "hub.rate_limit hub.rate_limit", 20_000, as_is),
+    ("the next page of a list", organisation.NEXT.search, "hub.organisation hub.paging", 20_000, as_is),
     ("a place of runs", targeted, "launchers.target hub.organisation_filters service.pool_setting", 20_000, as_is),
-    ("the output of a run", lambda t: (result.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
-     "launchers.result launchers.answers", 20_000, as_is),
+    ("the output of a run", lambda t: (bundle.LINE.findall(t), answers.without_warnings(t), answers.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
+     "launchers.bundle launchers.answers", 20_000, as_is),
     ("an answer of kubectl", kubernetes.REASON.search, "launchers.kubernetes", 20_000, as_is),
     ("a mistake's words", document_text.WORD.findall, "service.domain.document_text", 20_000, as_is),
     ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 8_000, as_is),

@@ -7,19 +7,11 @@ from types import SimpleNamespace
 
 from gen_defaults.sources import outside, vllm_docs
 from importer.chat_template.samples import Sample, SampleCall
-from importer.engines import logs, mlx, mlx_vlm, reported, start_watch, vllm, vllm_mlx
-from importer.engines.deaths import causes
+from importer.engines import logs, mlx, mlx_vlm, process, vllm, vllm_mlx
+from importer.engines.logs import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
-from importer.validation import (
-    anthropic,
-    calls,
-    engine_log,
-    proof_check,
-    reply,
-    response_mutations,
-    tool_markup,
-)
+from importer.validation import calls, engine_log, mutations, other_apis, proof_check, reply, tool_markup
 from importer.validation.prompts import SUM
 from importer.validation.reply import EventParser, Reply, ToolCall
 from tests.clock.repositories import as_is, pieces
@@ -55,16 +47,16 @@ def logged(text: str) -> None:
     engine_log.complaining(lines)
     [engine_log._RAISED.match(line) for line in lines]
     engine_log.hidden(text)
-    reported.read_settings(text)
-    reported.read_settings(f"non-default args: {{'a': 'b'}}{text}")
-    reported.read_settings("", text.encode("utf-8", "replace"))
+    logs.read_settings(text)
+    logs.read_settings(f"non-default args: {{'a': 'b'}}{text}")
+    logs.read_settings("", text.encode("utf-8", "replace"))
 
 
 def died(text: str) -> None:
     """What an engine's end may mean."""
     list(causes(logs.bounded(text), DEATHS))
     logs._last_words(logs.bounded(text))
-    start_watch.RAISED.search(logs.bounded(text))
+    process.RAISED.search(logs.bounded(text))
 
 
 def streamed(text: str) -> None:
@@ -119,8 +111,8 @@ def changed(text: str) -> None:
     call = (ToolCall(0, "a", text, text),)
     own = Reply(text, text, call, "stop")
     for other in (text + text, text[:-9], text[: len(text) // 2] + text, text.swapcase()):
-        response_mutations.told(own, Reply(other, other, call, "stop"))
-        response_mutations.told(own, Reply(other + text, "", (), other))
+        mutations.told(own, Reply(other, other, call, "stop"))
+        mutations.told(own, Reply(other + text, "", (), other))
 
 
 READERS = (
@@ -131,11 +123,11 @@ READERS = (
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
     ("events", fed, "validation.reply", 8_000, as_is),
     ("a whole answer", lambda t: reply.from_whole(t.encode("utf-8", "replace")), "validation.reply", 20_000, as_is),
-    ("Anthropic's events", lambda t: anthropic.from_events(t.encode("utf-8", "replace")), "validation.anthropic", 8_000, as_is),
+    ("Anthropic's events", lambda t: other_apis.from_events(t.encode("utf-8", "replace")), "validation.other_apis", 8_000, as_is),
     ("what a parser returned", judged, "proof.judge proof.prove", 20_000, as_is),
     ("what is proved", compared, "validation.proof_check validation.calls", 8_000, as_is),
     ("an expected word", SUM.answered_by, "validation.prompts", 8_000, as_is),
-    ("what is made of an answer", changed, "validation.response_mutations", 8_000, as_is),
+    ("what is made of an answer", changed, "validation.mutations", 8_000, as_is),
     ("pythonic calls", pythonic, "engines.parser_plugin.reader engines.parser_plugin.arguments", 3_000, as_is),
     ("pythonic calls, opened", lambda t: pythonic(f"[f(a={t}"), "engines.parser_plugin.reader", 3_000, as_is),
     ("a page of vLLM's docs", lambda t: (list(vllm_docs.tools(t)), list(vllm_docs.reasoning(t))),

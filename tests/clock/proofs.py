@@ -8,7 +8,7 @@ from typing import Any
 
 from gen_defaults import rust_source
 from gen_defaults.sources import markers as source_markers
-from importer.chat_template import analyze, instructed_calls
+from importer.chat_template import analyze, offers, tool_calls
 from importer.chat_template.cases import ANSWER, OTHER, QUESTION, RESULT
 from importer.chat_template.request_coverage import (
     check,
@@ -16,17 +16,15 @@ from importer.chat_template.request_coverage import (
     conversations,
     roles,
     shaped,
-    shipped,
     traits,
     values,
 )
 from importer.chat_template.samples import Sample, SampleCall, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.engines.parsers import ReadCall, Reading, Replay
-from importer.proof import differences, fingerprint, frames, response_template, template_proof
-from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves
-from importer.proof.prompts import LONGEST
-from importer.signals import parser_markers, template_markers
+from importer.proof import fingerprint, prompts, response_template, template_proof
+from importer.proof.prompts import CONVERSATIONS, LONGEST, PromptCase, leaves
+from importer.signals import template_markers
 from tests.clock.repositories import as_is
 
 CALLS = (conversations.plain, conversations.offering, lambda: conversations.calling(True))
@@ -74,9 +72,9 @@ def differing(text: str) -> None:
     values = "".join(str(leaf.value) for leaf in LEAVES[0])
     for parts in LEAVES:
         for ours, theirs in ((text + "a", text + "b"), (text + values, text), (text, text[::-1])):
-            differences.difference("a", ours, theirs, parts)
-            differences.wholeness(ours, parts)
-            differences.moved(ours, theirs, text[:9], text[-9:])
+            prompts.difference("a", ours, theirs, parts)
+            prompts.wholeness(ours, parts)
+            prompts.moved(ours, theirs, text[:9], text[-9:])
 
 
 def analysed(text: str) -> TemplateAnalysis:
@@ -101,7 +99,7 @@ def derived(analysis: TemplateAnalysis) -> None:
         pass
     list(template_proof.variants(analysis.samples))
     for sample in analysis.samples:
-        frames.general(sample.completion, "a", "city")
+        response_template.general(sample.completion, "a", "city")
 
 
 def jsoned(text: str) -> TemplateAnalysis:
@@ -117,11 +115,11 @@ def jsoned(text: str) -> TemplateAnalysis:
 def evidenced(analysis: TemplateAnalysis) -> None:
     """What a rendered template shows: the parsers for its markers, and its form among those that engines ship."""
     template_markers.evidence(analysis, name=analysis.tools_prompt)
-    shipped.fitting("vllm", shipped.shape_of(analysis.samples[0]))
+    offers.fitting("vllm", offers.shape_of(analysis.samples[0]))
     analyze.TOOLS_NAMED.search(analysis.tools_prompt)
-    parser_markers.closeness("vllm", "tool", ["<tool_call>"], analysis.tools_prompt)
-    instructed_calls.LISTED.search(analysis.tools_prompt)
-    instructed_calls.as_instructed(analysis)
+    template_markers.closeness("vllm", "tool", ["<tool_call>"], analysis.tools_prompt)
+    tool_calls.LISTED.search(analysis.tools_prompt)
+    tool_calls.as_instructed(analysis)
 
 
 def read_back(text: str) -> Mapping[str, Any]:
@@ -151,12 +149,12 @@ READERS = (
     ("the way in, often", repeated, "chat_template.request_coverage.compare", 40_000, as_is),
     ("the way in of roles", turned, "chat_template.request_coverage.roles", 16_000, as_is),
     ("the way in of values", valued, "chat_template.request_coverage.values", 16_000, as_is),
-    ("prompts of engines", differing, "proof.differences", LONGEST // 10, as_is),
-    ("response templates", derived, "proof.frames proof.wire_regex proof.call_fields proof.delimiters", 12_000, analysed),
-    ("response templates of JSON", derived, "proof.call_fields", 24_000, jsoned),
+    ("prompts of engines", differing, "proof.prompts", LONGEST // 10, as_is),
+    ("response templates", derived, "proof.response_template proof.wire_regex proof.call_fields proof.delimiters", 12_000, analysed),
+    ("response templates of JSON", derived, "proof.response_template", 24_000, jsoned),
     ("a rendered template", evidenced,
      ("signals.template_markers signals.parser_markers chat_template.analyze chat_template.instructed_calls "
-     "chat_template.request_coverage.shipped"), 12_000, analysed),
+     "chat_template.offers"), 12_000, analysed),
     ("the effect of a parser", digested, "proof.fingerprint", 80_000, read_back),
     ("a source of an engine", of_an_engine, "gen_defaults.rust_source gen_defaults.sources.markers", 40_000, as_is),
 )  # fmt: skip

@@ -7,41 +7,43 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from importer.app.fitting import fit
-from importer.chat_template import find, learnt_format, markers, reasoning, vocabulary
+from importer.app.decide import fit
+from importer.chat_template import find, learnt_format, markers, reasoning
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Marks
+from importer.chat_template.markers import Marks, Token, Vocabulary
 from importer.chat_template.samples import Sample
-from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
-from importer.engines import capabilities
-from importer.hub import allowlist, content, endpoint, listing, reference, safetensors
+from importer.engines import registries
+from importer.hub import allowlist, digests, endpoint, listing, reference, safetensors
 from importer.hub.related import TAG, RelatedRepositories
 from importer.hub.related import parse as parse_related
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.memory import devices, quantised, weights
 from importer.memory.parallelism import FitRequest
-from importer.proof.prompt_evidence import own_renderer
+from importer.proof.prompts import own_renderer
 from importer.proof.prove import tokens_of
 from importer.signals import (
-    card,
-    card_advice,
+    architecture,
     code,
     context,
     declared_parsers,
     family,
-    markdown,
+    kind,
     mistral_files,
-    modalities,
     name,
-    name_likeness,
-    parser_markers,
     quantisation,
     quantised_variants,
+    sampling,
     speculation,
-    stop_words,
-    tasks,
+    template_markers,
 )
+from importer.signals import (
+    card as card,
+)
+from importer.signals import (
+    card as card_advice,
+)
+from importer.signals.card import blocks
 from importer.signals.description import description
 from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.kind import find_kind
@@ -95,11 +97,11 @@ def tokenizer(text: str) -> Snapshot:
 
 def evidence(one: Snapshot) -> None:
     """All that looks at files and settings."""
-    able, machine = capabilities.load("vllm"), Machine("cpu")
+    able, machine = registries.load_capabilities("vllm"), Machine("cpu")
     find_kind(one, able=able)
     family.evidence(one)
     quantisation.evidence(one)
-    for module in (context, modalities, mistral_files, code):
+    for module in (context, architecture, mistral_files, code):
         module.evidence(one, able)
     speculation.evidence(one, able, machine)
     declared_parsers.model_type_match(
@@ -107,7 +109,7 @@ def evidence(one: Snapshot) -> None:
     )
     declared_parsers.declared_parsers(one, "vllm")
     weights.files(one)
-    content.weight_files(one.files)
+    digests.weight_files(one.files)
     allowlist.choose(one.files, "a/b")
 
 
@@ -160,10 +162,10 @@ def template(text: str) -> None:
 
 def advised(text: str) -> None:
     """A sentence of a card, under every question that is asked of it."""
-    card_advice.read(text)
+    card_advice.read_card_advice(text)
     card_advice.mode_of(text)
     card_advice.scope_of(text)
-    list(card_advice.values(text))
+    list(card_advice.values_card_advice(text))
     list(card_advice.sentences(text))
     card_advice.quoted(text)
 
@@ -216,9 +218,9 @@ def sizes(text: str) -> Snapshot:
 def returned(text: str) -> None:
     """The modules of a sentence transformer, with a text for each of their words."""
     layer = {"type": f"a.{text}", "path": text}
-    able = capabilities.load("vllm")
+    able = registries.load_capabilities("vllm")
     for modules in (text, [layer] * 40):
-        tasks.evidence(
+        kind.evidence(
             snapshot(modules_json=modules, config_json={"id2label": {text: text}}), "embedding", able
         )
 
@@ -249,17 +251,17 @@ def as_is(text: str) -> str:
 
 
 READERS = (
-    ("markdown.blocks", lambda t: list(markdown.blocks(t)), "signals.markdown", 20_000, as_is),
+    ("markdown.blocks", lambda t: list(blocks(t)), "signals.card", 20_000, as_is),
     ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card signals.card_advice", 6_000, as_is),
     ("description", lambda t: description(snapshot(README_md=t)), "signals.description", 20_000, as_is),
     ("sisters", lambda t: quantised_variants.evidence(snapshot(README_md=t)), "signals.quantised_variants", 20_000, as_is),
     ("listed repositories", related, "hub.related signals.quantised_variants", 20_000, as_is),
-    ("what a model returns", returned, "signals.tasks", 6_000, as_is),
+    ("what a model returns", returned, "signals.kind", 6_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
-     "signals.card_advice", 6_000, as_is),
+     "signals.card", 6_000, as_is),
     ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),
-     "signals.card_advice", 1_500, as_is),
-    ("advice", advised, "signals.card_advice signals.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
+     "signals.card", 1_500, as_is),
+    ("advice", advised, "signals.card signals.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
     ("name", name.normalise.__wrapped__, "signals.name", 10_000, as_is),
     ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
     ("settings", evidence, "signals.code signals.unserved signals.declared_parsers signals.modalities signals.quantisation",
@@ -267,18 +269,18 @@ READERS = (
     ("files", evidence, "signals.mistral_files signals.speculation hub.content memory.weights hub.allowlist signals.kind",
      4_000, listed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
-     capabilities.load("vllm")), "signals.context", 10_000, as_is),
-    ("vocabulary", vocabulary.read, "chat_template.vocabulary", 6_000, tokenizer),
-    ("stops", lambda s: stop_words.evidence(s, None), "chat_template.vocabulary", 6_000, tokenizer),
+     registries.load_capabilities("vllm")), "signals.context", 10_000, as_is),
+    ("vocabulary", markers.read_vocabulary, "chat_template.markers", 6_000, tokenizer),
+    ("stops", lambda s: sampling.evidence_stop_words(s, None), "chat_template.markers", 6_000, tokenizer),
     ("markers", marked, "chat_template.markers", 2_000, as_is),
     ("markers out of many tokens", declared, "chat_template.markers", 800, as_is),
     ("thinking", thought, "chat_template.markers chat_template.reasoning chat_template.tool_calls chat_template.probe chat_template.reasoning", 10_000, as_is),
     ("templates", template, "chat_template.find", 3_000, as_is),
     ("formats", lambda t: (learnt_format.learn_format([called(t)]), learnt_format.unmarked(called(t))),
      "chat_template.learnt_format", 10_000, as_is),
-    ("markers of parsers", lambda t: (parser_markers.fitting("vllm", "tool", [t[:99]], t),
-     [*parser_markers.markers_in(t, "vllm", "tool")]), "", 20_000, as_is),
-    ("likeness of names", lambda t: name_likeness.closest(t, {"qwen3": "A", "hy_v3": "B"}), "signals.name_likeness", 2_000,
+    ("markers of parsers", lambda t: (template_markers.fitting("vllm", "tool", [t[:99]], t),
+     [*template_markers.markers_in(t, "vllm", "tool")]), "", 20_000, as_is),
+    ("likeness of names", lambda t: name.closest(t, {"qwen3": "A", "hy_v3": "B"}), "signals.name", 2_000,
      as_is),
     ("a file of JSON", lambda t: parse_object(t, "f", "a/b"), "hub.snapshot", 20_000, as_is),
     ("reference", reference.parse, "hub.reference", 2_000, as_is),
@@ -289,7 +291,7 @@ READERS = (
      20_000, as_is),
     ("the Hub's answer", lambda b: listing.parse(b, "a/b", None), "hub.listing", 6_000, hub_answer),
     ("quantised modules", lambda c: quantised.scheme(c, {}, {}, 9), "memory.quantised memory.parameters", 4_000, quantised_names),
-    ("fit", fitted, "memory.layer_kinds memory.shape memory.parallelism", 20_000, sizes),
+    ("fit", fitted, "memory.layers memory.shape memory.parallelism", 20_000, sizes),
     ("device", devices.named, "memory.devices", 10_000, as_is),
     ("memory", devices.size, "memory.devices", 10_000, as_is),
 )  # fmt: skip

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
-from importer.app.beside_weights import rendering
+from importer.app.local_evidence import rendering
 from importer.chat_template.conventions import PYTHONIC
 from importer.chat_template.find import Template
 from importer.config_file import template_file
-from importer.config_file.diff import digest
+from importer.config_file.document_keys import digest
 from importer.config_file.store import load
 from importer.config_file.template_file import ChatTemplate
 from importer.demo import MODEL
 from importer.engines.base import Address
 from importer.engines.mlx import LONGEST, Mlx
 from importer.engines.mlx_vlm import MlxVlm
-from importer.engines.model_copies import dressed
+from importer.engines.model_folder import dressed
 from importer.engines.parser_worker import __file__ as worker_file
 from importer.engines.vllm import PLUGIN, VllmCpu
 from importer.errors import DocumentError

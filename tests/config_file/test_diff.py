@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file.diff import ABSENT, Change, differences, digest
+from importer.config_file.document_keys import ABSENT, Change, differences, digest
 
 KEYS = st.sampled_from(["a", "b", "options", "c d", "name"])
 SCALARS = st.one_of(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from importer.config_file import schema
 from importer.config_file.build import HEADER, DocumentSubject, build, to_text
-from importer.config_file.diff import digest
+from importer.config_file.document_keys import digest
 from importer.config_file.name_allocator import ALLOWED, check, choose, slug
 from importer.config_file.store import write_all
 from importer.config_file.yaml_edit.source_map import read

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gen_defaults import settings
 from importer import config
-from importer.config_file import environment
+from importer.config_file import argument_check
 from importer.config_file.engine_arguments import load, order, versions
 from importer.config_file.grants import GrantReason, grants, set_values
 from importer.sentences import render
@@ -189,7 +189,7 @@ def test_numbers_switches_and_choices_on_the_list_are_none(path: str) -> None:
 NAMES = st.one_of(
     st.builds(
         "{}{}".format,
-        st.sampled_from([p for p in environment.PREFIXES if p.isupper() and p.endswith("_")]),
+        st.sampled_from([p for p in argument_check.PREFIXES if p.isupper() and p.endswith("_")]),
         st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", min_size=1, max_size=20),
     ),
     st.text(min_size=1, max_size=30),
@@ -216,4 +216,4 @@ def test_every_list_is_of_a_version_that_a_person_has_read() -> None:
             assert registry is not None
             assert registry.free
             assert not {*registry.free} & {*registry.granted}
-            assert all(environment.typed("no such text/", kind) for kind in registry.free.values())
+            assert all(argument_check.typed("no such text/", kind) for kind in registry.free.values())

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file.diff import same
+from importer.config_file.document_keys import same
 from importer.config_file.yaml_edit.cst import Layout
-from importer.config_file.yaml_edit.edit import rewrite
+from importer.config_file.yaml_edit.patch import rewrite
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from tests.yaml_texts import edits, texts

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from importer.config_file.diff import digest
-from importer.config_file.edit_comments import patched, renewed
-from importer.config_file.effective import Editor, effective
+from importer.config_file.document_keys import digest
+from importer.config_file.effective import Editor, effective, patched, renewed
 from importer.config_file.merge import write
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
 from importer.config_file.yaml_edit.source_map import read
-from importer.engines.sampling_defaults import sampling_defaults
+from importer.engines.registries import sampling_defaults
 
 TEXT = """\
 # attention: the tool_parser has limits

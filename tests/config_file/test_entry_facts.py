@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file.diff import digest
+from importer.config_file.document_keys import digest
 from importer.config_file.entry_facts import entry_facts, size_class
 from tests.any_json import altered
 from tests.exporting import ON_MLX, VLLM

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.config_file import merge
-from importer.config_file.diff import ABSENT, differences, keyed, same
+from importer.config_file.document_keys import ABSENT, differences, keyed, same
 from importer.config_file.merge import Merge, Take
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError

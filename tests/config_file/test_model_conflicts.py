@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from importer.config_file.model_conflicts import ModelFacts, conflicts, read
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
 
@@ -16,7 +16,7 @@ DENSE: dict[str, Any] = {
     "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_attention_heads": 32,
     "num_hidden_layers": 36, "max_position_embeddings": 40960, "hidden_size": 4096, "vocab_size": 9,
 }  # fmt: skip
-VLLM = capabilities.load("vllm", "0.33.0")
+VLLM = registries.load_capabilities("vllm", "0.33.0")
 MTP = {"method": "mtp", "num_speculative_tokens": 1}
 
 

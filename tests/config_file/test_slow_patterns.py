@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.config_file import derived_parser, schema
+from importer.config_file import schema, template_file
 from importer.config_file.slow_patterns import PatternReason, near_misses, refused
 from importer.errors import DocumentError
 
@@ -80,7 +80,7 @@ def test_by_every_way_into_a_document(key: str) -> None:
         data = document(template(key, value))
         text = yaml.safe_dump(data)
         [fault] = schema.faults("document", data)
-        assert fault.path[:2] == ("importer", derived_parser.KEY)
+        assert fault.path[:2] == ("importer", template_file.DERIVED_PARSER_KEY)
         assert key in fault.path
         with pytest.raises(DocumentError) as by_hand:
             schema.checked(text, "m.yaml")

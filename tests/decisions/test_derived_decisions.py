@@ -8,7 +8,7 @@ from typing import Any
 from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Decision, Preferences, Undecided
-from importer.decisions.derived import DerivedReason, PairReason
+from importer.decisions.parsers import DerivedReason, PairReason
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule
 from tests.decisions.test_decide import VLLM, fact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importer.config_file.attention import attention
 from importer.decisions.decision import Chosen, Decision, KnownNone, Target, Undecided
 from importer.decisions.decision import RejectedCandidate as Rejected
-from importer.decisions.frontends import FrontendReason, elsewhere, settle
+from importer.decisions.parsers import FrontendReason, elsewhere, settle
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import Source

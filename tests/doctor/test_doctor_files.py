@@ -22,22 +22,22 @@ def told(result: Result) -> str:
 
 def test_a_tokenizer_of_another_model(tmp_path: Path) -> None:
     folder = copied(tmp_path / "m")
-    assert isinstance(model.tokenizer(DoctorCase(weights=folder)), Fine)
+    assert isinstance(model.tokenizer_settings(DoctorCase(weights=folder)), Fine)
     data = json.loads((folder / "tokenizer.json").read_text())
     data["added_tokens"][0]["content"] = "<renamed>"
     (folder / "tokenizer.json").write_text(json.dumps(data))
-    one = model.tokenizer(DoctorCase(weights=folder))
+    one = model.tokenizer_settings(DoctorCase(weights=folder))
     assert isinstance(one, Trouble)
     assert not one.stops, "one that was renamed in one place is no other model's"
     for token in data["added_tokens"]:
         token["content"] += "x"
     (folder / "tokenizer.json").write_text(json.dumps(data))
-    every = model.tokenizer(DoctorCase(weights=folder))
+    every = model.tokenizer_settings(DoctorCase(weights=folder))
     assert (told(every), getattr(every, "stops", None)) == ("Trouble configuration", True)
     for text in ("[]", "{", '{"added_tokens": [1, {"id": "a"}]}', '{"added_tokens": 3}'):
         (folder / "tokenizer.json").write_text(text)
-        assert isinstance(model.tokenizer(DoctorCase(weights=folder)), CheckSkipped)
-    assert isinstance(model.tokenizer(DoctorCase()), CheckSkipped)
+        assert isinstance(model.tokenizer_settings(DoctorCase(weights=folder)), CheckSkipped)
+    assert isinstance(model.tokenizer_settings(DoctorCase()), CheckSkipped)
 
 
 def test_a_marker_that_is_no_token_any_more(tmp_path: Path) -> None:
@@ -45,13 +45,13 @@ def test_a_marker_that_is_no_token_any_more(tmp_path: Path) -> None:
     data = json.loads((folder / "tokenizer.json").read_text())
     data["added_tokens"] = [t for t in data["added_tokens"] if t["content"] != "<|im_start|>"]
     (folder / "tokenizer.json").write_text(json.dumps(data))
-    lost = model.tokenizer(DoctorCase(weights=folder))
+    lost = model.tokenizer_settings(DoctorCase(weights=folder))
     assert told(lost) == "Trouble configuration"
     assert isinstance(lost, Trouble)
     assert lost.reason.fields["marker"] == "<|im_start|>"
     data["model"]["merges"].append(["<|im_", "start|>"])  # now a text can become it
     (folder / "tokenizer.json").write_text(json.dumps(data))
-    assert isinstance(model.tokenizer(DoctorCase(weights=folder)), Fine)
+    assert isinstance(model.tokenizer_settings(DoctorCase(weights=folder)), Fine)
 
 
 @pytest.mark.parametrize(

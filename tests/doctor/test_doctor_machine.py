@@ -18,7 +18,7 @@ import pytest
 
 from importer.demo import MODEL
 from importer.engines import get
-from importer.engines.doctor import DoctorCase, hardware, host, memory
+from importer.engines.doctor import DoctorCase, hardware, host
 from tests.doctoring import DOCUMENT, engine, fine, skipped, stopped, system, warned
 
 
@@ -150,9 +150,9 @@ def test_a_share_of_the_processors(tmp_path: Path, files: dict[str, str], share:
 
 
 def test_memory_of_a_machine(tmp_path: Path) -> None:
-    fine(memory.memory(DoctorCase(root=tmp_path, free=8_200_000_000)), "8.2 GB")
-    warned(memory.memory(DoctorCase(root=tmp_path, free=1_000_000_000)), "1.0 GB")
-    assert 2**20 < memory.available(DoctorCase()) < psutil.virtual_memory().total
+    fine(hardware.memory(DoctorCase(root=tmp_path, free=8_200_000_000)), "8.2 GB")
+    warned(hardware.memory(DoctorCase(root=tmp_path, free=1_000_000_000)), "1.0 GB")
+    assert 2**20 < hardware.available(DoctorCase()) < psutil.virtual_memory().total
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,12 @@ def test_a_containers_limit_counts(tmp_path: Path, files: dict[str, str]) -> Non
     case = DoctorCase(
         root=system(tmp_path, files), free=15_360_000_000, engine=get("mlx"), document=DOCUMENT, weights=MODEL
     )
-    assert memory.available(case) == 1_000_000_000
-    fine(memory.memory(case))
+    assert hardware.available(case) == 1_000_000_000
+    fine(hardware.memory(case))
     heavy = {"weights": {"low": 2 * 10**9, "likely": 3 * 10**9, "high": 3 * 10**9}}
-    stopped(memory.memory(replace(case, weights=None, fit=heavy)), "2.2 GB at least", "container's limit")
+    stopped(hardware.memory(replace(case, weights=None, fit=heavy)), "2.2 GB at least", "container's limit")
     unsure = {"weights": {"low": 10**8, "likely": 3 * 10**9, "high": 3 * 10**9}}
-    warned(memory.memory(replace(case, weights=None, fit=unsure)), "about 3.4 GB")
+    warned(hardware.memory(replace(case, weights=None, fit=unsure)), "about 3.4 GB")
 
 
 def test_a_limit_that_is_none(tmp_path: Path) -> None:
@@ -192,22 +192,22 @@ def test_a_limit_that_is_none(tmp_path: Path) -> None:
         "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
         "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
     }
-    assert memory.available(DoctorCase(root=system(tmp_path, files), free=5_120_000_000)) == 5_120_000_000
+    assert hardware.available(DoctorCase(root=system(tmp_path, files), free=5_120_000_000)) == 5_120_000_000
 
 
 def test_vllm_takes_its_cache_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     case = DoctorCase(root=tmp_path, free=3_072_000_000, swap=0, engine=get("vllm-cpu"), weights=MODEL)
     greedy = {"name": "toy", "engine_args": {"kv_cache_memory_bytes": 4 * 10**9}}
-    stopped(memory.memory(replace(case, document=greedy)), "VLLM_CPU_KVCACHE_SPACE")
+    stopped(hardware.memory(replace(case, document=greedy)), "VLLM_CPU_KVCACHE_SPACE")
     modest = {"name": "toy", "engine_args": {"kv_cache_memory_bytes": 10**8}}
-    fine(memory.memory(replace(case, document=modest)))
+    fine(hardware.memory(replace(case, document=modest)))
     swapping = replace(case, free=102_400_000, swap=9_216_000_000)
-    stopped(memory.memory(replace(swapping, document=modest)))  # vLLM counts on no swap
-    warned(memory.memory(replace(swapping, engine=get("mlx"), document=modest)))
+    stopped(hardware.memory(replace(swapping, document=modest)))  # vLLM counts on no swap
+    warned(hardware.memory(replace(swapping, engine=get("mlx"), document=modest)))
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")  # is heard before the option
-    stopped(memory.memory(replace(case, document=modest)), "10.")
-    skipped(memory.memory(replace(case, engine=get("vllm-cuda"), document=modest)), "card")
+    stopped(hardware.memory(replace(case, document=modest)), "10.")
+    skipped(hardware.memory(replace(case, engine=get("vllm-cuda"), document=modest)), "card")
 
 
 # Graphics: planted, since no test machine has a card or is a Mac

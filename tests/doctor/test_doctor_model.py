@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.doctor import DoctorCase, Trouble, host, model
-from importer.engines.doctor.frontend import frontend
+from importer.engines.doctor.model import frontend
 from importer.sentences import render
 from tests.doctoring import copy, engine, fine, skipped, stopped, warned
 

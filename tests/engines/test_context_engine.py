@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.engines.install import Installed
 from importer.hub.snapshot import Snapshot
 from importer.signals import caching, context
@@ -75,7 +75,7 @@ def told(vllm_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> di
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_length_is_vllms_own(name: str, told: dict[str, dict[str, Any]], vllm_engine: Installed) -> None:
-    able = capabilities.load("vllm", vllm_engine.version)
+    able = registries.load_capabilities("vllm", vllm_engine.version)
     snapshot = Snapshot("r", "someone/thing", None, (), {"config.json": json.dumps(CONFIGS[name])})
     found = context.derive(snapshot, able)
     assert found is not None

@@ -16,8 +16,7 @@ from importer.messages import render
 
 from importer.demo import MODEL
 from importer.engines import get, logs
-from importer.engines.process import serve
-from importer.engines.ready import free_port, is_free
+from importer.engines.process import free_port, is_free, serve
 from importer.errors import EngineError
 from tests.recordings import DEATHS, RECORDINGS
 from tests.tiers import one_of_each

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, install, process_group
+from importer.engines import get, install, process
 from importer.engines.install import Installed
-from importer.engines.process import EngineServer, serve
-from importer.engines.ready import free_port, is_free
+from importer.engines.process import EngineServer, free_port, is_free, serve
 from importer.errors import EngineError
 from tests.waiting import PATIENCE, wait_until
 
@@ -113,7 +112,7 @@ def test_it_stops_with_nothing_left(mlx_engine: Installed, importer_home: Path) 
     with mlx(mlx_engine.python) as served:
         report = served.stop()
     assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
-    assert not process_group.alive(served.pid)
+    assert not process.alive(served.pid)
 
 
 def test_an_environment_without_the_engine_is_explained(importer_home: Path) -> None:
@@ -149,8 +148,8 @@ def test_it_does_not_outlive_its_owner(
     assert owner.stdout is not None
     with owner.stdout:
         pid, port = (int(word) for word in owner.stdout.readline().split())
-        assert process_group.alive(pid)
+        assert process.alive(pid)
         owner.send_signal(number)
         owner.wait(PATIENCE)
-    assert wait_until(lambda: not process_group.alive(pid))
+    assert wait_until(lambda: not process.alive(pid))
     assert is_free(port)

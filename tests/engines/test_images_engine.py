@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.app.beside_weights import rendering
+from importer.app.local_evidence import rendering
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from importer import launcher
-from importer.engines import process_group
+from importer.engines.process import alive, resident, shared_memory
 from importer.launcher import PIPE, Purpose, isolated
 from tests.waiting import wait_until
 
@@ -147,7 +147,7 @@ def test_a_time_out_ends_the_whole_group(tmp_path: Path) -> None:
             launcher.run(isolated("-c", code), Purpose.QUESTION, seconds=seconds)
         if place.exists():
             break
-    assert wait_until(lambda: not process_group.alive(int(place.read_text())))
+    assert wait_until(lambda: not alive(int(place.read_text())))
 
 
 def test_one_that_closes_its_output_and_stays_is_ended() -> None:
@@ -174,7 +174,7 @@ def test_ctrl_c_ends_the_whole_group(tmp_path: Path) -> None:
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         launcher.run(isolated("-c", code), Purpose.QUESTION, seconds=60)
-    assert wait_until(lambda: not process_group.alive(int(place.read_text())))
+    assert wait_until(lambda: not alive(int(place.read_text())))
 
 
 def test_a_signal_during_the_start_of_the_editor_ends_it(
@@ -220,18 +220,18 @@ def test_what_a_group_holds_until_it_is_gone() -> None:
     try:
         assert process.stdout is not None
         assert process.stdout.read(1) + process.stdout.read(1) == b".."
-        held = process_group.resident(process.pid)
+        held = resident(process.pid)
         assert held is not None
         assert 64 << 20 < held < 256 << 20, "of both processes"
-        assert process_group.shared(process.pid) == {shared}
+        assert shared_memory(process.pid) == {shared}
         assert launcher.ended(process, 0) is None
         launcher.send(process.pid, 9)
-        assert wait_until(lambda: not process_group.alive(process.pid)), "a corpse does not count"
+        assert wait_until(lambda: not alive(process.pid)), "a corpse does not count"
         assert launcher.ended(process, 10) == -9
     finally:
         launcher.end(process)
         shared.unlink()
-    assert (process_group.resident(process.pid), process_group.shared(process.pid)) == (0, set())
+    assert (resident(process.pid), shared_memory(process.pid)) == (0, set())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads that outlive the first, as Linux shows them")
@@ -245,10 +245,10 @@ def test_a_process_is_there_while_one_of_its_threads_is() -> None:
         assert process.stdout is not None
         process.stdout.read(1)
         assert wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
-        assert process_group.alive(process.pid)
+        assert alive(process.pid)
     finally:
         launcher.end(process)
-    assert not process_group.alive(process.pid)
+    assert not alive(process.pid)
 
 
 def test_what_cannot_be_started_is_an_error_of_the_system() -> None:

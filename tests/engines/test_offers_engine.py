@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, reported
+from importer.engines import get, logs
 from importer.engines.base import OFFERS
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.validation.client import Client
 from importer.validation.errors import ExchangeError, ReplyError
+from importer.validation.other_apis import RESPONSES_PATH, from_events_responses_reply, request_responses
 from importer.validation.outcome import Pass
 from importer.validation.probes import guided_output, truncated_call
 from importer.validation.prompts import (
@@ -33,8 +34,6 @@ from importer.validation.prompts import (
     WEATHER,
     Prompt,
 )
-from importer.validation.responses import PATH, request
-from importer.validation.responses_reply import from_events
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
@@ -237,16 +236,22 @@ def messages(server: Server) -> bool:
 
 
 def responses(server: Server) -> bool:
-    asked = {**request(GREETING), "max_output_tokens": 60}
-    status, answer = server.post(PATH, asked)
-    _, streamed = server.post(PATH, {**asked, "stream": True})
-    return status == 200 and bool(answer["output"]) and bool(from_events(str(streamed).encode()).content)
+    asked = {**request_responses(GREETING), "max_output_tokens": 60}
+    status, answer = server.post(RESPONSES_PATH, asked)
+    _, streamed = server.post(RESPONSES_PATH, {**asked, "stream": True})
+    return (
+        status == 200
+        and bool(answer["output"])
+        and bool(from_events_responses_reply(str(streamed).encode()).content)
+    )
 
 
 def call_pieces(server: Server) -> bool:
-    _, streamed = server.post(PATH, {**request(WEATHER), "max_output_tokens": 120, "stream": True})
+    _, streamed = server.post(
+        RESPONSES_PATH, {**request_responses(WEATHER), "max_output_tokens": 120, "stream": True}
+    )
     try:
-        return bool(from_events(str(streamed).encode()).tool_calls)
+        return bool(from_events_responses_reply(str(streamed).encode()).tool_calls)
     except ReplyError:
         return False
 
@@ -267,7 +272,7 @@ def limit(server: Server) -> bool:
 
 
 def metrics(server: Server) -> bool:
-    told = reported.read_memory(server.served.log)
+    told = logs.read_memory(server.served.log)
     return None not in (told.cache, told.tokens)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from importer import engines
-from importer.app.beside_weights import rendering
+from importer.app.local_evidence import rendering
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.validation.client import Client

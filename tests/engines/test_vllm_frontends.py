@@ -9,7 +9,7 @@ import pytest
 
 from importer.app.target import bind
 from importer.config_file.document_keys import frontend_of
-from importer.engines import capabilities, registries, vllm_frontends
+from importer.engines import registries, vllm
 from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.errors import DocumentError, UsageError
 
@@ -40,7 +40,7 @@ def test_documents_for_cards_name_the_newest_version_with_registries() -> None:
     newest = registries.versions("vllm")[-1]
     assert registries.PINNED["vllm-cuda"] == newest
     assert registries.versions("vllm-rust")[-1] == newest
-    assert capabilities.load("vllm", newest).architectures
+    assert registries.load_capabilities("vllm", newest).architectures
 
 
 def test_the_frontend_guesses_by_the_models_id() -> None:
@@ -138,9 +138,9 @@ def test_a_frontend_that_is_none_is_none(engine: object) -> None:
 
 def test_a_document_for_rust_promises_the_endpoints_of_its_server() -> None:
     offered = VllmCuda().offers
-    assert {"messages", "responses", "tokenize"} <= vllm_frontends.offers(document("python"), offered)
-    rust = vllm_frontends.offers(document(), offered)
+    assert {"messages", "responses", "tokenize"} <= vllm.offers(document("python"), offered)
+    rust = vllm.offers(document(), offered)
     assert "tokenize" in rust
     assert not rust & {"messages", "responses", "call-pieces"}
     mlx = {**document(), "backend": "mlx"}
-    assert vllm_frontends.offers(mlx, offered) == offered
+    assert vllm.offers(mlx, offered) == offered

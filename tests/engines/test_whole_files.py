@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines import start_trials, whole_files
-from importer.engines.deaths import ENVIRONMENT, DeathCause, Died
+from importer.engines import model_folder, start_trials
+from importer.engines.logs import ENVIRONMENT, DeathCause, Died
 from importer.reasons import Reason
 
 CAUSE = DeathCause(Reason(Died.TOKENIZER_BROKEN, words="has an empty prompt"), ENVIRONMENT)
@@ -21,7 +21,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_whole_files_are_their_contents_fault(model: Path) -> None:
-    found = whole_files.judged(CAUSE, model)
+    found = model_folder.judged(CAUSE, model)
     assert (found.reason.kind, found.attribution) == (Died.CONTENTS_REFUSED, "configuration")
     assert found.reason.fields["problem"] == CAUSE.reason
 
@@ -29,13 +29,13 @@ def test_whole_files_are_their_contents_fault(model: Path) -> None:
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
 def test_a_file_that_is_away_is_the_machines(model: Path, name: str) -> None:
     (model / name).unlink()
-    assert whole_files.judged(CAUSE, model) == CAUSE
+    assert model_folder.judged(CAUSE, model) == CAUSE
 
 
 @pytest.mark.parametrize("data", [b'{"model": ', b"\xff\xfe{}", b""])
 def test_a_cut_file_is_the_machines(model: Path, data: bytes) -> None:
     (model / "generation_config.json").write_bytes(data)
-    assert whole_files.judged(CAUSE, model) == CAUSE
+    assert model_folder.judged(CAUSE, model) == CAUSE
 
 
 def test_a_parser_that_the_release_has_is_away_from_the_environment() -> None:

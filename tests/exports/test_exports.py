@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from importer.config_file import schema
-from importer.config_file.diff import digest
+from importer.config_file.document_keys import digest
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address

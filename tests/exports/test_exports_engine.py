@@ -22,7 +22,7 @@ from importer.config_file import argument_check
 from importer.config_file.engine_arguments import load
 from importer.demo import MODEL
 from importer.engines.install import Installed
-from importer.engines.ready import free_port
+from importer.engines.process import free_port
 from importer.engines.vllm import VllmCuda
 from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, ON_SGLANG, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate

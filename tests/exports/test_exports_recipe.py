@@ -16,8 +16,7 @@ from importer.config_file import schema
 from importer.config_file.receipt import Receipt
 from importer.exports import FORMATS
 from importer.exports.base import Exported, ExportRefused, Loss, Options
-from importer.exports.recipe_hardware import node_of, nodes
-from importer.exports.vllm_recipe import precision
+from importer.exports.vllm_recipe import node_of, nodes, precision
 from tests.exporting import COMMIT, VLLM
 from tests.exports.test_exports import RECEIPT
 

@@ -8,8 +8,8 @@ import pytest
 
 from gen_defaults import report
 from gen_defaults.place import load
-from importer.signals.parser_markers import ENGINES
 from importer.signals.tables import parse_sampling
+from importer.signals.template_markers import ENGINES
 from tests.gen_checkout import WHEEL, altered, made, place, run, vendor_file
 from tests.gen_releases import DOCS, FAMILIES, VLLM, everything, unsloth
 from tests.package_index import sdist, wheel

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from importer.errors import HubError
-from importer.hub import addresses, endpoint, outgoing
+from importer.hub import endpoint, outgoing
 from tests.syntax import MODULES, nodes
 
 Network = IPv4Network | IPv6Network
@@ -73,7 +73,7 @@ def test_nothing_of_a_special_block_is_public_at_any_door(
 ) -> None:
     monkeypatch.delenv("HF_ENDPOINT", raising=False)
     for address in some(block):
-        assert not addresses.is_public(address), address
+        assert not endpoint.is_public(address), address
         found = outgoing.check(f"https://{f'[{address}]' if ':' in address else address}/x", private=False)
         assert (found and found.kind) == "private", address
         resolves_to(monkeypatch, address)
@@ -87,8 +87,8 @@ def test_nothing_of_a_special_block_is_public_at_any_door(
 @pytest.mark.parametrize("address", PUBLIC)
 def test_what_lies_between_the_blocks_is_public(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_ENDPOINT", raising=False)
-    assert addresses.is_public(address)
-    assert not addresses.is_public(f"{address}%eth0") if ":" in address else True
+    assert endpoint.is_public(address)
+    assert not endpoint.is_public(f"{address}%eth0") if ":" in address else True
     resolves_to(monkeypatch, address)
     target = "https://cdn-lfs.hf.co/x"
     assert endpoint.redirected("https://huggingface.co/a", target) == target
@@ -96,7 +96,7 @@ def test_what_lies_between_the_blocks_is_public(address: str, monkeypatch: pytes
 
 def test_every_address_of_version_4_is_public_or_special_and_never_both() -> None:
     spans = [(int(b[0]), int(b[-1]), False) for b in BLOCKS if b.version == 4]
-    spans = sorted([*spans, *((first, last, True) for first, last in addresses.PUBLIC)])
+    spans = sorted([*spans, *((first, last, True) for first, last in endpoint.ADDRESSES_PUBLIC)])
     end, was = -1, False
     for first, last, public in spans:
         assert first == end + 1 or (first <= end and not public and not was), "a gap or an overlap"
@@ -106,7 +106,7 @@ def test_every_address_of_version_4_is_public_or_special_and_never_both() -> Non
 
 def test_every_address_of_version_6_between_two_ranges_is_special() -> None:
     blocks = [b for b in BLOCKS if b.version == 6]
-    ranges = [(0, -1), *addresses.PUBLIC_6, (2**128, 0)]
+    ranges = [(0, -1), *endpoint.PUBLIC_6, (2**128, 0)]
     for (_, last), (first, _) in pairwise(ranges):
         at = last + 1
         while at < first:
@@ -141,7 +141,7 @@ def test_a_redirect_to_an_address_is_refused_however_it_is_spelt(host: str) -> N
 def test_loopback_is_of_two_blocks_alone() -> None:
     own = ["127.0.0.1", "127.255.255.255", "::1"]
     others = ["126.255.255.255", "128.0.0.0", "0.0.0.0", "::", "::2", "::ffff:127.0.0.1", "10.0.0.1"]
-    assert [addresses.is_this_machine(address) for address in own + others] == [True] * 3 + [False] * 7
+    assert [endpoint.is_this_machine(address) for address in own + others] == [True] * 3 + [False] * 7
 
 
 @pytest.mark.xdist_group("syntax")

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from importer.errors import HubError, UsageError
-from importer.hub import ANYWHERE, client, organisation, organisation_filters, parse, resolve
-from importer.hub.organisation import Entry
-from importer.hub.organisation_filters import Filters
+from importer.hub import ANYWHERE, client, organisation, parse, resolve
+from importer.hub.organisation import Entry, Filters
 from importer.hub.rate_limit import Budget, under
 from importer.hub.resolver import resolve_listed
 from importer.sentences import render
@@ -36,7 +35,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
 
 
 def listed(*texts: str) -> list[Entry]:
-    filters = organisation_filters.parse(texts)
+    filters = organisation.parse_organisation_filters(texts)
     return [
         e for page in organisation.pages(organisation.first("org", filters), filters) for e in page.entries
     ]
@@ -94,11 +93,11 @@ def test_the_hub_sorts(hub: HubServer) -> None:
 )
 def test_a_bad_filter_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        organisation_filters.parse([text])
+        organisation.parse_organisation_filters([text])
     assert caught.value.kind == "bad-value"
     assert "\n" not in render(caught.value.details["problem"])  # type: ignore[arg-type]
     with pytest.raises(UsageError):
-        organisation_filters.parse(["gated=yes", "gated=no"])
+        organisation.parse_organisation_filters(["gated=yes", "gated=no"])
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "https://x"])

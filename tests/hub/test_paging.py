@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from importer.errors import HubError
-from importer.hub import ANYWHERE, fetch_weights, organisation, paging, parse, resolve
-from importer.hub.organisation_filters import Filters
-from importer.hub.paging import Bounds, PagingReason
+from importer.hub import ANYWHERE, fetch_weights, organisation, parse, resolve
+from importer.hub.organisation import Bounds, Filters, PagingReason
 from importer.sentences import render
 from tests.hubserver import HubServer, Reply, Repo, isolate
 
 FILES = {"config.json": {"model_type": "llama"}, "model.safetensors": b"\0", "tokenizer.json": {}}
-IDLE, PAGES = paging.BOUNDS.idle, 60
+IDLE, PAGES = organisation.BOUNDS.idle, 60
 Rows = Callable[[int], list[Any]]
 
 
@@ -89,7 +88,7 @@ def test_pages_that_lead_to_each_other_are_left(hub: HubServer, ring: int, rows:
 def test_pages_with_something_new_each_are_left(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, bounds: Bounds, kind: PagingReason
 ) -> None:
-    monkeypatch.setattr(paging, "BOUNDS", bounds)
+    monkeypatch.setattr(organisation, "BOUNDS", bounds)
     endless(hub, lambda number: [{"id": f"org/m{number}"}])
     found, asked = left(hub)
     assert found is kind
@@ -139,7 +138,7 @@ def test_the_clients_list_of_files_is_left(
     hub: HubServer, monkeypatch: pytest.MonkeyPatch, ring: int | None
 ) -> None:
     """The Hub's own client follows the pages of a commit's files, without a bound of its own."""
-    monkeypatch.setattr(paging, "BOUNDS", Bounds(pages=PAGES))
+    monkeypatch.setattr(organisation, "BOUNDS", Bounds(pages=PAGES))
     snapshot = resolve(parse("org/m"), ANYWHERE)
     hub.lists = lambda path, number: reply(
         [], f"{hub.url}{path.partition('?')[0]}?cursor={number % ring if ring else number}"

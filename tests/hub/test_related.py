@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from importer import config
-from importer.hub import related_listing
+from importer.hub import related
 from importer.hub.client import Deadline
-from importer.hub.related import MOST, MOST_VALUES, TAG, RelatedReason, parse
-from importer.hub.related_listing import quantised_from
+from importer.hub.related import MOST, MOST_VALUES, TAG, RelatedReason, parse, quantised_from
 from tests.hubserver import Fault, HubServer, Repo, isolate
 
 BASE = "acme/anvil"
@@ -71,7 +70,7 @@ def test_an_old_answer_is_asked_for_again(server: HubServer, monkeypatch: pytest
     assert names() == ["acme/anvil-gptq"]
     server.faults.append(Fault("/api/models?", 503, times=9))
     monkeypatch.setattr(config, "now", lambda: (later + timedelta(days=2)).isoformat(timespec="seconds"))
-    monkeypatch.setattr(related_listing, "PATIENCE", Deadline(pause=0.01, tries=2))
+    monkeypatch.setattr(related, "PATIENCE", Deadline(pause=0.01, tries=2))
     assert names() == ["acme/anvil-gptq"], "so it is after a failure"
 
 
@@ -92,7 +91,7 @@ def test_offline_without_a_kept_answer_has_a_reason(server: HubServer) -> None:
         (Fault("/api/models?", 200, body=b"\xff", times=9), RelatedReason.MALFORMED),
         (Fault("/api/models?", 200, body=b"[" * (MOST_VALUES + 1), times=9), RelatedReason.MALFORMED),
         (
-            Fault("/api/models?", 200, body=b" " * (related_listing.LONGEST + 1), times=9),
+            Fault("/api/models?", 200, body=b" " * (related.LONGEST + 1), times=9),
             RelatedReason.MALFORMED,
         ),
     ],
@@ -100,7 +99,7 @@ def test_offline_without_a_kept_answer_has_a_reason(server: HubServer) -> None:
 def test_a_failure_is_a_reason(
     server: HubServer, monkeypatch: pytest.MonkeyPatch, fault: Fault, kind: RelatedReason
 ) -> None:
-    monkeypatch.setattr(related_listing, "PATIENCE", Deadline(pause=0.01, tries=2))
+    monkeypatch.setattr(related, "PATIENCE", Deadline(pause=0.01, tries=2))
     server.faults.append(fault)
     found = quantised_from(BASE)
     assert found.problem is not None

@@ -23,7 +23,7 @@ from importer.service.jobs.live_jobs import LiveJob
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.runner import Runner
 from importer.service.jobs.steps import JobRun
-from importer.storage import findings, jobs, queue, releases, schedules, webhooks
+from importer.storage import findings, jobs, processes, queue, releases, webhooks
 from importer.storage.audit import AuditContext
 from tests.impatient import shorten
 
@@ -84,7 +84,7 @@ def plant() -> None:
     around(releases, "withdraw", after=lambda *_: "withdraw written")
     behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
-    around(schedules, "began", after=lambda *_: "schedule written")
+    around(processes, "began", after=lambda *_: "schedule written")
     around(background_tasks, "begin_due", after=lambda *_: "schedule looked at")
     around(findings, "record", after=lambda *_: "finding written")
     around(RecheckSteps, "_one", after=lambda *_, **__: "document compared")

@@ -30,8 +30,7 @@ from importer.launchers.base import (
     Secret,
     Succeeded,
 )
-from importer.launchers.kubernetes_job import PIECE, config_map, job, pieces
-from importer.launchers.kubernetes_state import Job, Pod, state_of
+from importer.launchers.kubernetes import PIECE, Job, Pod, config_map, job, pieces, state_of
 from importer.launchers.target import parse
 from tests.cluster_api import ClusterApi, serving
 from tests.consumers import kubectl

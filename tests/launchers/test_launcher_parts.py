@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from importer.app.remote import RemoteOptions, task_of
 from importer.config_file.store import load
 from importer.errors import LauncherError, UsageError
-from importer.launchers import bundle, result
-from importer.launchers.result import Result
+from importer.launchers import bundle
+from importer.launchers.bundle import Result
 from importer.launchers.target import PlaceReason, parse
 from importer.reasons import Reason
 
@@ -99,11 +99,11 @@ def made(**changes: object) -> Result:
 
 @given(st.dictionaries(st.text(), st.text(max_size=9000) | st.integers() | st.none(), max_size=5), st.text())
 def test_a_result_comes_back_through_a_log(report: dict[str, object], noise: str) -> None:
-    noise = noise.replace(result.MARK, "")
+    noise = noise.replace(bundle.MARK, "")
     lines = [noise]
     for line in made(report=report).to_lines():
         lines += [line, noise]
-    assert result.read("\n".join(lines), "t1", DIGEST, "ray://x").report == report
+    assert bundle.read_result("\n".join(lines), "t1", DIGEST, "ray://x").report == report
 
 
 def test_lines_are_short_and_a_missing_one_is_noticed() -> None:
@@ -111,9 +111,9 @@ def test_lines_are_short_and_a_missing_one_is_noticed() -> None:
     assert len(lines) > 3
     assert max(map(len, lines)) < 4100
     with pytest.raises(LauncherError) as told:
-        result.read("\n".join(lines[:1] + lines[2:]), "t1", DIGEST, "ray://x")
+        bundle.read_result("\n".join(lines[:1] + lines[2:]), "t1", DIGEST, "ray://x")
     assert told.value.kind == "bad-result"
-    assert not result.has_result("\n".join(lines[:-1]))
+    assert not bundle.has_result("\n".join(lines[:-1]))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_lines_are_short_and_a_missing_one_is_noticed() -> None:
 )
 def test_what_is_not_bound_or_not_whole_is_refused(changes: dict[str, object], kind: str) -> None:
     with pytest.raises(LauncherError) as told:
-        result.read("\n".join(made(**changes).to_lines()), "t1", DIGEST, "ray://x")
+        bundle.read_result("\n".join(made(**changes).to_lines()), "t1", DIGEST, "ray://x")
     assert told.value.kind == kind
 
 

@@ -15,10 +15,10 @@ from hypothesis import given
 
 from importer import launchers
 from importer.errors import LauncherError
-from importer.launchers import kubernetes_state, ray
+from importer.launchers import kubernetes, ray
 from importer.launchers.answers import Question
 from importer.launchers.base import Absent, Queued, RemoteRun, RemoteTask, Running
-from importer.launchers.kubernetes_state import Items, Pod, state_of
+from importer.launchers.kubernetes import Items, Pod, state_of
 from importer.launchers.target import parse
 from tests.any_json import altered
 from tests.launchers.test_http import answering
@@ -259,7 +259,7 @@ if 'mkdir -p "$root"' in text:
 elif "echo absent" in text:
     print("exit 0")
 elif 'cat "$d/output"' in text:
-    from importer.launchers.result import Result
+    from importer.launchers.bundle import Result
     task, report = json.loads((here / "task").read_text()), json.loads((here / "report").read_text())
     for line in Result(task["task"], task["digest"], "1", {{}}, report).to_lines():
         print(line)
@@ -292,7 +292,7 @@ def test_an_odd_report_for_a_document_without_a_receipt(bin_folder: Path, tmp_pa
 # Any JSON at any place.
 
 TYPES: Mapping[str, tuple[str, Any, Any]] = {
-    "job": ("kubectl", kubernetes_state.Job, job(status={"conditions": [{"type": "Failed", "status": "x"}]})),
+    "job": ("kubectl", kubernetes.Job, job(status={"conditions": [{"type": "Failed", "status": "x"}]})),
     "pods": ("kubectl", Items[Pod], items(pod(), pod(status={"phase": "Pending", "containerStatuses": [
         {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "x"}}}]}))),
     "ray": ("Ray", ray.Job, {**SOUND["ray"], "error_type": "x", "driver_agent_http_address": "http://[::1]:1"}),
@@ -313,10 +313,10 @@ def test_any_json_at_any_place_is_typed_or_an_odd_answer(name: str) -> None:
             if (error.kind, str(error).isprintable()) == ("cluster-answer", True):
                 return
             raise
-        if isinstance(found, kubernetes_state.Job):
+        if isinstance(found, kubernetes.Job):
             state_of(found, [], lambda: "")
         elif isinstance(found, Items):
-            state_of(kubernetes_state.Job.model_validate(job()), found.items, lambda: "")
+            state_of(kubernetes.Job.model_validate(job()), found.items, lambda: "")
         elif isinstance(found, ray.Job):
             assert "\n" not in found.node + found.message
         else:

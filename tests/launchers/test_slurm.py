@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from importer import launchers
-from importer.config_file.diff import digest
+from importer.config_file.document_keys import digest
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.errors import LauncherError
@@ -32,8 +32,7 @@ from importer.launchers.base import (
     Running,
     Succeeded,
 )
-from importer.launchers.bundle import Bundle
-from importer.launchers.result import read
+from importer.launchers.bundle import Bundle, read_result
 from importer.launchers.slurm import job_state
 from importer.launchers.target import parse
 from tests.exporting import VLLM
@@ -119,7 +118,7 @@ def test_a_job_brings_back_its_result_and_runs_once(home: Path, monkeypatch: pyt
     assert len((folder / "jobs").read_text().split()) == 1
     ended = waiting(launcher, run, Succeeded, Failed, Lost)
     assert ended == Succeeded(), launcher.logs(run)
-    result = read(launcher.fetch(run), run.id, sent.digest, run.where)
+    result = read_result(launcher.fetch(run), run.id, sent.digest, run.where)
     assert result.error is not None
     assert launcher.facts(run)["job"] == (folder / "jobs").read_text().strip()
     launcher.remove(run)

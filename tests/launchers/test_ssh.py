@@ -18,7 +18,7 @@ from importer.cli.main import run
 from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.errors import LauncherError
-from importer.launchers import get, result
+from importer.launchers import get
 from importer.launchers.base import (
     Absent,
     Cancelled,
@@ -29,8 +29,8 @@ from importer.launchers.base import (
     RemoteTask,
     Running,
 )
+from importer.launchers.bundle import Result, last_step
 from importer.launchers.follow import end, follow
-from importer.launchers.result import Result
 from importer.launchers.target import parse
 from tests.far_machine import FarMachine, far_machine
 from tests.waiting import PATIENCE, wait_until
@@ -283,4 +283,4 @@ def _following(pid: int) -> bool:
 
 
 def test_no_part_of_a_result_is_lost_in_a_log() -> None:
-    assert result.last_step("x\nimporter-step a\nimporter-step b\n") == "b"
+    assert last_step("x\nimporter-step a\nimporter-step b\n") == "b"

@@ -18,8 +18,8 @@ from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
 from importer.memory import pages
-from importer.memory.divisible import most
 from importer.memory.estimate_types import Load
+from importer.memory.parallelism import most
 from importer.memory.shape import Shape, describe
 from tests import toy_engines, toy_shapes
 

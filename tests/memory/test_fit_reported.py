@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from importer.engines import reported
-from importer.engines.reported import Reported
+from importer.engines import logs
+from importer.engines.logs import Reported
 from importer.memory.estimate_types import compare
 
 CPU = """\
@@ -48,7 +48,7 @@ def fit(context: int, block: int = 0, blocks: int = 0, **likely: int) -> dict[st
 )
 def test_logs(tmp_path: Path, text: str, expected: Reported) -> None:
     (tmp_path / "log").write_text("x" * 1000 + "\n" + text + "\n" + "y" * 3_000_000)
-    assert reported.read_memory(tmp_path / "log") == expected
+    assert logs.read_memory(tmp_path / "log") == expected
 
 
 def test_errors_are_relative_to_what_was_reported() -> None:

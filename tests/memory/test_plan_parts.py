@@ -8,10 +8,9 @@ import pytest
 
 from importer.memory import pages
 from importer.memory.choose import Choice
-from importer.memory.divisible import most
 from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
-from importer.memory.parallelism import PARTED
+from importer.memory.parallelism import PARTED, most
 from importer.memory.plans import PlanReason, Split
 from importer.memory.shape import Shape, describe
 from importer.memory.weights import Weights

@@ -12,9 +12,9 @@ from importer.memory import pages, shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.devices import Device, named
 from importer.memory.parallelism import ENCODER, SLOTS, FitRequest, LoadCase
+from importer.memory.planner import step
 from importer.memory.plans import Aim, Goal, PlanReason, Split, aim
 from importer.memory.shape import Shape
-from importer.memory.speed import step
 from importer.memory.weights import Weights
 from importer.sentences import render
 from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B, QWEN_8B_BYTES, snapshot

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from importer.app.publication_state import PublicationReason
+from importer.app.overview import PublicationReason
 from importer.config_file.entry_facts import EntryReason
 from importer.memory.plans import PlanReason
 from importer.reasons import Reason, ReasonKind

@@ -47,8 +47,8 @@ MAY_CONNECT = {
     "importer.hub.outgoing",  # webhooks, to addresses that were checked
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.doctor.host",  # whether the Hub answers
-    "importer.engines.ready", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
-    "importer.launchers.http",  # clusters that the user or the operator names
+    "importer.engines.process", "importer.engines.renderers.rust", "importer.validation.client",  # loopback
+    "importer.launchers.answers",  # clusters that the user or the operator names
     "importer.deadline",  # reads what these have opened
     "importer.service.server",  # connects to nothing
 }  # fmt: skip
@@ -69,9 +69,8 @@ READS_YAML = {
     "importer.config_file.yaml_edit.cst",
 }  # the latter what the former has accepted
 KNOWS_YAML = READS_YAML | {
-    "importer.config_file.yaml_edit.edit", "importer.config_file.yaml_edit.patch",
-    "importer.config_file.yaml_edit.source_map", "importer.config_file.build",
-    "importer.config_file.yaml_edit.render", "importer.exports.base",  # nodes to edit, to point at, to write
+    "importer.config_file.yaml_edit.patch", "importer.config_file.yaml_edit.source_map",
+    "importer.config_file.build", "importer.exports.base",  # nodes to edit, to point at, to write
 }  # fmt: skip
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}
 

@@ -13,21 +13,31 @@ import pytest
 from importer.chat_template.analyze import analyze
 from importer.chat_template.cases import CaseStyle
 from importer.chat_template.find import Template
+from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render import Rendered, Renderer, RenderJob, date_at, now
-from importer.chat_template.vocabulary import Vocabulary
 from importer.config_file.attention import AttentionReason, attention
 from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, PromptVerdict, Target
-from importer.engines.deaths import Accident, ParserFailure
+from importer.engines.logs import Accident, ParserFailure
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
 from importer.errors import EngineError
 from importer.proof.cache import cached_prompts
-from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves, shaped
-from importer.proof.differences import difference, moved
-from importer.proof.prompt_evidence import FORMAT, KEY, downgraded, evidence
 from importer.proof.prompt_result import FormatOutcome, FrontendPrompts, PromptDifference
-from importer.proof.prompts import Ours, compare
+from importer.proof.prompts import (
+    CONVERSATIONS,
+    FORMAT,
+    KEY,
+    Ours,
+    PromptCase,
+    compare,
+    difference,
+    downgraded,
+    evidence,
+    leaves,
+    moved,
+    shaped,
+)
 from importer.reasons import Reason
 from importer.sentences import render
 from tests import template_texts as texts

@@ -15,9 +15,9 @@ import pytest
 from importer.app.target import bind
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
+from importer.chat_template.markers import Vocabulary, read_vocabulary
 from importer.chat_template.render import Renderer
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary, read
 from importer.cli.main import run
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences
@@ -86,7 +86,9 @@ def study_of(renderer: Renderer, text: str, words: tuple[str, ...] = ()) -> Temp
     source = Snapshot(
         "r", None, None, (), {"tokenizer_config.json": json.dumps(declares(words))} if words else {}
     )
-    return analyze(Template(text, "chat_template.jinja"), read(source) if words else Vocabulary(), renderer)
+    return analyze(
+        Template(text, "chat_template.jinja"), read_vocabulary(source) if words else Vocabulary(), renderer
+    )
 
 
 def tokens_of(words: tuple[str, ...]) -> Tokens:

@@ -11,14 +11,11 @@ import pytest
 
 from importer.chat_template.analyze import analyze
 from importer.chat_template.find import Template
-from importer.chat_template.markers import Marks
+from importer.chat_template.markers import Marks, Vocabulary
 from importer.chat_template.render import Renderer
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
-from importer.proof.frames import frame, general
-from importer.proof.response_template import derive
+from importer.proof.response_template import derive, escaped, flexible, frame, general, json_value
 from importer.proof.template_proof import BRACKETS, RENAMED, variants
-from importer.proof.wire_regex import escaped, flexible, json_value
 from tests import template_texts as texts
 
 HEAD = texts.OFFER + texts.TURNS

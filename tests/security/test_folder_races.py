@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from importer import demo
-from importer.engines import mlx, model_copies, token_merges, token_numbers, whole_files
+from importer.engines import mlx, model_folder, tokenizer
 from importer.engines.doctor import model as doctor
 from importer.engines.doctor.case import DoctorCase
 from importer.errors import ImporterError, RepositoryError, ServiceError
@@ -125,7 +125,7 @@ def _copy(site: Site) -> Callable[[], object]:
     def make() -> object:
         folder = site.home / "copies" / os.urandom(8).hex()
         try:
-            copy = model_copies.dressed(site.model, "{{ messages }}", folder)
+            copy = model_folder.dressed(site.model, "{{ messages }}", folder)
             return [f.read_text() for f in copy.iterdir() if not f.is_symlink()]
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -135,7 +135,7 @@ def _copy(site: Site) -> Callable[[], object]:
 
 def _doctor(site: Site) -> Callable[[], object]:
     case = DoctorCase(weights=site.model)
-    checks = (doctor.snapshot, doctor.tokenizer, doctor.ends, doctor.head)
+    checks = (doctor.snapshot, doctor.tokenizer_settings, doctor.ends, doctor.head)
     return lambda: [case.config(), *(check(case) for check in checks)]
 
 
@@ -144,10 +144,10 @@ READERS: dict[str, Callable[[Site], Callable[[], object]]] = {
     "tensors": _tensors,
     "digests": _served,
     "weights": _located,
-    "token numbers": lambda site: lambda: token_numbers.of_folder(site.model),
-    "token merges": lambda site: lambda: token_merges.of_folder(site.model),
-    "broken files": lambda site: lambda: whole_files.broken(site.model),
-    "config": lambda site: lambda: model_copies.config_of(site.model),
+    "token numbers": lambda site: lambda: tokenizer.of_folder(site.model),
+    "token merges": lambda site: lambda: tokenizer.of_folder_token_merges(site.model),
+    "broken files": lambda site: lambda: model_folder.broken(site.model),
+    "config": lambda site: lambda: model_folder.config_of(site.model),
     "a copy": _copy,
     "doctor": _doctor,
 }

@@ -11,12 +11,11 @@ import pytest
 from importer.chat_template.markers import Marks
 from importer.chat_template.request_coverage import compare, conversations
 from importer.chat_template.request_coverage.findings import WayInKind
-from importer.engines.deaths import Accident
 from importer.engines.jsonl_worker import JsonLinesWorker, WorkerLostError
+from importer.engines.logs import Accident
 from importer.launcher import Purpose, isolated
-from importer.proof.call_fields import learn
-from importer.proof.conversations import CONVERSATIONS, PromptCase, leaves
-from importer.proof.differences import difference
+from importer.proof.prompts import CONVERSATIONS, PromptCase, difference, leaves
+from importer.proof.response_template import learn_call_fields
 from tests.clock.proofs import jsoned
 
 DIGITS = "&#" + "9" * 5_000 + ";"
@@ -55,7 +54,7 @@ def test_no_prompt_of_an_engine_is_a_fault() -> None:
 
 def test_nested_brackets_before_a_call_are_not_all_read() -> None:
     began = time.process_time()
-    list(learn(jsoned("[" * 90_000).samples, Marks()))
+    list(learn_call_fields(jsoned("[" * 90_000).samples, Marks()))
     assert time.process_time() - began < 2
 
 

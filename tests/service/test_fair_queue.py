@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from importer.storage import fair_scheduling, jobs, queue, retention, tables
+from importer.storage import jobs, queue, retention, tables
 from importer.storage.database import Database
-from importer.storage.executors import Executor
 from importer.storage.jobs import Job
+from importer.storage.processes import Executor
 from importer.storage.retention import Keep, Limits
 from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
@@ -113,7 +113,5 @@ def test_the_turns_of_ended_lists_are_forgotten(database: Database) -> None:
     every = Limits(Keep(), Keep(), Keep(), Keep())
     retention.run(database, every)
     with database.reading() as connection:
-        rows = connection.execute(
-            tables.turns.select().where(fair_scheduling.T.lane == fair_scheduling.LISTS)
-        ).all()
+        rows = connection.execute(tables.turns.select().where(queue.T.lane == queue.LISTS)).all()
     assert [row.flow for row in rows] == [left.id]

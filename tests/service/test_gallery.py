@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import inspect, select
 
-from importer.app.publication_state import publication_state
-from importer.config_file.diff import digest
+from importer.app.overview import publication_state
+from importer.config_file.document_keys import digest
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
@@ -28,15 +28,15 @@ from importer.service.domain.gallery import Gallery
 from importer.service.domain.releases import withdraw
 from importer.service.http.etags import numbers, same
 from importer.service.http.request_models import merged
-from importer.service.jobs.process_identity import has_exited, start_time, this_process
-from importer.storage import executors, idempotency_store, ids, jobs, keys, queue, tables
+from importer.service.jobs.live_jobs import has_exited, start_time, this_process
+from importer.storage import idempotency_store, jobs, keys, processes, queue, tables
 from importer.storage.audit import AuditContext
-from importer.storage.database import Database
-from importer.storage.document_filters import Filters
-from importer.storage.executors import Executor
+from importer.storage.database import Database, fresh
+from importer.storage.documents import Filters
 from importer.storage.idempotency_store import AlreadyStored, StoredResponse
 from importer.storage.jobs import Job
 from importer.storage.migrations import NUMBERED, migrate
+from importer.storage.processes import Executor
 from tests.commandline import Desk, desk
 from tests.publishing import published as released
 
@@ -252,7 +252,7 @@ def test_a_validation_goes_to_the_first_device_that_can_run_it(gallery: Gallery)
     def worker(device: str, engines: tuple[str, ...], memory: int) -> Executor:
         one = Executor(device, place.place, place.host, place.pid, "", time.time(), device, engines, memory)
         with gallery.database.writing() as connection:
-            assert executors.heartbeat(connection, one)
+            assert processes.heartbeat(connection, one)
         return one
 
     small, large = worker("small", ("mlx",), 10), worker("large", ("mlx", "vllm"), 100)
@@ -345,15 +345,13 @@ def test_a_key_is_found_by_its_secret_alone(gallery: Gallery) -> None:
 
 def test_ids_sort_by_their_time() -> None:
     made: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: made.extend(ids.fresh() for _ in range(200))) for _ in range(4)
-    ]
+    threads = [threading.Thread(target=lambda: made.extend(fresh() for _ in range(200))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(set(made)) == 800
-    one = [ids.fresh() for _ in range(500)]
+    one = [fresh() for _ in range(500)]
     assert one == sorted(one)
     assert one[0][14] == "7"
 
@@ -378,12 +376,12 @@ def test_who_is_silent_is_overdue(gallery: Gallery) -> None:
     me = this_process()
     one = Executor("x-1-2", me.place, me.host, me.pid, "", time.time())
     with gallery.database.writing() as connection:
-        assert executors.heartbeat(connection, one)
-        assert not executors.heartbeat(connection, one)
-        found = executors.all_executors(connection)
+        assert processes.heartbeat(connection, one)
+        assert not processes.heartbeat(connection, one)
+        found = processes.all_executors(connection)
     assert [(e.id, e.born) for e in found] == [("x-1-2", "2")]
-    assert not executors.overdue(found[0])
-    assert executors.overdue(replace(found[0], seen=time.time() - executors.LEASE - 1))
+    assert not processes.overdue(found[0])
+    assert processes.overdue(replace(found[0], seen=time.time() - processes.LEASE - 1))
 
 
 KEYS = st.sampled_from("abc")

@@ -14,9 +14,8 @@ import yaml
 from importer.config_file import schema
 from importer.exports.base import ExportComment, yaml_text
 from importer.reasons import Reason
-from importer.service.domain.index import GalleryIndex, IndexPage, text
-from importer.service.domain.variants import Served
-from importer.storage import published as rows
+from importer.service.domain.index import GalleryIndex, IndexPage, Served, text
+from importer.storage import releases as rows
 from importer.storage.database import Database
 from importer.storage.migrations import migrate
 from tests.localai_client import GALLERY_MODEL, MODEL_CONFIG, LocalAI, decoded

@@ -14,7 +14,7 @@ import pytest
 from importer.service.domain.gallery import Gallery
 from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
-from importer.storage import executors, jobs, queue
+from importer.storage import jobs, processes, queue
 from importer.storage.database import Database
 from importer.storage.jobs import Job
 from importer.storage.migrations import open_database
@@ -69,7 +69,7 @@ def test_a_job_that_is_held_and_does_not_run_is_given_back(database: Database) -
     job = created(database)
     runner = Runner(Gallery(database), SETTINGS)
     with database.writing() as connection:
-        executors.heartbeat(connection, runner.me)
+        processes.heartbeat(connection, runner.me)
         assert queue.claim(connection, runner.me, "import") is not None
     with runner:
         found = ended(database, job.id)

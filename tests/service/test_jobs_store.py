@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from importer.storage import executors, jobs, migrations, queue, tables
+from importer.storage import jobs, migrations, processes, queue, tables
 from importer.storage.database import Database
-from importer.storage.executors import Executor, LeaseMonitor
 from importer.storage.migrations import NUMBERED, migrate
+from importer.storage.processes import Executor, LeaseMonitor
 from tests.postgres import postgres
 from tests.storing import asked, claim, claimed, database, empty, worker
 
@@ -167,7 +167,7 @@ def test_who_was_taken_for_dead_claims_nothing_until_its_next_heartbeat(database
     job = asked(database, "import")
     one = worker(database, "a")
     with database.writing() as connection:
-        executors.remove(connection, ["a"])
+        processes.remove(connection, ["a"])
     assert claim(database, one, "import") is None
     assert claimed(database, worker(database, "a"), "import") == job.id
 
@@ -317,18 +317,18 @@ def test_another_attempt_is_begun_once(database: Database) -> None:
 def test_a_process_that_was_taken_for_dead_finds_that_out(database: Database) -> None:
     one = Executor("vm-1-2", "here", "vm", 1, "", 0.0, device="vm/gpu", engines=("mlx",), version="1")
     with database.writing() as connection:
-        assert executors.heartbeat(connection, one)
-        assert not executors.heartbeat(connection, one)
-        assert [(x.id, x.device, x.version) for x in executors.all_executors(connection)] == [
+        assert processes.heartbeat(connection, one)
+        assert not processes.heartbeat(connection, one)
+        assert [(x.id, x.device, x.version) for x in processes.all_executors(connection)] == [
             ("vm-1-2", "vm/gpu", "1")
         ]
-        executors.remove(connection, [one.id])
-        assert executors.heartbeat(connection, one)
+        processes.remove(connection, [one.id])
+        assert processes.heartbeat(connection, one)
 
 
 def test_a_lease_expires_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, step = [0.0], executors.LEASE * 0.6
-    monkeypatch.setattr(executors.time, "monotonic", lambda: clock[0])
+    clock, step = [0.0], processes.LEASE * 0.6
+    monkeypatch.setattr(processes.time, "monotonic", lambda: clock[0])
     one = Executor("vm-1-2", "here", "vm", 1, "", seen=-5000.0)  # its clock is an hour behind
     monitor = LeaseMonitor()
     for _ in range(4):  # its heart beats

@@ -15,7 +15,7 @@ from importer.service.http import bulk, upkeep
 from importer.service.jobs import steps
 from importer.service.security import auth, middleware
 from importer.service.settings import Settings
-from importer.storage import executors, keys, queue
+from importer.storage import keys, processes, queue
 from importer.validation import client as answers
 from importer.validation import reply
 from tests.serving import Service, problem, running, service
@@ -38,7 +38,7 @@ FIGURES = {
     "other requests in a minute": DEFAULT.reads, "wrong keys": auth.REFUSED,
     "connections at a time": DEFAULT.connections, "previews at a time": DEFAULT.previews,
     "imports at a time": DEFAULT.imports, "validations at a time": 1, "rechecks at a time": 1,
-    "begins of one attempt": queue.MAX_CLAIMS, "seconds without a heartbeat": executors.LEASE,
+    "begins of one attempt": queue.MAX_CLAIMS, "seconds without a heartbeat": processes.LEASE,
     "tries of a request": client.PATIENCE.tries, "seconds of one request": client.PATIENCE.whole,
     "bytes of an answer": answers.MAX_ANSWER, "characters of all texts": reply.LONGEST,
     "bytes of all answers": answers.MAX_RUN, "seconds of a run": answers.TOTAL_LIMIT,

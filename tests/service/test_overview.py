@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from importer.app.publication_state import PublicationState
+from importer.app.overview import PublicationState
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
 from importer.service.domain.list_columns import columns
-from importer.storage import documents, findings, list_columns
+from importer.storage import documents, findings
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.document_filters import Filters, order
-from importer.storage.documents import Summary, Version
-from importer.storage.facets import CountCache, facets
+from importer.storage.documents import CountCache, Filters, Summary, Version, facets, order
 from tests.postgres import postgres
 from tests.publishing import gallery_of
 from tests.serving import Service, events, fresh, problem, service
@@ -150,7 +148,7 @@ def test_an_open_finding_is_attention_until_it_is_settled(four: Database) -> Non
     assert (small.findings, small.attention, small.urgency) == (
         1,
         " finding ",
-        list_columns.urgency(" finding "),
+        documents.urgency(" finding "),
     )
     assert names(four, "-attention")[2] == "small"
     with four.writing() as connection:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from sqlalchemy import insert
 
 from benchmarks.overview import ENTRIES, document
-from importer.storage import change_counter, tables
+from importer.storage import documents, tables
 from importer.storage.audit import AuditContext, record
 from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen
 from tests.commandline import BASE
@@ -70,7 +70,7 @@ def seeded(service: Service) -> None:
     columns = {name: None for row in rows for name in row}
     with gallery_of(service) as gallery, gallery.database.writing() as connection:
         connection.execute(insert(tables.configs), [{**columns, **row} for row in rows])
-        change_counter.changed(connection)
+        documents.changed(connection)
         record(connection, AuditContext(HARM, HARM, HOSTILE), HARM, {HARM: HOSTILE})
 
 

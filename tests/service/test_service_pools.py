@@ -13,9 +13,9 @@ from importer.demo import MODEL
 from importer.engines.install import Installed
 from importer.errors import ImporterError
 from importer.service.domain.grants import Caller
-from importer.service.domain.pools import usable
+from importer.service.domain.validations import usable
 from importer.service.settings import Settings
-from importer.storage import leftovers
+from importer.storage import jobs
 from tests.far_machine import FarMachine, far_machine
 from tests.hubserver import Repo
 from tests.killer.check import wrong
@@ -56,7 +56,7 @@ class Far:
     def clean(self) -> bool:
         """Whether nothing is left, at the far end and in the database."""
         with gallery_of(self.service) as gallery, gallery.database.reading() as connection:
-            return not leftovers.all_remains(connection) and not self.machine.left
+            return not jobs.all_remains(connection) and not self.machine.left
 
 
 @pytest.fixture(scope="module")

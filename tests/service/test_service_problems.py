@@ -17,7 +17,7 @@ from importer.service import messages, problems, settings
 from importer.service.app import create
 from importer.service.domain.import_request import Import
 from importer.service.http import imports
-from importer.service.http.body_fields import near_fields
+from importer.service.http.query import near_fields
 from importer.service.settings import Settings
 
 TESTS = "\n".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_service*.py"))

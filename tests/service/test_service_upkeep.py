@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from importer.service.domain.background_tasks import begin_due
-from importer.storage import deleted, schedules
+from importer.storage import documents, processes
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.publishing import gallery_of, published, validated
@@ -235,8 +235,8 @@ def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service)
 
     service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
     with gallery_of(service) as gallery, gallery.database.writing() as connection:
-        assert deleted.purge(connection, "2020-01-01T00:00:00+00:00", 9) == (0, set())
-        assert deleted.purge(connection, "2999-01-01T00:00:00+00:00", 9)[0] == 1
+        assert documents.purge(connection, "2020-01-01T00:00:00+00:00", 9) == (0, set())
+        assert documents.purge(connection, "2999-01-01T00:00:00+00:00", 9)[0] == 1
     problem(service.client.post(f"/v1/configs/{name}/undelete"), 404, "no-such-document")
 
 
@@ -326,11 +326,11 @@ def test_one_of_all_processes_begins_what_is_due(service: Service) -> None:
         database = gallery.database
         every = 24 * 3600
         with database.reading() as connection:
-            planned = schedules.last(connection, "recheck")
+            planned = processes.last(connection, "recheck")
         assert planned is not None  # the server has planned the first one, and begun none
         assert planned["job"] is None
         with database.writing() as connection:
-            connection.execute(schedules.schedules.update().values(due=0.0))
+            connection.execute(processes.schedules.update().values(due=0.0))
         service.wait(lambda: begin_due(database, every) or _scheduled(service))
         job = _scheduled(service)
         assert job is not None

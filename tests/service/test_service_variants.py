@@ -12,12 +12,12 @@ import yaml
 
 from importer import import_model
 from importer.config_file.store import load
-from importer.hub.content import content_digest
+from importer.hub.digests import content_digest
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory.devices import size
 from importer.service.domain.bulk import again
 from importer.service.domain.import_request import Import
-from importer.service.domain.variants import Served, variants_of
+from importer.service.domain.index import Served, variants_of
 from tests.failing import WEIGHTS
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, decoded

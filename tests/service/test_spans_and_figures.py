@@ -14,12 +14,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from importer import tracing
 from importer.engines.process import serve
-from importer.hub import client, quota
+from importer.hub import client, rate_limit
 from importer.service.telemetry import Metrics
-from importer.storage import executors, jobs
+from importer.storage import jobs, processes
 from importer.storage.database import Database
-from importer.storage.executors import Executor
 from importer.storage.migrations import open_database
+from importer.storage.processes import Executor
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
@@ -97,10 +97,10 @@ def test_what_the_hub_leaves_is_that_of_the_process_that_has_least(
             Fault("api", 200, {"ratelimit": '"api";r=7;t=55, "resolvers";r=3;t=0, "odd one";r=9;t=50'})
         )
         client.get(f"{hub.url}/api/models", limit=100)
-    assert quota.left() == {"api": 7, "other": 9}  # the second window has ended
-    for name, left in (("a", quota.left()), ("b", {"api": 400})):
+    assert rate_limit.left() == {"api": 7, "other": 9}  # the second window has ended
+    for name, left in (("a", rate_limit.left()), ("b", {"api": 400})):
         with database.writing() as connection:
-            executors.heartbeat(connection, Executor(name, "here", "vm", 1, "", 0.0), left)
+            processes.heartbeat(connection, Executor(name, "here", "vm", 1, "", 0.0), left)
     assert figures(database, "importer_hub_requests_left") == ['{quota="api"} 7.0', '{quota="other"} 9.0']
 
 
@@ -122,7 +122,7 @@ def test_validations_are_counted_by_engine_and_result(database: Database) -> Non
 
 def test_the_oldest_heartbeat_and_the_age_of_each_queue(database: Database) -> None:
     with database.writing() as connection:
-        executors.heartbeat(connection, Executor("a", "here", "vm", 1, "", time.time()))
+        processes.heartbeat(connection, Executor("a", "here", "vm", 1, "", time.time()))
         jobs.create(connection, "recheck", {}, "ann")
     time.sleep(1.1)  # times of jobs are whole seconds
     ages = dict(line.rsplit(" ", 1) for line in figures(database, "importer_oldest_queued_seconds"))

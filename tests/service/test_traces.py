@@ -16,7 +16,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from importer.errors import ServiceError
-from importer.service import traces
+from importer.service import telemetry
 from tests.commandline import BASE, REPO, TOKEN
 from tests.hubserver import Repo
 from tests.serving import running
@@ -142,7 +142,7 @@ def test_a_request_its_job_in_a_worker_its_steps_and_the_hub_are_one_trace(tmp_p
 )
 def test_what_cannot_be_exported_to_is_one_sentence(name: str, value: str, problem: str) -> None:
     with pytest.raises(ServiceError, match=problem):
-        traces.requested({ENDPOINT: "http://127.0.0.1:4318", name: value})
+        telemetry.requested({ENDPOINT: "http://127.0.0.1:4318", name: value})
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_cannot_be_exported_to_is_one_sentence(name: str, value: str, probl
     ],
 )
 def test_without_a_request_nothing_is_exported(environment: dict[str, str]) -> None:
-    assert traces.requested(environment) is None
+    assert telemetry.requested(environment) is None
 
 
 @pytest.mark.slow

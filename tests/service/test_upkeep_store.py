@@ -14,16 +14,7 @@ from importer.service.domain import upkeep
 from importer.service.domain.background_tasks import begin_due
 from importer.service.domain.webhooks import Sender
 from importer.service.settings import Settings
-from importer.storage import (
-    deleted,
-    documents,
-    findings,
-    jobs,
-    retention,
-    schedules,
-    tables,
-    webhooks,
-)
+from importer.storage import documents, findings, jobs, processes, retention, tables, webhooks
 from importer.storage.database import Database
 from importer.storage.findings import FindingFilter
 from importer.storage.webhooks import EACH, LEASE, PAUSES, TRIES, Delivery, Webhook
@@ -87,7 +78,7 @@ def test_one_of_many_processes_begins_what_is_due(database: Database) -> None:
     every = 3600
     assert not any(at_once(lambda _: begin_due(database, every)))  # the first one is not due at once
     with database.reading() as connection:
-        planned = schedules.last(connection, upkeep.SCHEDULE)
+        planned = processes.last(connection, upkeep.SCHEDULE)
     assert planned is not None
     assert 0.9 * every - 60 < float(str(planned["due"])) - time.time() <= 1.1 * every
     _make_due(database)
@@ -258,7 +249,7 @@ def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
     for settings in (forever, Settings()):
         retention.run(database, settings.limits)
         with database.reading() as connection:
-            assert [one["name"] for one in deleted.page(connection, 9)] == ["gone"]
+            assert [one["name"] for one in documents.page_deleted(connection, 9)] == ["gone"]
             assert findings.get(connection, str(ident)) is not None
     with database.writing() as connection:
         connection.execute(changed.values(deleted_at="2020"))
@@ -266,7 +257,7 @@ def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
         connection.execute(tables.jobs.delete().where(tables.jobs.c.id == job.id))
     retention.run(database, Settings().limits)
     with database.reading() as connection:
-        assert deleted.count(connection) == 0
+        assert documents.count_deleted(connection) == 0
         assert documents.history(connection, "gone") == []
         assert documents.history(connection, "served") != []
         assert findings.get(connection, str(ident)) is None

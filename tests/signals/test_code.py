@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from importer.engines import capabilities, get
+from importer.engines import get, registries
 from importer.errors import DocumentError
 from importer.hub import local
 from importer.hub.snapshot import RepoFile, Snapshot
@@ -18,7 +18,7 @@ from importer.sentences import render
 from importer.signals import code
 from importer.signals.evidence import is_warning
 
-VLLM, MLX = capabilities.load("vllm", "0.32.0"), capabilities.load("mlx")
+VLLM, MLX = registries.load_capabilities("vllm", "0.32.0"), registries.load_capabilities("mlx")
 AUTO = {"AutoConfig": "configuration_x.XConfig", "AutoModelForCausalLM": "modeling_x.XForCausalLM"}
 SHA = "a" * 40
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.hub.snapshot import Snapshot
 from importer.sentences import render
 from importer.signals import caching, context
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from tests.facts import whys
 
-NEW, OLD = capabilities.load("vllm", "0.32.0"), capabilities.load("vllm", "0.14.1")
+NEW, OLD = registries.load_capabilities("vllm", "0.32.0"), registries.load_capabilities("vllm", "0.14.1")
 YARN = {"type": "yarn", "factor": 4, "original_max_position_embeddings": 8192}
 
 
@@ -101,7 +101,7 @@ def test_gemma3_is_scaled_already_and_has_a_length_by_its_class() -> None:
 
 def test_a_config_without_any_length_gets_what_vllm_assumes() -> None:
     assert length({"model_type": "never-heard-of"}, NEW) == 2048
-    assert length({"model_type": "never-heard-of"}, capabilities.load("mlx")) is None
+    assert length({"model_type": "never-heard-of"}, registries.load_capabilities("mlx")) is None
     assert context.derive(Snapshot("r", "a/b", None, (), {}), NEW) is None
 
 

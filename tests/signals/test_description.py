@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from importer.analysis import Question
 from importer.app.session import ImportSession
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.signals.card import plain
 from importer.signals.description import MOST, description
 from importer.signals.engine_capabilities import Machine
-from importer.signals.markdown import plain
 from tests.tiers import one_of_each
 
 IT = "Tiny is a language model with eight layers that answers questions about trains."

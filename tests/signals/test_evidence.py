@@ -12,17 +12,17 @@ import pytest
 
 from importer.chat_template import analyze as learning
 from importer.chat_template.find import Template
+from importer.chat_template.markers import Vocabulary
 from importer.chat_template.render import Renderer
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
 from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import Snapshot
 from importer.sentences import render
-from importer.signals import architecture, backend, declared_parsers, sampling, template_markers
+from importer.signals import architecture, declared_parsers, loading, sampling, template_markers
 from importer.signals.collect import collect, for_engine
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.kind import find_kind
@@ -162,7 +162,7 @@ def test_the_type_of_the_language_model_inside_counts_too() -> None:
     ],
 )
 def test_which_engine_can_load_it(given: dict[str, Any], platform: str, found: list[str]) -> None:
-    facts = backend.evidence(snapshot(config=given), platform)
+    facts = loading.evidence_backend(snapshot(config=given), platform)
     assert [e.value for e in facts] == found
     assert decide(facts, Preferences(), VLLM)["backend"].value == found[0]
 

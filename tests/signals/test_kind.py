@@ -11,9 +11,8 @@ from importer.cli.messages import hint
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.signals.kind import find_kind
+from importer.signals.kind import find_kind, holds_nothing
 from importer.signals.reasons import NotChat
-from importer.signals.unserved import holds_nothing
 
 TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
 SETTINGS = {"tokenizer_config.json": '{"eos_token": "</s>"}'}

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.signals import modalities
+from importer.signals.architecture import evidence, read_modalities
 from importer.signals.kind import find_kind
 
-VLLM, MLX_VLM = capabilities.load("vllm", "0.32.0"), capabilities.load("mlx-vlm")
+VLLM, MLX_VLM = registries.load_capabilities("vllm", "0.32.0"), registries.load_capabilities("mlx-vlm")
 
 
 def snapshot(config: Any = None, *files: str, **texts: Any) -> Snapshot:
@@ -36,19 +36,19 @@ def snapshot(config: Any = None, *files: str, **texts: Any) -> Snapshot:
     ],
 )  # fmt: skip
 def test_what_a_config_shows(config: Any, found: list[str]) -> None:
-    assert [*modalities.read(snapshot(config))] == found
+    assert [*read_modalities(snapshot(config))] == found
 
 
 def test_processors_speak_where_a_config_does_not() -> None:
     told = snapshot({}, preprocessor_config={"image_processor_type": "X"})
-    assert [*modalities.read(told)] == ["image"]
+    assert [*read_modalities(told)] == ["image"]
     both = snapshot({"vision_config": {}}, "video_preprocessor_config.json")
-    assert [*modalities.read(both)] == ["image", "video"]
-    assert modalities.read(snapshot({}, "video_preprocessor_config.json")) == {}
+    assert [*read_modalities(both)] == ["image", "video"]
+    assert read_modalities(snapshot({}, "video_preprocessor_config.json")) == {}
 
 
 def said(config: Any, able: Any = VLLM) -> dict[str, Any]:
-    return {e.key: e.value for e in modalities.evidence(snapshot(config), able)}
+    return {e.key: e.value for e in evidence(snapshot(config), able)}
 
 
 def test_vllm_has_names_and_limits_of_its_own() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from importer.engines import registries
-from importer.signals.parser_markers import ENGINES, fitting, load, markers_in, translate
+from importer.signals.template_markers import ENGINES, fitting, load_parser_markers, markers_in, translate
 
 # Parsers whose markers stand in a library, or that read calls without any.
 WITHOUT = {
@@ -26,13 +26,13 @@ WITHOUT = {
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_parser_of_the_pinned_version_has_an_entry(engine: str) -> None:
     registry = registries.load(engine, registries.PINNED[engine])
-    assert set(registry.names("tool")) <= set(load(engine, "tool"))
-    assert set(registry.names("reasoning")) <= set(load(engine, "reasoning"))
+    assert set(registry.names("tool")) <= set(load_parser_markers(engine, "tool"))
+    assert set(registry.names("reasoning")) <= set(load_parser_markers(engine, "reasoning"))
 
 
 @pytest.mark.parametrize("engine", sorted(WITHOUT))
 def test_parsers_without_markers_are_known(engine: str) -> None:
-    assert {p.name for p in load(engine, "tool").values() if not p.markers} == WITHOUT[engine]
+    assert {p.name for p in load_parser_markers(engine, "tool").values() if not p.markers} == WITHOUT[engine]
 
 
 @pytest.mark.parametrize(

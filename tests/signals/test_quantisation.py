@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.hub.snapshot import Snapshot
 from importer.sentences import render
-from importer.signals import backend, caching, loading, quantisation
+from importer.signals import caching, loading, quantisation
 from importer.signals.engine_capabilities import Machine
 from importer.signals.quantisation import Quantised
 from importer.signals.reasons import BackendReason
@@ -153,7 +153,9 @@ def test_any_block_is_read_without_an_error(block: dict[str, Any], modelopt: Any
     found = quantisation.read(snapshot({"quantization_config": block}, told))
     for engine in ("vllm", "mlx", "mlx-vlm"):
         for machine in (CPU, H100):
-            loading.fits(snapshot({"quantization_config": block}), capabilities.load(engine), machine)
+            loading.fits(
+                snapshot({"quantization_config": block}), registries.load_capabilities(engine), machine
+            )
     assert found is None or found.method == found.method.lower()
 
 
@@ -166,7 +168,7 @@ def verdict(
     given = snapshot({**LLAMA, **config, "quantization_config": block})
     found = quantisation.read(given)
     assert found is not None
-    return loading.loads(found, given, capabilities.load(engine, version), machine)
+    return loading.loads(found, given, registries.load_capabilities(engine, version), machine)
 
 
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128}
@@ -223,7 +225,7 @@ def test_experts_are_tried_apart() -> None:
 
 def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
     told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
-    facts = loading.evidence(told, capabilities.load("vllm"), H100)
+    facts = loading.evidence(told, registries.load_capabilities("vllm"), H100)
     assert [render(e.reason) for e in facts] == [
         (
             "warning: vllm 0.32.0 takes the weights for whole: "
@@ -234,13 +236,13 @@ def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
 
 def test_modelopt_without_a_name_is_no_reason_for_another_engine() -> None:
     told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
-    facts = backend.evidence(told, "linux", H100, capabilities.load)
+    facts = loading.evidence_backend(told, "linux", H100, registries.load_capabilities)
     assert {e.value for e in facts} == {"vllm"}
 
 
 def test_a_method_on_its_way_out_is_allowed() -> None:
     told = snapshot({**LLAMA, "quantization_config": {"quant_method": "fbgemm_fp8"}})
-    facts = loading.evidence(told, capabilities.load("vllm"), H100)
+    facts = loading.evidence(told, registries.load_capabilities("vllm"), H100)
     assert (loading.ALLOW, True) in {(e.key, e.value) for e in facts}
 
 
@@ -260,13 +262,15 @@ def test_a_method_on_its_way_out_is_allowed() -> None:
 )  # fmt: skip
 def test_what_the_cache_holds(block: Any, version: str, rule: str | None) -> None:
     given = snapshot({**LLAMA, "quantization_config": block})
-    facts = caching.evidence(given, capabilities.load("vllm", version), H100)
+    facts = caching.evidence(given, registries.load_capabilities("vllm", version), H100)
     assert [(e.value, e.rule) for e in facts if e.key == caching.CACHE] == ([("fp8", rule)] if rule else [])
 
 
 # the backend
 
-TEXT_ONLY = min(capabilities.load("mlx").model_types - capabilities.load("mlx-vlm").model_types)
+TEXT_ONLY = min(
+    registries.load_capabilities("mlx").model_types - registries.load_capabilities("mlx-vlm").model_types
+)
 
 
 @pytest.mark.parametrize(
@@ -286,13 +290,13 @@ TEXT_ONLY = min(capabilities.load("mlx").model_types - capabilities.load("mlx-vl
     ],
 )  # fmt: skip
 def test_auto_chooses_who_can(config: Any, platform: str, machine: Machine, chosen: str) -> None:
-    facts = backend.evidence(snapshot(config), platform, machine, capabilities.load)
+    facts = loading.evidence_backend(snapshot(config), platform, machine, registries.load_capabilities)
     first = next((e for e in facts if e.rule == "files"), facts[-1])
     assert first.value == chosen, facts
 
 
 def test_another_engine_that_could_is_named() -> None:
-    facts = backend.evidence(
-        snapshot({**LLAMA, "quantization_config": NVFP4}), "linux", CPU, capabilities.load
+    facts = loading.evidence_backend(
+        snapshot({**LLAMA, "quantization_config": NVFP4}), "linux", CPU, registries.load_capabilities
     )
     assert any(e.reason.kind is BackendReason.OTHER_COULD for e in facts)

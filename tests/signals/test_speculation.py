@@ -9,13 +9,13 @@ import pytest
 
 from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences, Target
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.signals import speculation
 from importer.signals.engine_capabilities import Machine
 from tests.facts import whys
 
-VLLM, OLD = capabilities.load("vllm", "0.32.0"), capabilities.load("vllm", "0.14.1")
+VLLM, OLD = registries.load_capabilities("vllm", "0.32.0"), registries.load_capabilities("vllm", "0.14.1")
 CPU, H100 = Machine("cpu"), Machine("cuda", 90)
 GLM = {"model_type": "glm4_moe", "architectures": ["Glm4MoeForCausalLM"], "num_hidden_layers": 46,
        "num_nextn_predict_layers": 1}  # fmt: skip
@@ -99,7 +99,7 @@ def test_versions_devices_and_engines_differ() -> None:
     assert drafted(snapshot(GLM), OLD, CPU) is None  # its runner for processors refuses to draft
     assert drafted(snapshot(QWEN), OLD, H100) is None  # it does not know the type
     assert drafted(snapshot({**GLM, "model_type": "x", "architectures": ["X"]})) is None
-    assert drafted(snapshot(GLM), capabilities.load("mlx")) == "nothing said"
+    assert drafted(snapshot(GLM), registries.load_capabilities("mlx")) == "nothing said"
 
 
 def test_heads_are_offered_with_their_cost_and_switched_on_by_the_user_alone() -> None:

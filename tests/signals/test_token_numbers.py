@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from importer.app.token_check import check_tokens
+from importer.app.decide import check_tokens
 from importer.demo import MODEL
-from importer.engines import token_numbers as tables
-from importer.engines.doctor import tokens
+from importer.engines import tokenizer as tables
 from importer.engines.doctor.case import CheckSkipped, DoctorCase, Fine, Trouble
+from importer.engines.doctor.model import numbers
 from importer.errors import RepositoryError
 from importer.hub import local
 from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import Snapshot
-from importer.memory import embedding
+from importer.memory import weights
 from importer.signals import token_numbers
 from importer.signals.reasons import TokenNumberReason
 from importer.validation.outcome import Fail, Pass
@@ -89,9 +89,9 @@ def test_the_embedding_is_found_by_its_usual_names(name: str) -> None:
         "model.embed_tokens_per_layer.weight": Tensor("BF16", (9000, 8), 144000),
         "model.norm.weight": Tensor("BF16", (9000,), 18000),
     }
-    assert embedding.rows(tensors) == 640
+    assert weights.rows(tensors) == 640
     del tensors[name]
-    assert embedding.rows(tensors) is None
+    assert weights.rows(tensors) is None
 
 
 def test_config_json_alone_refuses_nothing() -> None:
@@ -121,7 +121,7 @@ def add(model: Path, content: str, number: int, *, small: bool = True) -> Snapsh
 def test_a_token_that_a_user_may_write_is_a_warning_and_fails(model: Path) -> None:
     (found,) = check_tokens(add(model, "<|extra|>", ROWS), "", offline=True)
     assert found.value == {str(ROWS): "<|extra|>"}
-    trouble = tokens.numbers(DoctorCase(weights=model))
+    trouble = numbers(DoctorCase(weights=model))
     assert isinstance(trouble, Trouble)
     assert not trouble.stops
     table = tables.of_folder(model)
@@ -139,7 +139,7 @@ def test_a_token_that_the_template_writes_is_refused(model: Path) -> None:
         check_tokens(changed, "{{ '<|turn|>' }}", offline=True)
     assert (raised.value.kind, raised.value.exit_code) == ("tokens-beyond", 4)
     (model / "chat_template.jinja").write_text("<|turn|>{{ messages[0].content }}")
-    trouble = tokens.numbers(DoctorCase(weights=model))
+    trouble = numbers(DoctorCase(weights=model))
     assert isinstance(trouble, Trouble)
     assert trouble.stops
 
@@ -148,7 +148,7 @@ def test_a_word_of_the_vocabulary_without_a_row_stops_a_run(model: Path) -> None
     tokenizer = json.loads((model / "tokenizer.json").read_text())
     tokenizer["model"]["vocab"]["later"] = ROWS
     (model / "tokenizer.json").write_text(json.dumps(tokenizer))
-    trouble = tokens.numbers(DoctorCase(weights=model))
+    trouble = numbers(DoctorCase(weights=model))
     assert isinstance(trouble, Trouble)
     assert trouble.stops
 
@@ -166,10 +166,10 @@ def test_the_demo_model_is_whole(model: Path) -> None:
     assert table is not None
     assert (table.rows, table.exact, table.beyond) == (ROWS, True, ())
     assert isinstance(probe.judge(table), Pass)
-    assert isinstance(tokens.numbers(DoctorCase(weights=model)), Fine)
+    assert isinstance(numbers(DoctorCase(weights=model)), Fine)
 
 
 def test_a_folder_that_cannot_be_read_has_no_verdict(model: Path) -> None:
     (model / "model.safetensors").write_bytes(b"no header")
-    assert isinstance(tokens.numbers(DoctorCase(weights=model)), CheckSkipped)
-    assert isinstance(tokens.numbers(DoctorCase()), CheckSkipped)
+    assert isinstance(numbers(DoctorCase(weights=model)), CheckSkipped)
+    assert isinstance(numbers(DoctorCase()), CheckSkipped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
 from importer.signals import mistral_files
@@ -32,7 +32,7 @@ HF = {mistral_files.MODE: "hf", mistral_files.CONFIG: "hf", mistral_files.LOAD: 
 )
 def test_the_form_is_said_where_there_are_two(files: tuple[str, ...], found: dict[str, str]) -> None:
     told = Snapshot("r", "a/b", None, tuple(RepoFile(f) for f in files), {})
-    facts = mistral_files.evidence(told, capabilities.load("vllm"))
+    facts = mistral_files.evidence(told, registries.load_capabilities("vllm"))
     assert {e.key: e.value for e in facts} == found
     assert all(render(e.reason) for e in facts)
-    assert mistral_files.evidence(told, capabilities.load("mlx")) == []
+    assert mistral_files.evidence(told, registries.load_capabilities("mlx")) == []

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.validation.redaction import CUT, redacted, secrets_of, without
+from importer.validation.client import CUT, redacted, secrets_of, without
 
 KEY = "sk-secret/of the-test"
 SECRETS = secrets_of([KEY])

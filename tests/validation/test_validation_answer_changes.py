@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation import alternate_tool_listings, streams
+from importer.validation import alternate_forms, rendering
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, StreamCut
 from importer.validation.expectations import Expectations
+from importer.validation.mutations import AnswerChange, told
 from importer.validation.prompts import ALARMS_TOOL, WEATHER_TOOL
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, ToolCall, from_stream
-from importer.validation.response_mutations import AnswerChange, told
 from tests.validation.test_validation_client import http, server
 
 CALL = ToolCall(0, "a", "get_weather", '{"location": "Paris"}')
@@ -129,7 +129,7 @@ def test_a_stream_that_is_cut_each_time_has_a_limit(answers: list[bytes], kind: 
             "POST", "/v1/chat/completions", {"messages": [], "stream": True}, received=bytearray(LONG)
         )
         ctx = Context(Expectations(), "m", Client(url), log=[cut])
-        found = streams.broken(StreamCut(Reason(ReplyReason.CUT)), ctx)
+        found = rendering.broken(StreamCut(Reason(ReplyReason.CUT)), ctx)
     assert found is not None
     assert found.kind is kind
     assert kind is Remedy.WHOLE_ANSWERS or found.fields["size"] == len(LONG)
@@ -140,7 +140,7 @@ def test_a_whole_answer_in_place_of_a_stream_is_an_option_that_was_ignored() -> 
     whole = b'{"choices": [{"message": {"content": "Hello."}, "finish_reason": "stop"}]}'
     log = [Exchange("POST", "/v1/chat/completions", {"stream": True}, received=bytearray(whole))]
     ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=log)
-    assert streams.broken(StreamCut(Reason(ReplyReason.CUT)), ctx) == Reason(
+    assert rendering.broken(StreamCut(Reason(ReplyReason.CUT)), ctx) == Reason(
         Remedy.HEED_OPTIONS, option="stream"
     )
 
@@ -173,6 +173,6 @@ def test_what_was_done_to_arguments_is_told() -> None:
 
 def test_the_forms_of_tools_differ_from_one_another() -> None:
     tools = (WEATHER_TOOL, ALARMS_TOOL)
-    written = [form(tools) for form in (*alternate_tool_listings.TOOLS, *alternate_tool_listings.SCHEMAS)]
+    written = [form(tools) for form in (*alternate_forms.TOOLS, *alternate_forms.SCHEMAS)]
     assert len({*written}) >= len(written) - 4  # sorted keys may be the order in which they stand
-    assert all("get_weather" in text for text in written[: len(alternate_tool_listings.TOOLS)])
+    assert all("get_weather" in text for text in written[: len(alternate_forms.TOOLS)])

@@ -15,7 +15,7 @@ import pytest
 from importer.chat_template.turn_forms import FORMS, variants
 from importer.progress import Step
 from importer.validation import client as client_module
-from importer.validation.alternate_turn_formats import text_of
+from importer.validation.alternate_forms import text_of
 from importer.validation.client import Client, Exchange, trim
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused, ServerUnreachable, TimedOut

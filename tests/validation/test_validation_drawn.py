@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, install, token_merges, tokenizer
+from importer.engines import get, install, tokenizer
 from importer.engines.tokenizer import Ask, Redrawn
-from importer.validation import diagnosis, sampled_tokens, tokenized
+from importer.validation import diagnosis, tokens
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Pass
 from importer.validation.probes import tokenizer_whole
 from importer.validation.probes.tokenizer_whole import TokenizerReason
 from importer.validation.reply import Reply
-from importer.validation.sampled_tokens import OtherTokens
-from importer.validation.tokenized import OWN
+from importer.validation.tokens import OWN, OtherTokens
 from tests.facts import as_reason
 from tests.framing import context
 
@@ -33,8 +32,8 @@ def numbers(*given: object) -> Reply:
 
 def test_numbers_of_drawn_tokens_by_engine() -> None:
     """vLLM's field, mlx-lm's log-probabilities, and engines that show texts alone."""
-    assert sampled_tokens.numbers_of(Reply(raw=({"choices": [{"token_ids": [5, 6]}]},))) == (5, 6)
-    assert sampled_tokens.numbers_of(numbers(5, 6)) == (5, 6)
+    assert tokens.numbers_of(Reply(raw=({"choices": [{"token_ids": [5, 6]}]},))) == (5, 6)
+    assert tokens.numbers_of(numbers(5, 6)) == (5, 6)
     for reply in (
         Reply(),
         Reply(raw=({"choices": [{"token_ids": None}]},)),
@@ -45,15 +44,15 @@ def test_numbers_of_drawn_tokens_by_engine() -> None:
         numbers(5, True),
         numbers(-1),
     ):
-        assert sampled_tokens.numbers_of(reply) == ()
+        assert tokens.numbers_of(reply) == ()
 
 
 def test_joined_tokens_count_in_right_answers_alone() -> None:
     one, two = Redrawn(20, 0, 3, "ab"), Redrawn(20, 2, 5, "cd")
-    assert sampled_tokens.summed([one, two], [True, True]) == OtherTokens(40, 10, "ab")
-    assert sampled_tokens.summed([one, two], [False, False]) == OtherTokens(40, 2, "cd")
-    assert sampled_tokens.summed([one], [False]) == OtherTokens(20, 0)
-    assert sampled_tokens.summed([one, two, two], [True, False, False]) == OtherTokens(60, 4, "cd")
+    assert tokens.summed([one, two], [True, True]) == OtherTokens(40, 10, "ab")
+    assert tokens.summed([one, two], [False, False]) == OtherTokens(40, 2, "cd")
+    assert tokens.summed([one], [False]) == OtherTokens(20, 0)
+    assert tokens.summed([one, two, two], [True, False, False]) == OtherTokens(60, 4, "cd")
 
 
 @pytest.mark.parametrize(
@@ -79,11 +78,11 @@ def test_a_share_of_drawn_tokens_is_the_tokenizers(other: OtherTokens, whole: bo
 def test_merges_in_another_order_explain_a_fault_of_the_model() -> None:
     silent = Inconclusive(as_reason("the model answered without a call"), "model")
     data: dict[str, Any] = json.loads((MODEL / "tokenizer.json").read_text(encoding="utf-8"))
-    whole = replace(context(), merges=token_merges.of_tokenizer(data))
+    whole = replace(context(), merges=tokenizer.of_tokenizer(data))
     assert diagnosis.with_remedy(silent, whole).attribution == "model"
     data["model"]["merges"].sort()
-    ctx = replace(context(), merges=token_merges.of_tokenizer(data))
-    seen = tokenized.altered(ctx)
+    ctx = replace(context(), merges=tokenizer.of_tokenizer(data))
+    seen = tokens.altered(ctx)
     assert seen is not None
     assert seen.kind is CommonReason.OTHER_MERGES
     told = diagnosis.with_remedy(silent, ctx)
@@ -93,8 +92,11 @@ def test_merges_in_another_order_explain_a_fault_of_the_model() -> None:
 
 def test_an_engine_without_numbers_is_asked_nothing() -> None:
     offers = Expectations(offers=frozenset({"completions"}))
-    assert sampled_tokens.compared(replace(context(), promise=offers, tokens=lambda *_, **__: None)) is None
-    assert sampled_tokens.compared(context()) is None
+    assert (
+        tokens.compared_sampled_tokens(replace(context(), promise=offers, tokens=lambda *_, **__: None))
+        is None
+    )
+    assert tokens.compared_sampled_tokens(context()) is None
 
 
 def ask_of(folder: Path, change: Any = None) -> Ask:

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from importer.app.beside_weights import rendering
-from importer.app.recorded_hashes import digests_of, files_of
+from importer.app.local_evidence import digests_of, files_of, rendering
 from importer.app.validate import fetched, record
 from importer.config_file.store import Store
 from importer.config_file.validation_status import HoldingReason, validation
 from importer.demo import MODEL
-from importer.engines import whole_files
+from importer.engines import model_folder
 from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.progress import silent
@@ -44,7 +43,7 @@ def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp
     path = folder / "generation_config.json"
     path.write_bytes(path.read_bytes()[:20])
     (folder / "results.json").write_text("{}\n{}\n")  # lines of JSON, that no engine reads
-    broken = whole_files.broken(folder)
+    broken = model_folder.broken(folder)
     found = files_as_imported.run(
         Context(promise_of({"name": "x"}), "x", Client("http://127.0.0.1:1"), broken=broken)
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from importer import demo
-from importer.app.beside_weights import rendering
+from importer.app.local_evidence import rendering
 from importer.hub import local
 from importer.validation.client import MAX_BODY, Client, Exchange, bounded
 from importer.validation.context import Context, holds

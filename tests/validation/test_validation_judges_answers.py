@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import alternate_turn_formats
+from importer.validation import alternate_forms
 from importer.validation import run as spoilt
 from importer.validation.attribution import root_causes
 from importer.validation.client import Client
@@ -122,7 +122,7 @@ def test_who_changes_options_is_at_fault_where_the_weights_answer_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Context, "counted", lambda *_: counts)
-    monkeypatch.setattr(alternate_turn_formats, "right_by_itself", lambda *_: alone)
+    monkeypatch.setattr(alternate_forms, "right_by_itself", lambda *_: alone)
     outcome = simple_answers.run(asked(lambda _: said(told), monkeypatch, **promised))
     assert verdict(outcome) == expected
     altered = Reason(Remedy.OPTIONS_UNALTERED)

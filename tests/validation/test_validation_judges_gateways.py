@@ -30,7 +30,7 @@ from importer.validation.prompts import GREETING, SUM, WEATHER
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.tokenized import OWN, changed_prompt
+from importer.validation.tokens import OWN, changed_prompt
 from tests.facts import as_reason
 from tests.judging import remedy
 

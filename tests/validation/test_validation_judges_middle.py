@@ -13,23 +13,23 @@ from importer.engines import tokenizer
 from importer.engines.install import Installed
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import nonce_prompts, prompt_causes, request_mutations
+from importer.validation import failures, mutations, prompts
 from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.fact import Rung
-from importer.validation.logit_bias import Word, letters, repeats, request
-from importer.validation.nonce_prompts import NoncePrompt, Part
+from importer.validation.mutations import Alteration
 from importer.validation.outcome import Fail, Pass, ProbeRow
 from importer.validation.probes import prompt_counts, request_options, simple_answers
 from importer.validation.probes.prompt_counts import PromptArrivesReason, Sent
 from importer.validation.probes.request_options import OptionReason
+from importer.validation.prompts import NoncePrompt, Part
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.request_mutations import Alteration
+from importer.validation.tokens import Word, letters_logit_bias, repeats, request
 from tests.facts import as_reason
 
 ONE, OTHER = Word(7, " weather"), Word(9, "Zo\u00eb")
@@ -51,7 +51,7 @@ def test_an_answer_of_one_word_is_counted_in_words() -> None:
     assert repeats(answer("weather weather\nweather"), ONE) == 3
     assert repeats(Reply("weather", "weather "), ONE) == 2
     assert repeats(answer("weather sun"), ONE) == repeats(answer(""), ONE) == 0
-    assert letters(Reply("b c", "a ")) == "abc"
+    assert letters_logit_bias(Reply("b c", "a ")) == "abc"
 
 
 def test_penalties_of_the_document_rule_no_forced_answer() -> None:
@@ -172,7 +172,7 @@ def test_a_schema_has_a_value_that_no_model_writes(reply: Reply, kind: OptionRea
 
 
 def sent(part: Part, size: int, **more: object) -> Sent:
-    prompt = nonce_prompts.long("again")[0].prompt
+    prompt = prompts.long("again")[0].prompt
     turn = {"role": "user", "content": "a" * size}
     one = Sent(NoncePrompt(part, replace(prompt, messages=(turn,))), tuple(range(size)), counted=size)
     return replace(one, **more)  # type: ignore[arg-type]
@@ -194,7 +194,7 @@ def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> No
 def test_text_in_parts_is_another_form_that_an_older_server_refuses_and_a_broken_one_alters(
     ctx: Context,
 ) -> None:
-    [one] = [each for each in nonce_prompts.short({}) if each.part is Part.IN_PARTS]
+    [one] = [each for each in prompts.short({}) if each.part is Part.IN_PARTS]
     assert one.sent is not None
     [told] = [turn["content"] for turn in one.prompt.messages]
     [parts] = [turn["content"] for turn in one.sent.messages]
@@ -224,10 +224,10 @@ def test_each_alteration_changes_a_count_and_is_named_by_it(ctx: Context) -> Non
     chosen = prompt_counts._chosen(ctx)
     assert {one.nonce.part for one in chosen} == set(Part) - {Part.ORDINARY}
     explained: set[Alteration] = set()
-    for alteration, change in request_mutations.CHANGES:
+    for alteration, change in mutations.CHANGES:
         wrong = []
         for one in chosen:
-            other = prompt_causes.text_now(ctx, change(one.nonce.prompt)) or ""
+            other = failures.text_now(ctx, change(one.nonce.prompt)) or ""
             [ids] = prompt_counts.tokens_of(ctx, (other,)) or ((),)
             if len(ids) != len(one.tokens):
                 wrong.append(replace(one, counted=len(ids)))

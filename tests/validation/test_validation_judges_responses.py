@@ -11,14 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.validation import responses
+from importer.validation import other_apis
 from importer.validation.errors import ReplyError
 from importer.validation.expectations import Expectations
+from importer.validation.other_apis import (
+    ResponsesReason,
+    from_events_responses_reply,
+    from_response,
+    numbered,
+)
 from importer.validation.outcome import Outcome
 from importer.validation.probes import reasoning_apart, responses_reasoning, responses_tools
 from importer.validation.probes import responses as greeting
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
-from importer.validation.responses_reply import ResponsesReason, from_events, from_response, numbered
 
 Event = dict[str, Any]
 # Recorded by ``python -m tests.record_streams`` from the engines named, which served the demo model.
@@ -56,7 +61,7 @@ def renumbered(sent: list[Event]) -> list[Event]:
 
 def broken_by(body: bytes) -> ResponsesReason:
     with pytest.raises(ReplyError) as raised:
-        from_events(body)
+        from_events_responses_reply(body)
     assert str(raised.value)
     return raised.value.reason.kind  # type: ignore[return-value]
 
@@ -69,7 +74,7 @@ def test_every_engine_with_the_endpoint_is_recorded() -> None:
 def test_whole_and_streamed_are_one_reply(engine: str, case: str) -> None:
     whole, streamed = (
         from_response(recorded(engine, case, "json")),
-        from_events(recorded(engine, case, "sse")),
+        from_events_responses_reply(recorded(engine, case, "sse")),
     )
     for part in ("content", "reasoning"):
         assert getattr(whole, part).strip() == getattr(streamed, part).strip()
@@ -90,7 +95,7 @@ def test_a_recorded_answer_passes() -> None:
     for engine in ENGINES:
         for reply in (
             from_response(recorded(engine, "greeting", "json")),
-            from_events(recorded(engine, "greeting", "sse")),
+            from_events_responses_reply(recorded(engine, "greeting", "sse")),
         ):
             assert verdict(greeting.judge(reply)) == verdict(reasoning_apart.judge(reply)) == "pass"
         called = from_response(recorded(engine, "weather", "json"))
@@ -100,10 +105,12 @@ def test_a_recorded_answer_passes() -> None:
 
 def test_a_stream_without_numbers_is_noted_and_a_wrong_number_is_a_fault() -> None:
     plain = [{k: v for k, v in e.items() if k != "sequence_number"} for e in events(case="greeting")]
-    noted = greeting.judge(from_events(wire(plain)))
+    noted = greeting.judge(from_events_responses_reply(wire(plain)))
     assert noted.outcome == "pass"
     assert noted.gives(ResponsesReason.UNNUMBERED)
-    assert not greeting.judge(from_events(wire(events(case="greeting")))).gives(ResponsesReason.UNNUMBERED)
+    assert not greeting.judge(from_events_responses_reply(wire(events(case="greeting")))).gives(
+        ResponsesReason.UNNUMBERED
+    )
     assert broken_by(wire([*plain[:1], *events(case="greeting")[1:]])) is ResponsesReason.WRONG_NUMBER
 
 
@@ -144,7 +151,7 @@ def ended_otherwise(sent: list[Event]) -> list[Event]:
 def test_events_that_break_a_rule(
     harm: Callable[[list[Event]], list[Event]], expected: ResponsesReason
 ) -> None:
-    assert from_events(wire(events())).tool_calls
+    assert from_events_responses_reply(wire(events())).tool_calls
     assert broken_by(wire(harm(events()))) is expected
 
 
@@ -161,9 +168,9 @@ def test_events_go_by_their_names_and_may_end_with_done() -> None:
     assert (
         broken_by(body.replace(b"event: response.created", b"event: created")) is ResponsesReason.EVENT_NAME
     )
-    assert from_events(body + b"data: [DONE]\n\n") == from_events(body)
+    assert from_events_responses_reply(body + b"data: [DONE]\n\n") == from_events_responses_reply(body)
     nameless = b"".join(line for line in body.splitlines(keepends=True) if not line.startswith(b"event"))
-    assert from_events(nameless) == from_events(body)
+    assert from_events_responses_reply(nameless) == from_events_responses_reply(body)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +195,7 @@ def test_what_is_no_response(broken: bytes) -> None:
 def test_an_error_within_a_stream(kind: str) -> None:
     failed = {"type": kind, "response": {"error": {"message": "boom"}}, "message": "boom"}
     with pytest.raises(ReplyError, match="boom"):
-        from_events(wire([*events()[:5], failed]))
+        from_events_responses_reply(wire([*events()[:5], failed]))
 
 
 GOOD = events()
@@ -204,7 +211,7 @@ ODD = st.recursive(st.none() | st.integers() | st.text(max_size=4), lambda inner
 def test_nothing_else_is_raised(order: list[int], key: str, value: object, junk: bytes) -> None:
     harmed = [{**event, key: value} if key in event else event for event in GOOD]
     for body in (wire(renumbered([GOOD[i] for i in order])), wire(harmed), junk, b"data: " + junk):
-        for read in (from_events, from_response):
+        for read in (from_events_responses_reply, from_response):
             try:
                 read(body)
             except ReplyError:
@@ -212,19 +219,19 @@ def test_nothing_else_is_raised(order: list[int], key: str, value: object, junk:
 
 
 def test_the_request_has_the_formats_shape() -> None:
-    (tool,) = responses.request(WEATHER)["tools"]
+    (tool,) = other_apis.request_responses(WEATHER)["tools"]
     assert (tool["type"], tool["name"], tool["parameters"]["required"]) == (
         "function",
         "get_weather",
         ["location"],
     )
-    system, user = responses.request(SYSTEM)["input"]
+    system, user = other_apis.request_responses(SYSTEM)["input"]
     assert (system["role"], user["role"]) == ("system", "user")
-    _, call, result = responses.request(WEATHER_ANSWERED)["input"]
+    _, call, result = other_apis.request_responses(WEATHER_ANSWERED)["input"]
     assert (call["type"], result["type"]) == ("function_call", "function_call_output")
     assert call["call_id"] == result["call_id"]
     assert json.loads(call["arguments"]) == {"location": "Paris"}
-    assert "tools" not in responses.request(GREETING)
+    assert "tools" not in other_apis.request_responses(GREETING)
 
 
 def test_it_is_asked_where_it_is_offered() -> None:

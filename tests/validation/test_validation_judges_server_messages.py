@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.validation import anthropic, beside_chat
+from importer.validation import other_apis
 from importer.validation.calls import judge_call
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
@@ -64,8 +64,8 @@ CALL = (
 
 
 def test_whole_and_streamed_are_one_reply() -> None:
-    streamed = anthropic.from_events(wire(stream(THOUGHT, HELLO)))
-    assert streamed == anthropic.from_message(
+    streamed = other_apis.from_events(wire(stream(THOUGHT, HELLO)))
+    assert streamed == other_apis.from_message(
         whole({"type": "thinking", "thinking": "A greeting."}, text("Hello!"))
     )
     assert (streamed.content, streamed.reasoning, streamed.finish_reason) == ("Hello!", "A greeting.", "stop")
@@ -75,8 +75,8 @@ def test_whole_and_streamed_are_one_reply() -> None:
 
 def test_a_call_whole_and_streamed() -> None:
     replies = (
-        anthropic.from_message(whole(use({"location": "Paris"}), stop="tool_use")),
-        anthropic.from_events(wire(stream(THOUGHT, CALL, stop="tool_use"))),
+        other_apis.from_message(whole(use({"location": "Paris"}), stop="tool_use")),
+        other_apis.from_events(wire(stream(THOUGHT, CALL, stop="tool_use"))),
     )
     for reply in replies:
         assert verdict(messages_tools.judge(reply)) == "pass"
@@ -93,7 +93,7 @@ def test_a_call_whole_and_streamed() -> None:
     ],
 )
 def test_a_greeting_that_is_not_right(reply: bytes, expected: str) -> None:
-    assert verdict(messages.judge(anthropic.from_message(reply))) == expected
+    assert verdict(messages.judge(other_apis.from_message(reply))) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_greeting_that_is_not_right(reply: bytes, expected: str) -> None:
     ],
 )
 def test_a_call_that_is_not_right(reply: bytes, expected: str) -> None:
-    assert verdict(messages_tools.judge(anthropic.from_message(reply))) == expected
+    assert verdict(messages_tools.judge(other_apis.from_message(reply))) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_call_that_is_not_right(reply: bytes, expected: str) -> None:
 )
 def test_what_is_no_message(broken: bytes) -> None:
     with pytest.raises(ReplyError):
-        anthropic.from_message(broken)
+        other_apis.from_message(broken)
 
 
 GOOD = stream(THOUGHT, CALL, stop="tool_use")
@@ -146,20 +146,20 @@ GOOD = stream(THOUGHT, CALL, stop="tool_use")
 )  # fmt: skip
 def test_events_out_of_order(harm: Callable[[list[Event]], list[Event]]) -> None:
     with pytest.raises(ReplyError):
-        anthropic.from_events(wire(harm(GOOD)))
+        other_apis.from_events(wire(harm(GOOD)))
 
 
 def test_events_go_by_their_names() -> None:
     with pytest.raises(ReplyError, match="name"):
-        anthropic.from_events(wire(GOOD).replace(b"event: message_stop", b"event: message"))
+        other_apis.from_events(wire(GOOD).replace(b"event: message_stop", b"event: message"))
     with pytest.raises(ReplyError, match="name"):
-        anthropic.from_events(wire(GOOD).replace(b"event: message_stop\n", b""))
+        other_apis.from_events(wire(GOOD).replace(b"event: message_stop\n", b""))
 
 
 @given(st.lists(st.integers(0, len(GOOD) - 1), max_size=12), st.binary(max_size=40))
 def test_nothing_else_is_raised(order: list[int], junk: bytes) -> None:
     for body in (wire([GOOD[i] for i in order]), junk, b"data: " + junk):
-        for read in (anthropic.from_events, anthropic.from_message):
+        for read in (other_apis.from_events, other_apis.from_message):
             try:
                 read(body)
             except ReplyError:
@@ -167,7 +167,7 @@ def test_nothing_else_is_raised(order: list[int], junk: bytes) -> None:
 
 
 def test_the_request_has_the_formats_shape() -> None:
-    (tool,) = anthropic.request(WEATHER)["tools"]
+    (tool,) = other_apis.request(WEATHER)["tools"]
     assert tool["input_schema"]["required"] == ["location"]
     assert set(tool) == {"name", "description", "input_schema"}
 
@@ -181,8 +181,8 @@ def test_it_is_asked_where_it_is_offered() -> None:
 
 
 def test_tools_that_do_not_reach_the_prompt() -> None:
-    assert beside_chat.tools_left_out(82, 11) is not None
-    assert beside_chat.tools_left_out(82, 83) is beside_chat.tools_left_out(82, None) is None
+    assert other_apis.tools_left_out(82, 11) is not None
+    assert other_apis.tools_left_out(82, 83) is other_apis.tools_left_out(82, None) is None
 
 
 @pytest.mark.parametrize(
@@ -238,5 +238,5 @@ def test_the_images_are_images() -> None:
 
 
 def test_the_chats_judge_is_the_messages_judge() -> None:
-    reply = anthropic.from_message(whole(use({"location": "Paris"}), stop="tool_use"))
+    reply = other_apis.from_message(whole(use({"location": "Paris"}), stop="tool_use"))
     assert verdict(judge_call(reply, WEATHER)) == "pass"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.engines import reported as running
+from importer.engines import logs as running
+from importer.engines.logs import EffectiveSettings
 from importer.engines.process import StopReport
-from importer.engines.reported import EffectiveSettings
 from importer.memory.estimate_types import resident
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import Outcome

@@ -16,13 +16,13 @@ from importer import demo
 from importer.chat_template.render import CLOCK, date_at, now
 from importer.chat_template.request_coverage.findings import WayInField, WayInKind
 from importer.engines import get, install, tokenizer
-from importer.engines.deaths import Attribution
+from importer.engines.logs import Attribution
 from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.validation import diagnosis
-from importer.validation.attribution import cause_rules, root_causes
+from importer.validation.attribution import root_causes
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
@@ -45,7 +45,7 @@ from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.tokenized import OWN, TEXT
+from importer.validation.tokens import OWN, TEXT
 from tests.facts import as_reason
 from tests.judging import remedy, words
 from tests.models.formats import FORMATS
@@ -238,7 +238,7 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
     ctx = context(edited(tmp_path, "{%- if tools -%}", "{%- if tools | length -%}"))
     with pytest.raises(RequestRefused):
         ctx.refused(RequestRefused(404, "no len()"), SYSTEM)
-    assert system_role.NAME in cause_rules.APART
+    assert system_role.NAME in root_causes.APART
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:

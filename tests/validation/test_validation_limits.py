@@ -7,8 +7,8 @@ import pytest
 from importer.engines.base import OFFERS
 from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
 from importer.reasons import Reason
-from importer.validation.attribution import limits
-from importer.validation.attribution.limits import LimitReason
+from importer.validation.attribution import stage_cause
+from importer.validation.attribution.stage_cause import LimitReason
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
@@ -61,7 +61,7 @@ def context(*verdicts: ParserVerdict, tools: bool = True, offers: frozenset[str]
 def test_what_no_parser_of_the_engine_does_is_its_limit(
     probe: Probe, failure: Fail, verdicts: tuple[ParserVerdict, ...], kind: LimitReason | None
 ) -> None:
-    found = limits.within(failure, probe, context(*verdicts))
+    found = stage_cause.within(failure, probe, context(*verdicts))
     if kind is None:
         assert found is failure
     else:
@@ -72,16 +72,16 @@ def test_what_no_parser_of_the_engine_does_is_its_limit(
 
 def test_a_streamed_answer_without_tools_is_no_limit_of_a_tool_parser() -> None:
     ctx = context(verdict("used", loses=True), tools=False)
-    assert limits.within(STREAMED, tool_call_streamed, ctx) is STREAMED
+    assert stage_cause.within(STREAMED, tool_call_streamed, ctx) is STREAMED
 
 
 def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
-    found = limits.within(THOUGHT, truncated_call, context(offers=frozenset()))
+    found = stage_cause.within(THOUGHT, truncated_call, context(offers=frozenset()))
     assert isinstance(found, NotApplicable)
-    assert limits.within(THOUGHT, truncated_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
-    assert limits.within(THOUGHT, truncated_call, context(offers=None)) is THOUGHT
+    assert stage_cause.within(THOUGHT, truncated_call, context(offers=frozenset({"cut-calls"}))) is THOUGHT
+    assert stage_cause.within(THOUGHT, truncated_call, context(offers=None)) is THOUGHT
     passed = Pass(Reason(CommonReason.ANSWERED, content="a"))
-    assert limits.within(passed, truncated_call, context(offers=frozenset())) is passed
+    assert stage_cause.within(passed, truncated_call, context(offers=frozenset())) is passed
 
 
 def test_features_of_probes_are_those_of_engines() -> None:
@@ -89,4 +89,4 @@ def test_features_of_probes_are_those_of_engines() -> None:
     assert features
     assert set(features.values()) <= set(OFFERS)
     for one in (token_limit, reasoning_cut):
-        assert limits.within(THOUGHT, one, context(verdict("used"), offers=frozenset())) is THOUGHT
+        assert stage_cause.within(THOUGHT, one, context(verdict("used"), offers=frozenset())) is THOUGHT

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from importer.validation.client import Client
-from importer.validation.server_version import Make, recognise
+from importer.validation.evidence_sources import Make, recognise
 
 FINGERPRINT = "0.32.2-0.32.4-Linux-6.18.44-fc-v657-x86_64-with-glibc2.36-x86_64"
 MESSAGE = {"choices": [{"index": 0, "finish_reason": "length", "message": {"content": "a"}}]}

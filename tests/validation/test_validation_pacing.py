@@ -22,11 +22,10 @@ from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, ProbeRow
 from importer.validation.probes import PROBES, first_answer, health, model_listed, plain_chat
 from importer.validation.probes.first_answer import FirstAnswerReason
-from importer.validation.progress import SilenceReason, speed
+from importer.validation.progress import SilenceReason, listened, speed
 from importer.validation.prompts import GREETING
 from importer.validation.remedy import Remedy
 from importer.validation.run import probe
-from importer.validation.stall_detector import listened
 from tests.waiting import PATIENCE
 
 WORDS = ["Hello", "to", "all", "of", "you", "out", "there", "in", "the", "wide", "world", "."]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from importer.app.beside_weights import rendering
+from importer.app.local_evidence import rendering
 from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from importer.validation.errors import RequestRefused
-from importer.validation.nonce_prompts import Part, short
+from importer.validation.prompts import Part, short
 from importer.validation.remedy import Remedy
 
 

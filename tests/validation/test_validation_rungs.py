@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from importer.app.beside_weights import offline_parsers
+from importer.app.local_evidence import offline_parsers
 from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
 from importer.reasons import Reason

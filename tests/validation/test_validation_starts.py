@@ -13,16 +13,16 @@ from importer.demo import MODEL
 from importer.engines import get, install, tokenizer
 from importer.hub import local
 from importer.reasons import Reason
-from importer.validation import failures, prompt_causes
+from importer.validation import failures
 from importer.validation.attribution import root_causes
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
+from importer.validation.failures import PromptCause
 from importer.validation.outcome import Fail, ProbeRow
 from importer.validation.probes import plain_chat, prompt_counts, request_options, simple_answers
-from importer.validation.prompt_causes import PromptCause
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
@@ -103,7 +103,7 @@ def test_servers_behind_one_address_are_alike(
         return HELLO
 
     serve(monkeypatch, say)
-    found = prompt_causes.of_servers(ctx, WEATHER)
+    found = failures.of_servers(ctx, WEATHER)
     if not every:
         assert found is None
     else:
@@ -153,8 +153,8 @@ def rendered() -> Iterator[Context]:
 
 
 def counted(ctx: Context, prompt: Prompt, template: str | None = None) -> tuple[Prompt, int]:
-    text = prompt_causes.text_now(ctx, prompt, template) or ""
-    [ids] = prompt_causes.tokens_of(ctx, (text,)) or ((),)
+    text = failures.text_now(ctx, prompt, template) or ""
+    [ids] = failures.tokens_of(ctx, (text,)) or ((),)
     return prompt, len(ids)
 
 
@@ -164,12 +164,12 @@ def test_a_template_of_the_start_is_named(rendered: Context, joined: bool) -> No
     path = "/srv/templates/hermes.jinja"
     words = (f"--chat-template={path}",) if joined else ("--chat-template", path)
     ctx = replace(rendered, argv=("-m", "server", "--model", "/m", *words))
-    found = prompt_causes.of_start(ctx, [counted(ctx, one, path) for one in (GREETING, WEATHER)])
+    found = failures.of_start(ctx, [counted(ctx, one, path) for one in (GREETING, WEATHER)])
     assert found is not None
     assert (found.attribution, found.reason.kind) == ("configuration", PromptCause.OTHER_TEMPLATE)
     assert found.remedy == Reason(Remedy.TAKE_OUT_ARGUMENT, argument="--chat-template")
     longer = [(one, counted(ctx, one)[1] + 3) for one in (GREETING, WEATHER)]
-    assert prompt_causes.of_start(ctx, longer) is None
+    assert failures.of_start(ctx, longer) is None
 
 
 @pytest.mark.engine
@@ -178,10 +178,10 @@ def test_a_variable_of_the_start_is_named(rendered: Context) -> None:
     assert rendered.render.analysis is not None
     off = dict(rendered.render.analysis.thinking.off or {})
     switched = [(one, counted(rendered, replace(one, switches=off))[1]) for one in (GREETING, WEATHER)]
-    plain = prompt_causes.of_start(rendered, switched)
+    plain = failures.of_start(rendered, switched)
     assert plain is not None
     assert plain.remedy == Reason(Remedy.START_WITH_VARIABLES)
     ctx = replace(rendered, argv=("-m", "server", "--chat-template-args", json.dumps(off)))
-    named = prompt_causes.of_start(ctx, switched)
+    named = failures.of_start(ctx, switched)
     assert named is not None
     assert named.remedy == Reason(Remedy.TAKE_OUT_ARGUMENT, argument="--chat-template-args")

@@ -9,8 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
-from importer.chat_template.request_coverage import conversations, frame, parts, shape_check, values
-from importer.chat_template.request_coverage.compare import compare, shows
+from importer.chat_template.request_coverage import conversations, parts, values
+from importer.chat_template.request_coverage.compare import (
+    NONE,
+    check_frame,
+    check_shape_check,
+    compare,
+    shows,
+)
 from importer.chat_template.request_coverage.conversations import Conversation
 from importer.chat_template.request_coverage.findings import (
     ORDER,
@@ -147,7 +153,7 @@ def check(probe: TemplateProbe, thinking: Thinking) -> WayIn:
     tried.render([*plain, *offering, *calling, *values.conversations()])
     tools = _tools(tried)
     thinks = thinking.source == "rendered"
-    shapes = shape_check.NONE if tools == "broken" else shape_check.check(probe, thinks=thinks)
+    shapes = NONE if tools == "broken" else check_shape_check(probe, thinks=thinks)
     if tools == "none" and _shown_by_the_other(shapes.findings):
         tools = "lost"
     findings = [*_plain(tried, [c.name for c in plain]), *_frame(tried)]
@@ -275,7 +281,7 @@ def _frame(tried: _Check) -> Iterator[WayInFinding]:
     prompt, history = tried.prompt("bare"), tried.prompt("twenty-turns")
     if prompt is not None and history is not None:
         before, _, _ = history.partition(conversations.ANSWERS[0].text)
-        yield from frame.check(conversations.USERS[0].text, prompt, before, tried.probe.ends)
+        yield from check_frame(conversations.USERS[0].text, prompt, before, tried.probe.ends)
 
 
 def _offered(tried: _Check, tools: ToolsShown) -> Iterator[WayInFinding]:

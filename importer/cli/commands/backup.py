@@ -18,7 +18,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from importer.cli import output
     from importer.cli.service_options import settings_of
-    from importer.storage.backup import backup
+    from importer.storage.database import backup
 
     target = Path(arguments.file)
     size = backup(settings_of(arguments).settings.url, target)

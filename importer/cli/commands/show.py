@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _values(stored: StoredDocument) -> list[dict[str, Any]]:
     """Return the effective values of a document."""
     from importer.config_file.effective import effective
-    from importer.engines.sampling_defaults import sampling_defaults
+    from importer.engines.registries import sampling_defaults
 
     return [one.to_json() for one in effective(stored, defaults=sampling_defaults(stored.data))]
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from importer.config_file import document_keys
-from importer.config_file.diff import KeyPath, canonical, keyed
+from importer.config_file.document_keys import KeyPath, canonical, keyed
 from importer.reasons import Reason
 from importer.yaml_reader import YamlError, YamlReason, compose, error_of
 

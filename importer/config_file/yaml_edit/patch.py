@@ -1,18 +1,103 @@
-"""The patch of a YAML text: one walk through text, data and target data that cuts only what has to change."""
+"""The patch of a YAML text: one walk through text, data and target data that cuts only what has to change.
+
+Values as YAML text, in the style of the text that they are written into.
+
+Change the data of a YAML text that a person wrote, and nothing else.
+
+Comments, order, quoting, blank lines, line ends, anchors and indentation stay outside of the values that
+change. Every result is read again: it holds exactly the target data and every comment, or the edit is
+refused.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 import yaml
 
-from importer.config_file.diff import KeyPath, same
-from importer.config_file.yaml_edit.cst import BREAKS, MERGE, Alias, Layout, Node, aligned, is_block, labels
-from importer.config_file.yaml_edit.render import YamlStyle, block, inline
+from importer.config_file.document_keys import KeyPath, same
+from importer.config_file.yaml_edit.cst import (
+    BREAKS,
+    MERGE,
+    Alias,
+    Layout,
+    Node,
+    aligned,
+    is_block,
+    labels,
+    steps,
+)
+from importer.config_file.yaml_edit.source_map import read
+from importer.errors import DocumentError
 from importer.reasons import Reason, ReasonKind
+from importer.yaml_reader import YamlError
+
+WIDTH = 100  # columns, where a new block is folded
+ENDLESS = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class YamlStyle:
+    """``step``: spaces a map is indented by; ``indented``: whether lists are indented under their keys."""
+
+    step: int = 2
+    indented: bool = False
+
+
+class _Indented(yaml.SafeDumper):
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        """Indent dashes below their key, which PyYAML does not do by default."""
+        super().increase_indent(flow, False)
+
+
+class _OneLine(yaml.SafeDumper):
+    """What has a line break or another sign that cannot be seen is quoted with escapes."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    style = None if value.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+
+_OneLine.add_representer(str, _text)
+
+
+def block(data: Any, style: YamlStyle | None = None) -> str:
+    """Return a map or a list in block style, ending with a line break."""
+    style = style or YamlStyle()
+    dumper = _Indented if style.indented else yaml.SafeDumper
+    return _dump(data, dumper, indent=style.step, width=WIDTH, default_flow_style=False)
+
+
+def inline(value: Any, *, flow: bool = False, quote: str | None = None) -> str:
+    """Return a value on one line; ``flow``: inside of brackets; ``quote``: the sign a text is to be quoted
+    with.
+    """
+    if isinstance(value, str) and quote is not None:
+        quote = quote if value.isprintable() else '"'
+        return _dump(value, yaml.SafeDumper, width=ENDLESS, default_style=quote).removesuffix("\n")
+    if isinstance(value, str) and not flow:
+        return _dump({"k": value}, _OneLine, width=ENDLESS).removeprefix("k:").strip(" \n")
+    return _dump([value], _OneLine, width=ENDLESS, default_flow_style=True).removesuffix("\n")[1:-1]
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, which YAML allows in no comment."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _dump(data: Any, dumper: type[yaml.SafeDumper], **style: Any) -> str:
+    """Return nothing that a reviewer cannot see: line breaks to YAML but not to editors, marks that turn
+    writing.
+    """
+    text = str(yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, **style))
+    if all(c.isprintable() or c == "\n" for c in text):
+        return text
+    return str(yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=False, **style))
 
 
 class EditReason(ReasonKind):
@@ -372,3 +457,72 @@ def _flows(node: yaml.Node) -> bool:
 def _quote(node: yaml.Node) -> str | None:
     """Return the sign that a text is quoted with."""
     return node.style if isinstance(node, yaml.ScalarNode) and node.style in ("'", '"') else None
+
+
+Notes = Mapping[KeyPath, str | None]
+
+
+def rewrite(text: str, target: Mapping[str, Any], notes: Notes | None = None, path: object = "It") -> str:
+    """Return ``text`` with the data ``target``; raises DocumentError("cannot-edit") where that is not safe.
+
+    ``notes`` are comments on the lines of their paths: they replace the present ones, and ``None`` removes
+    one. All other comments stay; a comment whose value is removed gets a line of its own. New keys stand
+    behind the key that they follow in ``target``.
+    """
+    notes = notes or {}
+    have = read(text, path)
+    try:
+        layout = Layout(text)
+        remarks = layout.remarks()
+        own = {remarks[p].start for p in notes if p in remarks}
+        done = text if same(have, target) else Patch(layout, own).operate(have, target)
+        done = _annotated(done, notes)
+        _check(layout, own, done, target)
+    except EditRefused as refused:
+        raise DocumentError("cannot-edit", path=path, problem=refused.reason) from None
+    except RecursionError:
+        raise DocumentError("cannot-edit", path=path, problem=Reason(EditReason.TOO_DEEP)) from None
+    return done
+
+
+def _check(before: Layout, own: set[int], after: str, target: Mapping[str, Any]) -> None:
+    try:
+        data = read(after, "the result")
+    except DocumentError as error:
+        raise EditRefused(EditReason.BROKEN_BY, problem=error.details["problem"]) from None
+    if not same(data, target):
+        raise EditRefused(EditReason.OTHER_VALUES)
+    comments = Counter(c.text for c in before.comments if c.start not in own)
+    comments.subtract(c.text for c in Layout(after).comments)
+    if any(count > 0 for count in comments.values()):
+        raise EditRefused(EditReason.COMMENT_LOST)
+
+
+def _annotated(text: str, notes: Notes) -> str:
+    """Return the text with the notes on their lines; one whose value does not end a line is left out."""
+    try:
+        layout = Layout(text)
+    except YamlError:
+        raise EditRefused(EditReason.BROKEN) from None
+    cuts = Cuts(text)
+    for path, slot in _places(layout, (), layout.root):
+        if path not in notes:
+            continue
+        note, old, at = notes[path], layout.remark(slot), layout.remark_place(slot)
+        if old is not None and note is not None:
+            cuts.replace(old.start, old.end, f"# {printable(note)}")
+        elif old is not None:
+            cuts.replace(layout.behind_words(at, old.start), old.end, "")
+        elif note is not None and not text[at : layout.line_end(at)].strip():
+            cuts.replace(layout.line_end(at), layout.line_end(at), f"  # {printable(note)}")
+    return cuts.applied()
+
+
+def _places(layout: Layout, path: KeyPath, node: yaml.Node) -> Iterator[tuple[KeyPath, Node]]:
+    """Yield every value in block style that a note can be written on."""
+    if not is_block(node):
+        return
+    slots = layout.slots(node)
+    for slot, step in zip(slots, steps(path, node, slots), strict=True):
+        yield (*path, *step), slot
+        yield from _places(layout, (*path, *step), slot.node)

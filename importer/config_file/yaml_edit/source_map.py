@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from importer import yaml_reader
-from importer.config_file.diff import KeyPath, dotted
+from importer.config_file.document_keys import KeyPath, dotted
 from importer.errors import DocumentError
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import frontend, hardware, host, memory, model, packages, start, tokens
+from importer.engines.doctor import hardware, host, model, packages
 from importer.engines.doctor.case import (
     Check,
     CheckSkipped,
@@ -83,19 +83,19 @@ CHECKS: tuple[Check, ...] = (
     Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",
           "Recheck the document.", packages.same_version),
     Check("frontend", "document", "vLLM's frontend in Rust is in no build before 0.33, loads no plugin, and has parsers that must stand for both kinds.",
-          "The frontend in Python.", frontend.frontend),
+          "The frontend in Python.", model.frontend),
     Check("parsers", "document", "A parser that the version at hand lacks ends vLLM after half a minute.",
           "A near name.", model.parsers),
     Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link.",
           "Fetch it again.", model.snapshot),
     Check("tokenizer", "document", "A tokenizer of another model beside the weights: fluent noise, or a crash.",
-          "Fetch it from the repository of the weights.", model.tokenizer),
+          "Fetch it from the repository of the weights.", model.tokenizer_settings),
     Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.",
           "Take the number out of eos_token_id.", model.ends),
     Check("token-numbers", "document", "A token's number lies beyond the embedding: one message with it ends vLLM for everybody.",
-          "Take the token out, or its own weights.", tokens.numbers),
+          "Take the token out, or its own weights.", model.numbers),
     Check("merges", "document", "Merges in another order cut words otherwise than in the training; every text comes back whole.",
-          "The model's own tokenizer.json.", tokens.merges),
+          "The model's own tokenizer.json.", model.merges),
     Check("head", "document", "An output layer that config.json speaks of and the weights lack: some engines draw one, and answer noise.",
           "tie_word_embeddings in config.json.", model.head),
     Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
@@ -103,9 +103,9 @@ CHECKS: tuple[Check, ...] = (
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
           "Write it at the top too.", model.rope),
     Check("arguments", "document", "An argument that the engine refuses ends its start, after half a minute of imports.",
-          "The engine's own words, and another value.", start.arguments, before=False),
+          "The engine's own words, and another value.", model.arguments, before=False),
     Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
-          "A shorter context, a higher limit.", memory.memory),
+          "A shorter context, a higher limit.", hardware.memory),
     Check("weights-disk", "document", "The download fills the disk.",
           "HF_HUB_CACHE on another disk.", host.weights_disk),
     Check("card-memory", "document", "vLLM wants 90 % of each card free, and as many cards as the document has.",
@@ -138,7 +138,7 @@ def everything(machine: DoctorCase) -> Iterator[DoctorFinding]:
     are warnings.
     """
     yield from examine(machine, _about("machine"))
-    yield DoctorFinding("memory", "machine", memory.memory(machine))
+    yield DoctorFinding("memory", "machine", hardware.memory(machine))
     for name in ENGINES:
         if name != "vllm-cuda" or machine.text(hardware.DRIVER):
             case = of_engine(name, root=machine.root)

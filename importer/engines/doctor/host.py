@@ -24,7 +24,7 @@ from importer.engines.doctor.case import (
     text_of,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.ready import free_port, is_free
+from importer.engines.process import free_port, is_free
 from importer.errors import EngineError
 from importer.hub import cache
 from importer.hub import endpoint as hosts

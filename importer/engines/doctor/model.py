@@ -1,4 +1,11 @@
-"""Checks of a document and the model's folder against the installed engine."""
+"""Checks of a document and the model's folder against the installed engine.
+
+The checks of token numbers against the rows of the embedding, and of merges against the vocabulary.
+
+The check of a document's arguments by its engine's own parser and validators.
+
+Checks of vLLM's frontend in Rust, whose start ends where a document has what it lacks.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +21,7 @@ from importer.chat_template import find
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import document_keys
 from importer.decisions.decision import RUST
-from importer.engines import capabilities, registries
-from importer.engines.deaths import CONFIGURATION, ENGINE
+from importer.engines import registries, start_check, tokenizer
 from importer.engines.doctor.case import (
     VLLM,
     CheckSkipped,
@@ -25,12 +31,16 @@ from importer.engines.doctor.case import (
     Trouble,
     TroubleSeverity,
     text_of,
+    version,
 )
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.vllm_frontends import is_rust
-from importer.errors import EngineError, RepositoryError, UsageError
+from importer.engines.doctor.packages import again
+from importer.engines.logs import CONFIGURATION, ENGINE
+from importer.engines.machine import has_gpu
+from importer.engines.vllm import SINCE, is_rust
+from importer.errors import DocumentError, EngineError, RepositoryError, UsageError
 from importer.hub import local, safetensors, tensor_headers
-from importer.hub.content import weight_files
+from importer.hub.digests import weight_files
 from importer.hub.folders import Folder, holds, why
 from importer.hub.snapshot import RepoFile
 from importer.hub.weights import TOKENIZERS
@@ -51,7 +61,7 @@ ROPE = "rope_theta"
 PARAMETERS = "rope_parameters"
 
 
-def tokenizer(case: DoctorCase) -> Result:
+def tokenizer_settings(case: DoctorCase) -> Result:
     """Return whether the tokenizer is the one of its settings and of the vocabulary."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
@@ -167,7 +177,7 @@ def context(case: DoctorCase) -> Result:
         return CheckSkipped(Reason(DoctorReason.CONTEXT_OVERRIDDEN))
     version = case.installed.version if case.installed is not None else None
     snapshot = local.resolve(str(case.weights), case.weights)
-    limit = lengths.derive(snapshot, capabilities.load(case.engine.name, version))
+    limit = lengths.derive(snapshot, registries.load_capabilities(case.engine.name, version))
     if limit is None or not limit.named:
         return CheckSkipped(Reason(DoctorReason.CONTEXT_UNNAMED))
     if requested > limit.tokens:
@@ -372,3 +382,97 @@ def _default(text: str) -> tuple[float | None] | None:
                     default = line.value.value if isinstance(line.value, ast.Constant) else None
                     return (float(default),) if isinstance(default, int | float) else None
     return None
+
+
+def numbers(case: DoctorCase) -> Result:
+    """Return whether every token has a row; one that only a user may write is a warning."""
+    if case.weights is None:
+        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
+    table = tokenizer.of_folder(case.weights)
+    if table is None:
+        return CheckSkipped(Reason(DoctorReason.ROWS_UNKNOWN))
+    if not table.beyond:
+        return Fine(Reason(DoctorReason.ROWS, highest=table.highest, rows=table.rows))
+    first = table.beyond[0]
+    reason = Reason(DoctorReason.ROW_LACKING, token=first.content, number=first.number, rows=table.rows)
+    severity = TroubleSeverity.STOPS if first.needed else TroubleSeverity.WARNING
+    return Trouble(reason, Reason(DoctorRemedy.DROP_ADDED, token=first.content), severity, CONFIGURATION)
+
+
+def merges(case: DoctorCase) -> Result:
+    """Return whether the merges yield the words of the vocabulary."""
+    if case.weights is None:
+        return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
+    words = tokenizer.of_folder_token_merges(case.weights)
+    if words is None:
+        return CheckSkipped(Reason(DoctorReason.MERGES_NONE))
+    fields = {"unmade": words.unmade, "sampled": words.sampled}
+    if not words.other_order:
+        return Fine(Reason(DoctorReason.MERGES, **fields))
+    reason = Reason(DoctorReason.MERGES_OTHER, example=words.example, **fields)
+    return Trouble(reason, Reason(DoctorRemedy.FETCH_MERGES), TroubleSeverity.WARNING, CONFIGURATION)
+
+
+def arguments(case: DoctorCase) -> Result:
+    """Return what the engine itself says to ``engine_args`` and ``env`` of the document.
+
+    Without a card a build for cards gives warnings alone: some of its checks ask the card.
+    """
+    if case.document is None or not start_check.has_arguments(case.document):
+        return CheckSkipped(Reason(DoctorReason.ARGUMENTS_NONE))
+    if case.engine is None or case.installed is None:
+        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
+    at_home = not case.engine.needs_card or has_gpu(case.root / "dev")
+    try:
+        answer = start_check.ask(case.engine, case.installed, case.document, case.weights, card=at_home)
+    except DocumentError as error:
+        return Trouble(
+            Reason(DoctorReason.ARGUMENTS_INVALID, problem=error.details["problem"]),
+            Reason(DoctorRemedy.CHANGE_ARGUMENTS),
+            part=CONFIGURATION,
+        )
+    if isinstance(answer, start_check.NotAsked):
+        return CheckSkipped(Reason(DoctorReason.ARGUMENTS_UNKNOWN, reason=answer.reason))
+    engine, version = case.engine.name, case.installed.version
+    if isinstance(answer, start_check.Accepted):
+        kind = DoctorReason.ARGUMENTS_VALID if answer.validators else DoctorReason.ARGUMENTS_PARSED
+        return Fine(Reason(kind, engine=engine, version=version))
+    refused = Reason(DoctorReason.ARGUMENTS_REFUSED, engine=engine, version=version, words=answer.words)
+    severity = TroubleSeverity.STOPS if at_home else TroubleSeverity.WARNING
+    return Trouble(refused, Reason(DoctorRemedy.CHANGE_ARGUMENTS), severity, CONFIGURATION)
+
+
+BINARY = "vllm/vllm-rs"
+PYTHON_REMEDY = Reason(DoctorRemedy.PYTHON_FRONTEND)
+
+
+def frontend(case: DoctorCase) -> Result:
+    """Return whether the installed build has the frontend of the document, and can start it."""
+    if case.document is None or not case.runs(*VLLM) or not is_rust(case.document):
+        return CheckSkipped(Reason(DoctorReason.FRONTEND_ELSEWHERE))
+    if case.installed is None:
+        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
+    here = case.installed.version
+    if version(here)[: len(SINCE)] < SINCE:
+        old = Reason(DoctorReason.FRONTEND_OLD, engine=case.installed.engine, version=here)
+        return Trouble(old, PYTHON_REMEDY, part=CONFIGURATION)
+    if case.places() and not any(case.files(BINARY)):
+        return Trouble(Reason(DoctorReason.FRONTEND_MISSING, version=here), again(case))
+    for problem in _unfit(case, here):
+        return Trouble(problem, PYTHON_REMEDY, part=CONFIGURATION)
+    return Fine(Reason(DoctorReason.FRONTEND, version=here))
+
+
+def _unfit(case: DoctorCase, here: str) -> Iterator[Reason]:
+    """Yield what the frontend rejects, at its start or with each request."""
+    document = case.document or {}
+    tool = document_keys.parser(document, "tool_parser")
+    reasoning = document_keys.parser(document, "reasoning_parser")
+    if tool == PYTHONIC:
+        yield Reason(DoctorReason.FRONTEND_PLUGIN, parser=tool)
+    try:
+        joint = registries.load("vllm", here, RUST).joint
+    except UsageError:
+        return
+    if tool != reasoning and (one := next((n for n in (tool, reasoning) if n in joint), None)):
+        yield Reason(DoctorReason.FRONTEND_HALF, parser=one)

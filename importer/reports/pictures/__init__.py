@@ -5,10 +5,8 @@ A front end draws the shapes as they are and shows the rows as the table behind 
 
 from __future__ import annotations
 
-from importer.reports.pictures.figures import measured, memory, plans
-from importer.reports.pictures.history import history
-from importer.reports.pictures.matrix import MatrixRow, columns, rows
-from importer.reports.pictures.runs import outcomes, speed, times
+from importer.reports.pictures.figures import history, measured, memory, plans
+from importer.reports.pictures.runs import MatrixRow, columns, outcomes, rows, speed, times
 from importer.reports.pictures.shapes import Legend, Picture, Shape
 from importer.reports.report_model import ReportModel, Run
 

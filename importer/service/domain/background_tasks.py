@@ -14,10 +14,10 @@ from importer.errors import ServiceError
 from importer.service.domain import upkeep
 from importer.service.domain.webhooks import Sender
 from importer.service.settings import Settings
-from importer.storage import documents, jobs, schedules
-from importer.storage.actors import SCHEDULER
+from importer.storage import documents, jobs, processes
+from importer.storage.audit import SCHEDULER
 from importer.storage.database import Database, driver_message
-from importer.storage.document_filters import Filters
+from importer.storage.documents import Filters
 
 LOG = logging.getLogger(__name__)
 POLL = 2.0  # seconds between two looks for deliveries, where the last one found none
@@ -74,18 +74,18 @@ def begin_due(database: Database, every: int) -> bool:
     A recheck of the schedule that has not ended is not begun twice. ``every`` is in seconds.
     """
     with database.reading() as connection:
-        if not schedules.due(connection, upkeep.SCHEDULE, every):
+        if not processes.due(connection, upkeep.SCHEDULE, every):
             return False
     with database.writing() as connection:
         database.alone(connection)
-        if not schedules.take(connection, upkeep.SCHEDULE, every):
+        if not processes.take(connection, upkeep.SCHEDULE, every):
             return False
-        last = schedules.last(connection, upkeep.SCHEDULE)
+        last = processes.last(connection, upkeep.SCHEDULE)
         names = documents.names(connection, Filters())
         if not names or (last is not None and last["job"] and _is_open(connection, str(last["job"]))):
             return False
         job = upkeep.ask(connection, names, {}, SCHEDULER)
-        schedules.began(connection, upkeep.SCHEDULE, job.id)
+        processes.began(connection, upkeep.SCHEDULE, job.id)
     return True
 
 

@@ -19,10 +19,9 @@ from importer.service.domain import upkeep, validations
 from importer.service.domain.gallery import Change, Gallery
 from importer.service.domain.grants import Caller, admitted
 from importer.service.domain.import_request import Import
-from importer.service.domain.releases import promote, ready, withdraw
-from importer.service.domain.restore import undelete
+from importer.service.domain.releases import promote, ready, undelete, withdraw
 from importer.service.settings import Settings
-from importer.storage import audit, documents, jobs, published, releases
+from importer.storage import audit, documents, jobs, releases
 from importer.storage.audit import AuditContext
 from importer.storage.documents import Summary
 
@@ -166,7 +165,7 @@ class Bulk:
     def _delete(self, item: BulkItem) -> BulkResult:
         with self._changing() as change:
             self._seen(change, item)
-            if published.release(change.connection, str(item.name)) is not None:
+            if releases.release(change.connection, str(item.name)) is not None:
                 self._who.needs("publish")
             change.remove(str(item.name))
             return BulkResult(item, item.name)

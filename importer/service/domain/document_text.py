@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import Any
 
-from importer.config_file.model_facts import RecordedFacts
+from importer.config_file.model_conflicts import RecordedFacts
 from importer.config_file.schema import document_faults
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection
 
-from importer.app.publication_state import publication_state
+from importer.app.overview import publication_state
 from importer.config import now
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import parse as parse_receipt
@@ -28,9 +28,7 @@ from importer.service.domain import list_columns
 from importer.storage import audit, documents, findings, releases, webhooks
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from importer.storage.document_filters import Filters, Value
-from importer.storage.documents import Summary, Version
-from importer.storage.facets import CountCache, Facets
+from importer.storage.documents import CountCache, Facets, Filters, Summary, Value, Version
 
 
 class DocumentVersion(Version):
@@ -164,7 +162,7 @@ class Change:
             last, number=last.number + 1, action=context.action, state="deleted", by=context.who, at=at,
             why=context.why,
         )  # fmt: skip
-        documents.delete(self.connection, deleted)
+        documents.delete_documents(self.connection, deleted)
         findings.resolve(self.connection, name)
         served = releases.served(self.connection, name)
         if served is not None:

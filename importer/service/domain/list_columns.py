@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from importer.app.overview import needs_attention
-from importer.app.publication_state import PublicationState
+from importer.app.overview import PublicationState, needs_attention
 from importer.config_file.entry_facts import EntryFacts, entry_facts
 from importer.config_file.store import StoredDocument
 from importer.hub.snapshot import mapping, text
-from importer.storage import list_columns
-from importer.storage.document_filters import LARGEST
-from importer.storage.list_columns import OTHER
+from importer.storage import documents
+from importer.storage.documents import LARGEST, OTHER
 
 LONGEST = 500  # characters of a description in a list
 PASSED, FAILED = ("pass",), ("fail", "inconclusive")
@@ -21,11 +19,11 @@ PASSED, FAILED = ("pass",), ("fail", "inconclusive")
 def columns(stored: StoredDocument, state: PublicationState) -> dict[str, Any]:
     """Return the columns of a document in its state; an unknown one is ``None``."""
     kinds = {one["kind"] for one in needs_attention(stored, state)}
-    named = {kind if kind in list_columns.KINDS else OTHER for kind in kinds}
+    named = {kind if kind in documents.KINDS else OTHER for kind in kinds}
     run = mapping(None if stored.receipt is None else stored.receipt.validation)
     known = (None if stored.receipt is None else stored.receipt.imported_at, run.get("started"))
     times = [at for at in known if isinstance(at, str)]
-    listed = {"checked_at": max(times, default=None), "attention": list_columns.words(named)}
+    listed = {"checked_at": max(times, default=None), "attention": documents.words(named)}
     return _about(entry_facts(stored.data, stored.receipt)) | _run(run) | listed
 
 
@@ -36,12 +34,12 @@ def _about(facts: EntryFacts) -> dict[str, Any]:
     return {
         "description": facts.description[:LONGEST],
         "license": facts.license,
-        "tags": list_columns.words({tag.lower().replace(" ", "-") for tag in facts.tags}),
+        "tags": documents.words({tag.lower().replace(" ", "-") for tag in facts.tags}),
         "quantization": facts.quantization,
-        "modalities": list_columns.words({one for one in facts.modalities if " " not in one}),
+        "modalities": documents.words({one for one in facts.modalities if " " not in one}),
         "tool_parser": facts.tool_parser, "reasoning_parser": facts.reasoning_parser,
         "context": _bounded(facts.context), "parameters": _bounded(facts.parameters),
-        "size": list_columns.size_of(facts.parameters), "weights": _bounded(facts.weights),
+        "size": documents.size_of(facts.parameters), "weights": _bounded(facts.weights),
         "memory": None if memory is None else _bounded(memory.bytes),
         "device": device if count == 1 or device is None else f"{count}x{device}", "devices": count,
     }  # fmt: skip

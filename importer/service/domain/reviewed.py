@@ -1,18 +1,28 @@
-"""What a reviewer is shown of a document beside its decisions: effective values, and losses of its entry."""
+"""What a reviewer is shown of a document beside its decisions: values, losses, one rendered case."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from importer.config_file.diff import KeyPath, same
+from importer.app.local_evidence import snapshot_of
+from importer.chat_template import find, markers
+from importer.chat_template.cases import CALLS, QUESTION, STYLES, Turn, tools_for
+from importer.chat_template.render import Rendered, Renderer, RenderJob, RenderRefused
+from importer.config_file import document_keys
+from importer.config_file.document_keys import KeyPath, same
 from importer.config_file.effective import Editor, effective, value_at
+from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument
-from importer.engines.sampling_defaults import sampling_defaults
+from importer.engines.registries import sampling_defaults
+from importer.errors import HubError, ImporterError
 from importer.exports.base import loss_json
 from importer.exports.localai import losses
-from importer.service.domain.gallery import Gallery
+from importer.hub.local import AllowedFolders
+from importer.sandbox import Sandbox
+from importer.sentences import render
+from importer.service.domain.gallery import DocumentVersion, Gallery
 from importer.storage import documents, releases
 
 
@@ -55,3 +65,96 @@ class _History:
 
 def _same(one: Any, other: Any) -> bool:
     return one is other or same(one, other)
+
+
+PLAIN = "question"  # a case without a call
+IDS = (PLAIN, *CALLS)
+
+
+def listed(receipt: Receipt) -> list[dict[str, Any]]:
+    """Return each case with what the chosen parser makes of its calls."""
+    verdict, proof = _verdict(receipt), receipt.proof or {}
+    written: Mapping[str, Any] = proof.get("written") or {}
+    return [{"id": one, "read": _read(verdict, one), "written": one in written} for one in IDS]
+
+
+def case(version: DocumentVersion, ident: str, sandbox: Sandbox, places: AllowedFolders) -> dict[str, Any]:
+    """Return a case with its messages, tools, prompt and calls.
+
+    The template is that of the document, or of its model's files on this disk: nothing is fetched. Where it
+    renders no text, ``refused`` has the kind and the message.
+    """
+    stored = version.stored
+    receipt = stored.need_receipt()
+    verdict, proof = _verdict(receipt), receipt.proof or {}
+    calls = CALLS.get(ident, ())
+    turns = [Turn("user", QUESTION)] + ([Turn("assistant", calls=calls)] if calls else [])
+    tools = tools_for(calls) if calls else None
+    failed = (verdict or {}).get("failed") or {}
+    shown = {
+        "id": ident,
+        "tools": None if tools is None else [*tools],
+        "calls": [{"name": one.name, "arguments": dict(one.arguments)} for one in calls],
+        "written": (proof.get("written") or {}).get(ident),
+        "parser": document_keys.parser(stored.data, "tool_parser"),
+        "read": _read(verdict, ident),
+        "why": failed.get(ident),
+    }
+    return shown | _rendered(version, turns, tools, sandbox, places)
+
+
+def _rendered(
+    version: DocumentVersion, turns: Sequence[Turn], tools: Any, sandbox: Sandbox, places: AllowedFolders
+) -> dict[str, Any]:
+    """Return messages and prompt in the first form of messages that the template renders."""
+    stored, plain = version.stored, STYLES[0].messages(turns)
+    try:
+        template, variables = _template(version, stored, places)
+        if template is None:
+            return _refused(plain, "no-template", None)
+        offered = [style.messages(turns) for style in STYLES]
+        jobs = [RenderJob(one, tools, add_generation_prompt=len(turns) == 1) for one in offered]
+        results = Renderer(sandbox).render(template, jobs, variables).results
+    except HubError as error:
+        return _refused(plain, "not-here", error.kind)
+    except ImporterError as error:
+        return _refused(plain, "failed", error.message)
+    for messages, result in zip(offered, results, strict=True):
+        if isinstance(result, Rendered):
+            return {"messages": messages, "prompt": result.text, "refused": None}
+    first = results[0]
+    return _refused(plain, "refused", render(first.reason) if isinstance(first, RenderRefused) else None)
+
+
+def _template(
+    version: DocumentVersion, stored: StoredDocument, places: AllowedFolders
+) -> tuple[str | None, dict[str, Any]]:
+    """Return the text of the document's own template, else of its model's, and the variables for it."""
+    own = version.chat_template(stored.data)
+    kwargs = stored.data.get("chat_template_kwargs")
+    extra = dict(kwargs) if isinstance(kwargs, Mapping) else {}
+    snapshot = snapshot_of(stored, places, offline=True)
+    known = markers.read_vocabulary(snapshot).variables
+    if own is not None:
+        return own.text, known | extra
+    found = find.find(snapshot)
+    return None if found is None else found.text, known | extra
+
+
+def _refused(messages: Any, kind: str, message: str | None) -> dict[str, Any]:
+    return {"messages": messages, "prompt": None, "refused": {"kind": kind, "message": message}}
+
+
+def _verdict(receipt: Receipt) -> Mapping[str, Any] | None:
+    """Return the proof's verdict on the parser that the import chose."""
+    decision = receipt.decisions.get("tool_parser") or {}
+    verdicts = ((receipt.proof or {}).get("verdicts") or {}).get("tool_parser") or ()
+    return next((one for one in verdicts if one.get("parser") == decision.get("value")), None)
+
+
+def _read(verdict: Mapping[str, Any] | None, ident: str) -> str:
+    if verdict is None or ident not in CALLS:
+        return "unknown"
+    if ident in (verdict.get("failed") or {}):
+        return "wrong"
+    return "right" if ident in (verdict.get("passed") or ()) else "unknown"

@@ -13,16 +13,15 @@ from sqlalchemy import Connection
 
 from importer.app.import_ import Plan, merge_plan, write
 from importer.app.recheck import RecheckFinding
-from importer.config_file.diff import canonical, differences
+from importer.config_file.document_keys import canonical, differences
 from importer.config_file.merge import Take
 from importer.config_file.review import change_json
 from importer.config_file.store import receipt_path, write_all
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.service import messages
-from importer.service.domain.edits import admit_edit
 from importer.service.domain.gallery import Change, Checkout, StoredFiles
-from importer.service.domain.grants import Caller
+from importer.service.domain.grants import Caller, admit_edit
 from importer.service.settings import Settings
 from importer.storage import findings, jobs
 from importer.storage.documents import Summary

@@ -1,4 +1,4 @@
-"""Requests for validations: an equal one that waits or runs is not made twice."""
+"""Requests for validations, an equal one made once, and the pools where they may run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from importer import launchers
 from importer.config_file.receipt import Receipt
 from importer.engines import get
+from importer.errors import ServiceError, UsageError
+from importer.launchers.target import parse
 from importer.service.domain.gallery import Gallery
-from importer.service.domain.grants import need_approval
-from importer.storage import executors, jobs
+from importer.service.domain.grants import Caller, need_approval
+from importer.service.settings import Pool, Settings, read_pool_setting
+from importer.storage import jobs, processes
 from importer.storage.jobs import Job
 
 NOBODY = (
@@ -77,7 +81,7 @@ def ask(connection: Connection, wanted: ValidationOrder, by: str) -> tuple[Job, 
     present = equal(connection, wanted)
     if present is not None:
         return present, False
-    present_ones = executors.all_executors(connection)
+    present_ones = processes.all_executors(connection)
     able = wanted.on is not None or any(one.can(wanted.engine, wanted.memory) for one in present_ones)
     text = None if able else NOBODY.format(engine=wanted.engine, known=wanted.known)
     job = jobs.create(
@@ -94,3 +98,32 @@ def _memory(receipt: Receipt) -> int | None:
         return int(((receipt.fit or {})["estimate"])["total"]["likely"])
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def pool(settings: Settings, name: str) -> Pool:
+    """Return the pool of a name, or of a target where the operator allows any.
+
+    Raises ServiceError("unknown-pool"), UsageError("bad-target").
+    """
+    known = read_pool_setting(settings.pool)
+    if name in known:
+        return known[name]
+    if not settings.any_target:
+        raise ServiceError("unknown-pool", name=name[:100], known=", ".join(known) or "none")
+    target = parse(name)
+    launchers.get(target)
+    return Pool(name, target, "admin")
+
+
+def usable(settings: Settings, name: str, who: Caller) -> str:
+    """Return the name of a pool that a caller may use.
+
+    Raises ServiceError: "unknown-pool", "wrong-scope"; UsageError("bad-target").
+    """
+    try:
+        found = pool(settings, name)
+    except UsageError:
+        who.needs("admin")
+        raise
+    who.needs(found.scope)
+    return found.name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
-from importer.app.publication_state import PublicationState, entry_of, publication_state
+from importer.app.overview import PublicationState, entry_of, publication_state
 from importer.config_file import schema
 from importer.config_file.store import StoredDocument
 from importer.errors import ServiceError

@@ -17,7 +17,7 @@ from importer.service.desk import AtDesk
 from importer.service.http.keys import ApiKey
 from importer.service.problems import problems
 from importer.service.security.auth import Admin
-from importer.storage import executors, figures, keys, retention
+from importer.storage import figures, keys, processes, retention
 from importer.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["admin"])
@@ -159,8 +159,8 @@ def operations(at: AtDesk, who: Admin) -> dict[str, Any]:
 
 def _left(connection: Connection) -> int | None:
     """Return the requests that the Hub leaves in its fullest quota."""
-    running = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
-    return min(executors.hub_left(running).values(), default=None)
+    running = [one for one in processes.all_executors(connection) if not processes.overdue(one)]
+    return min(processes.hub_left(running).values(), default=None)
 
 
 def _time(seconds: int) -> str | None:

@@ -17,14 +17,14 @@ from importer.service.domain import upkeep
 from importer.service.domain.bulk import Bulk, BulkItem, BulkOptions, BulkResult
 from importer.service.domain.import_request import Body, Spoken, Text
 from importer.service.http.idempotency import AskedOnce
+from importer.service.http.query import DocumentSelection
 from importer.service.http.response_models import Problem
-from importer.service.http.selection import DocumentSelection
 from importer.service.http.summary_models import CONFIG, DocumentSummary, config_json
 from importer.service.problems import problem, problems
 from importer.service.security.auth import Reader, act
 from importer.storage import audit, documents, findings
 from importer.storage.audit import AuditContext
-from importer.storage.document_filters import Filters
+from importer.storage.documents import Filters
 from importer.storage.findings import FindingFilter
 
 router = APIRouter(prefix="/v1", tags=["upkeep"])

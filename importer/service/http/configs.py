@@ -11,12 +11,11 @@ from fastapi.responses import Response
 from importer.app.export import export_valid
 from importer.app.overview import overview
 from importer.config import now
-from importer.config_file.carry_over import carried
-from importer.config_file.diff import differences
-from importer.config_file.edit_comments import patched
-from importer.config_file.effective import Editor
+from importer.config_file.document_keys import differences
+from importer.config_file.effective import Editor, patched
 from importer.config_file.review import change_json, page
 from importer.config_file.store import StoredDocument
+from importer.config_file.validation_status import carried
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Device
@@ -26,15 +25,15 @@ from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
 from importer.service.domain.import_request import Spoken
 from importer.service.domain.reviewed import losses_of, values_of
+from importer.service.http.editor import Edit, edit
 from importer.service.http.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.http.query import MAX_CURSOR, DocumentFilters, Sort, cursor_of, position
 from importer.service.http.request_models import json_object, merged
 from importer.service.http.response_models import Decisions, Document, Export, History
-from importer.service.http.save_edit import Edit, edit
 from importer.service.http.summary_models import DocumentPage, config_json
 from importer.service.problems import problems
 from importer.service.security.auth import Approver, Importer, Reader, act
-from importer.storage import published
+from importer.storage import releases
 from importer.storage.documents import Summary
 
 router = APIRouter(prefix="/v1/configs", tags=["documents"])
@@ -160,7 +159,7 @@ def delete(
     expected = needed(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
         change.expect(name, expected)
-        if published.release(change.connection, name) is not None:
+        if releases.release(change.connection, name) is not None:
             who.needs("publish")
         change.remove(name)
     return Response(status_code=204)

@@ -1,15 +1,16 @@
-"""Health, readiness and metrics, for the operator."""
+"""Health, metrics, the kinds of failures, and the devices that an import may name."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
 
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk
-from importer.service.problems import problems
+from importer.service.problems import explained, problems
 from importer.service.security.auth import Reader
 from importer.service.security.middleware import ALIVE, HEALTH
 from importer.service.telemetry import MEDIA_TYPE, Metrics
@@ -48,3 +49,53 @@ def metrics(request: Request, at: AtDesk, who: Reader) -> Response:
     """
     del who
     return Response(cast(Metrics, request.app.state.metrics).text(at.database), media_type=MEDIA_TYPE)
+
+
+router_about = APIRouter(tags=["about"])
+
+
+@router_about.get(
+    "/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means"
+)
+def problem(kind: str) -> dict[str, Any]:
+    """Return the sentence, the status and the next step of a kind."""
+    explanation = explained(kind)
+    if explanation is None:
+        raise ServiceError("no-such-page", path=f"/problems/{kind}"[:200])
+    return explanation
+
+
+router_devices = APIRouter(prefix="/v1", tags=["devices"])
+
+
+class DeviceRow(BaseModel):
+    """A device; several are ``8xNAME``."""
+
+    name: str
+    kind: str
+    memory: int | None = Field(description="bytes of one device; null: this machine's own")
+    share: float = Field(description="the part that an engine may fill")
+    native: list[str] = Field(description="number formats in hardware")
+    node: int = Field(description="devices in one machine; more of them are several machines")
+    engine: str | None = Field(description="what serves it in place of the released engine")
+    source: str
+
+
+@router_devices.get(
+    "/devices",
+    response_model=list[DeviceRow],
+    responses=problems(),
+    summary="The devices that imports may name",
+)
+def list_(who: Reader) -> list[dict[str, object]]:
+    """Return each device with its memory, its number formats and the source of the figures."""
+    from importer.memory.devices import known
+
+    del who
+    return [
+        {
+            "name": d.name, "kind": d.kind, "memory": d.memory, "share": d.share, "native": sorted(d.native),
+            "node": d.node, "engine": d.engine, "source": d.source,
+        }
+        for d in known().values()
+    ]  # fmt: skip

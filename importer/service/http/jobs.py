@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel, Field
+from pydantic.json_schema import models_json_schema
+from sqlalchemy import Connection
 
 from importer.config import number
 from importer.errors import ServiceError
 from importer.service.desk import AtDesk, Desk
 from importer.service.domain.grants import Caller, admitted, need_approval
 from importer.service.domain.import_request import stored
-from importer.service.domain.pools import usable
+from importer.service.domain.validations import usable
 from importer.service.http.idempotency import AskedOnce
-from importer.service.http.job_events import BY_TYPE
-from importer.service.http.job_progress import progress_of
 from importer.service.http.query import JobSort, Since, utc
 from importer.service.http.request_models import Retry
 from importer.service.http.response_models import (
@@ -27,15 +28,125 @@ from importer.service.http.response_models import (
     JobPage,
     JobState,
     JobSummary,
+    Problem,
     event_json,
     job_json,
 )
-from importer.service.jobs.notifier import ALL
+from importer.service.jobs.live_jobs import ALL
 from importer.service.problems import accepted, problems
 from importer.service.security.auth import Importer, Reader, act
-from importer.storage import audit, jobs, progress
+from importer.storage import audit, jobs
+from importer.storage.jobs import BegunStep, FormerSeconds, JobFilters
 from importer.storage.jobs import Job as JobRow
-from importer.storage.jobs import JobFilters
+from importer.storage.jobs import Job as JobsJob
+
+FIGURES = ("done", "total", "unit", "passed", "failed")
+
+
+def progress_of(connection: Connection, job: JobsJob, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return the steps of a job and the figures of the present one; ``None`` for a list."""
+    if job.kind == "imports":
+        return None
+    begun = jobs.begun(connection, job)
+    former = jobs.former(connection, job)
+    present = begun[-1] if begun and job.state == "running" else None
+    steps = [_step(name, begun, present, former) for name in (*names, *_others(begun, names))]
+    figures = jobs.figures(connection, job) if present is not None else {}
+    same = present is not None and figures.get("step") in (None, present.name)
+    started = job.started_at
+    return {
+        "number": None if present is None else [one["step"] for one in steps].index(present.name) + 1,
+        "of": len(steps),
+        "seconds": None if started is None else jobs.between(started, job.ended_at),
+        "remaining": _remaining(steps) if job.state in jobs.OPEN else None,
+        "steps": steps,
+        **{key: figures.get(key) if same else None for key in FIGURES},
+    }
+
+
+def _others(begun: Sequence[BegunStep], names: Sequence[str]) -> list[str]:
+    """Return steps of another version of importer."""
+    return [one.name for one in begun if one.name not in names]
+
+
+def _step(
+    name: str, begun: Sequence[BegunStep], present: BegunStep | None, former: Mapping[str, FormerSeconds]
+) -> dict[str, Any]:
+    found = next((one for one in begun if one.name == name), None)
+    known = former.get(name)
+    now = present is not None and present.name == name
+    seconds = None if found is None else found.seconds
+    if found is not None and now:
+        seconds = jobs.between(found.at)
+    return {
+        "step": name, "state": "later" if found is None else "now" if now else "done", "seconds": seconds,
+        "median": None if known is None else known.seconds, "former": 0 if known is None else known.jobs,
+    }  # fmt: skip
+
+
+def _remaining(steps: Sequence[Mapping[str, Any]]) -> float | None:
+    left = [one for one in steps if one["state"] != "done"]
+    if any(one["median"] is None for one in left):
+        return None
+    return float(sum(max(0.0, one["median"] - (one["seconds"] or 0.0)) for one in left))
+
+
+class JobEvent(BaseModel):
+    """What every event has."""
+
+    job: str
+    at: str
+    attempt: int
+
+
+class QueuedEvent(JobEvent):
+    """A job waits: it is new, was tried again, or begins anew."""
+
+    message: str | None = Field(default=None, description="what it waits for, or why it begins anew")
+
+
+class StepEvent(JobEvent):
+    """A step begins."""
+
+    step: str
+    number: int = Field(description="the number of the step, from 1")
+    of: int = Field(description="how many steps the job has")
+
+
+class ProgressEvent(JobEvent):
+    """What a step, or a list, has done so far."""
+
+    message: str
+    step: str | None = Field(default=None, description="the step; null for a list")
+    done: float | None = Field(default=None, description="how much is done, in the unit")
+    total: float | None = Field(default=None, description="how much there is in all")
+    unit: Literal["bytes", "items"] | None = None
+    passed: int | None = Field(default=None, description="the items that succeeded so far")
+    failed: int | None = Field(default=None, description="the items that did not")
+
+
+class EndEvent(JobEvent):
+    """A job has ended: its result, or its problem."""
+
+    result: dict[str, Any] | None = None
+    error: Problem | None = None
+
+
+TYPES: Mapping[str, type[JobEvent]] = {
+    "queued": QueuedEvent, "step": StepEvent, "progress": ProgressEvent,
+    "succeeded": EndEvent, "failed": EndEvent, "cancelled": EndEvent,
+}  # fmt: skip
+PLACE = "#/components/schemas/"
+# For the media type of the stream: the schema of ``data`` by the type of the event.
+BY_TYPE = {kind: {"$ref": f"{PLACE}{model.__name__}"} for kind, model in TYPES.items()}
+
+
+def schemas() -> dict[str, Any]:
+    """Return the schemas of all events by name."""
+    models = [(model, "serialization") for model in dict.fromkeys(TYPES.values())]
+    found: dict[str, Any] = models_json_schema(models, ref_template=f"{PLACE}{{model}}")[1]["$defs"]  # type: ignore[arg-type]
+    return {name: schema for name, schema in found.items() if name.endswith("Event")}
+
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 AGAIN = ("failed", "cancelled")  # what may be tried again
@@ -100,7 +211,7 @@ def summary(at: AtDesk, who: Reader) -> dict[str, Any]:
 
 def _summary(at: Desk) -> dict[str, Any]:
     with at.database.reading() as connection:
-        return progress.summary(connection)
+        return jobs.summary(connection)
 
 
 @router.get(

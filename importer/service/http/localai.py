@@ -1,23 +1,30 @@
-"""``/models`` and ``/backends`` as LocalAI has them: import a URI, follow the import, list models."""
+"""``/models``, ``/backends`` and ``/api/models/config-json`` as LocalAI has them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from importer.config import now
+from importer.config_file.effective import Editor, patched
+from importer.config_file.store import StoredDocument
 from importer.config_file.validation_status import builds
-from importer.engines import capabilities
+from importer.engines import registries
 from importer.errors import ImporterError, ServiceError
 from importer.service import messages
-from importer.service.desk import AtDesk, json_answer
-from importer.service.http.save_edit import look, turn
+from importer.service.desk import AtDesk, Desk, json_answer
+from importer.service.domain.grants import Caller
+from importer.service.http.editor import edit, look_save_edit, turn
+from importer.service.http.etags import IfMatch, etag, numbers
+from importer.service.http.request_models import json_object
 from importer.service.localai import models
-from importer.service.localai.imports import estimates, import_request, status
-from importer.service.localai.keys import Importer, Reader
+from importer.service.localai.imports import estimates, import_request, merge, status
+from importer.service.localai.models import Importer, Reader
 from importer.service.security.auth import act
-from importer.storage import audit, executors, jobs, published
+from importer.storage import audit, jobs, processes, releases
 
 router = APIRouter(tags=["localai"], route_class=models.Envelope)
 DETECTED = ("mlx", "mlx-vlm", "vllm")  # decided by files and machine; others have to be requested
@@ -46,7 +53,7 @@ def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Import
     try:
         import_body = import_request(body)
         with turn(at):
-            studied = look(import_body, at, who)
+            studied = look_save_edit(import_body, at, who)
             sizes = estimates(studied)
     except ImporterError as error:
         return _refused(error)
@@ -105,7 +112,7 @@ def available(request: Request, at: AtDesk, who: Reader) -> Response:
     del who
     gallery = at.address(request)
     with at.database.reading() as connection:
-        return json_answer([one | {"gallery": gallery} for one in published.listed(connection)])
+        return json_answer([one | {"gallery": gallery} for one in releases.listed(connection)])
 
 
 @router.get(
@@ -127,14 +134,87 @@ def backends(at: AtDesk, who: Reader) -> Response:
     """List the backends; `installed` where a process of this service has the engine."""
     del who
     with at.database.reading() as connection:
-        engines = {engine for one in executors.all_executors(connection) for engine in one.engines}
+        engines = {engine for one in processes.all_executors(connection) for engine in one.engines}
     return json_answer(
         [
             {
                 "name": name, "modality": "text", "auto_detect": name in DETECTED,
-                "description": capabilities.load(name).label,
+                "description": registries.load_capabilities(name).label,
                 "installed": not builds(name).isdisjoint(engines),
             }
             for name in sorted(at.settings.backends)
         ]
     )  # fmt: skip
+
+
+router_localai_configs = APIRouter(
+    prefix="/api/models/config-json", tags=["localai"], route_class=models.Flat
+)
+READ: dict[int | str, dict[str, Any]] = FAILED | {
+    404: {"model": models.FlatFailed, "description": "There is no such document"},
+    429: {"model": models.FlatFailed, "description": FAILED[429]["description"]},
+}
+CHANGED: dict[int | str, dict[str, Any]] = READ | {
+    400: {"model": models.FlatFailed, "description": "It is no patch, or the result is no document"},
+    409: {"model": models.FlatFailed, "description": "Somebody was quicker"},
+}
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"}, "example": {"parameters": {"temperature": 0.5}},
+            }
+        },
+    }
+}  # fmt: skip
+EMPTY = "request body is empty or unreadable"
+
+
+@router_localai_configs.get(
+    "/{name}", response_model=dict[str, Any], responses=READ, summary="A document's data"
+)
+def config(name: str, at: AtDesk, who: Reader) -> Response:
+    """Return the document's data as written, without defaults."""
+    del who
+    summary, version = at.gallery.get(name)
+    return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})
+
+
+@router_localai_configs.patch(
+    "/{name}",
+    response_model=models.Patched,
+    responses=CHANGED,
+    openapi_extra=BODY,
+    summary="Change values of a document",
+)
+async def patch_config(name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch) -> Response:
+    """Apply a deep merge: lists replace, maps of free keys such as `engine_args` are replaced whole, null is
+    a value.
+
+    Comments stay. The name cannot be changed.
+    """
+    body = await request.body()
+    return await at.reading(_patched, name, body, request, at, who, numbers(match))
+
+
+def _patched(
+    name: str, body: bytes, request: Request, at: Desk, who: Caller, expected: list[int] | None
+) -> Response:
+    patch = json_object(body) if body.strip() else {}
+    if not patch:
+        return json_answer({"error": EMPTY}, 400)
+
+    def text(old: StoredDocument) -> str:
+        return patched(old, merge(old.data, patch), Editor(who.name, now()))
+
+    summary, _ = edit(name, at, who, act(request, who, "edit"), expected, text)
+    return json_answer(
+        {
+            "success": True,
+            "message": f"Model '{name}' updated successfully",
+            "config_revision": re.sub("^sha256:", "", summary.digest),
+            "pending_cleanup": 0,
+        },
+        headers={"ETag": etag(summary.version)},
+    )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from importer.config_file.receipt import Receipt
 from importer.errors import ServiceError
 from importer.reports import pictures
-from importer.reports.pictures.history import PastValidation
+from importer.reports.pictures.figures import PastValidation
 from importer.reports.report_model import Run, sheet
 from importer.service.desk import AtDesk
 from importer.service.problems import problems

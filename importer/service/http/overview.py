@@ -1,20 +1,34 @@
-"""``/v1/overview``: how many documents each value of each facet leaves."""
+"""``/v1/overview``: how many documents each value of each facet leaves.
+
+``/gallery``: the entries of the releases that are served, for LocalAI; ``/v1/gallery``: all documents
+and their releases.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from importer.app.states import State
+from importer.errors import ServiceError
 from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Text
+from importer.service.domain.index import IndexPage
+from importer.service.http.etags import IfNoneMatch, same
 from importer.service.http.query import DocumentFilters, budget_of
+from importer.service.http.summary_models import Facts
+from importer.service.localai.models import GalleryReader
 from importer.service.problems import problems
 from importer.service.security.auth import Reader
+from importer.storage import releases
+from importer.storage.documents import Filters, Summary
 
 router = APIRouter(prefix="/v1", tags=["documents"])
 OVERVIEW: JsonDict = {
@@ -89,3 +103,143 @@ def overview(
 
 def _values(counts: Mapping[str | None, int]) -> list[dict[str, Any]]:
     return [{"value": value, "count": count} for value, count in counts.items()]
+
+
+router_gallery = APIRouter(tags=["gallery"])
+YAML = "application/yaml"
+ENDING = ".yaml"
+NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
+SAME: dict[int | str, dict[str, Any]] = {304: {"description": "It has not changed"}}
+# Without a type: clients that are generated do not read YAML, and have the text as it is.
+INDEX = {"title": "Index", "description": "a YAML list of entries"}
+ENTRY = {"title": "Entry", "description": "one entry in YAML"}
+Since = Annotated[str | None, Header(alias="If-Modified-Since", max_length=100)]
+Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
+
+
+class GalleryItem(BaseModel):
+    """A document, the release that the gallery serves of it, and why its working copy is not that one."""
+
+    name: str
+    version: int
+    state: State
+    published: bool = Field(description="whether the gallery serves a release of it")
+    release: int | None = Field(description="the number of that release")
+    reason: str | None = Field(description="why the working copy is not what is served")
+    model: str | None
+    backend: str | None
+    updated_at: str
+    entry: str | None = Field(description="its file for LocalAI, where it is published")
+    facts: Facts | None = Field(default=None, description="those of the release; null without one")
+
+
+class GalleryPage(BaseModel):
+    """A page of documents by name; ``gallery`` is an entry of LocalAI's ``GALLERIES``."""
+
+    gallery: dict[str, str]
+    published: int
+    items: list[GalleryItem]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+@router_gallery.get(
+    "/v1/gallery",
+    response_model=GalleryPage,
+    responses=problems(),
+    summary="What is published, and what is not",
+)
+def list_(
+    request: Request,
+    at: AtDesk,
+    who: Reader,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+    only: Annotated[bool | None, Query(alias="published")] = None,
+) -> dict[str, Any]:
+    """List each document with its reason; `published=false` lists those that are not in the gallery."""
+    del who
+    filters = Filters(released=only)
+    summaries = at.gallery.page(filters, limit + 1, (cursor,) if cursor else ())
+    base = at.base(request)
+    with at.database.reading() as connection:
+        facts = releases.facts(connection, [one.name for one in summaries[:limit]])
+    return {
+        "gallery": at.address(request),
+        "published": at.gallery.count(Filters(released=True)),
+        "items": [_item(one, base, facts.get(one.name)) for one in summaries[:limit]],
+        "total": at.gallery.count(filters),
+        "next": summaries[limit - 1].name if len(summaries) > limit else None,
+    }
+
+
+def _item(one: Summary, base: str, facts: dict[str, Any] | None) -> dict[str, Any]:
+    is_out = one.release is not None
+    shared = ("name", "version", "state", "reason", "release", "model", "backend", "updated_at")
+    entry = f"{base}/gallery/{one.name}{ENDING}" if is_out else None
+    return {key: getattr(one, key) for key in shared} | {
+        "published": is_out, "entry": entry, "facts": facts,
+    }  # fmt: skip
+
+
+@router_gallery.get(
+    "/gallery/index.yaml",
+    response_class=Response,
+    responses={200: {"content": {YAML: {"schema": INDEX}}}, **SAME, **problems()},
+    dependencies=[GalleryReader],
+    summary="The gallery's index",
+)
+def index(
+    request: Request, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
+) -> Response:
+    """Return every release that is served with its configuration, as one list that LocalAI reads."""
+    return _answer(at.index.get(at.base(request)), seen, since, coding)
+
+
+@router_gallery.get(
+    "/gallery/{file}",
+    response_class=Response,
+    responses={200: {"content": {YAML: {"schema": ENTRY}}}, **SAME, **problems("no-such-page")},
+    dependencies=[GalleryReader],
+    summary="One published entry",
+)
+def entry(
+    file: str, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
+) -> Response:
+    """Return `NAME.yaml`: the configuration as a file, for LocalAI's `POST /models/apply`."""
+    entry_file = None
+    if file.endswith(ENDING):
+        with at.database.reading() as connection:
+            entry_file = releases.file(connection, file.removesuffix(ENDING))
+    if entry_file is None:
+        raise ServiceError("no-such-page", path=f"/gallery/{file}"[:200])
+    return _answer(
+        IndexPage.of(entry_file[0], int(datetime.fromisoformat(entry_file[1]).timestamp())),
+        seen,
+        since,
+        coding,
+    )
+
+
+def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | None) -> Response:
+    """Return the page in an accepted coding, or 304 where the client has it."""
+    packed = _takes_gzip(coding)
+    tags = {False: f'"{page.tag}"', True: f'"{page.tag}-gzip"'}
+    headers = {"ETag": tags[packed], "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if page.modified is not None:
+        headers["Last-Modified"] = page.modified
+    known = any(same(seen, tag) for tag in tags.values()) if seen is not None else page.unchanged_since(since)
+    if known:
+        return Response(status_code=304, headers=headers)
+    if packed:
+        headers["Content-Encoding"] = "gzip"
+    return Response(page.packed if packed else page.body, headers=headers, media_type=YAML)
+
+
+def _takes_gzip(header: str | None) -> bool:
+    """Return whether ``Accept-Encoding`` names gzip with a weight above nothing."""
+    for one in (header or "").lower().split(","):
+        name, _, weight = one.partition(";")
+        if name.strip() == "gzip":
+            return not NO_WEIGHT.fullmatch(weight.strip())
+    return False

@@ -1,22 +1,23 @@
-"""What queries have in common: unknown parameters are refused; filters, times and the order of lists."""
+"""What queries and bodies share: unknown parameters are refused; filters, times, the order of lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from functools import cache
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field, TypeAdapter
 
 from importer.app.states import State
 from importer.errors import ServiceError
-from importer.service.domain.import_request import Text
-from importer.storage.document_filters import Filters, Value, order, whole
-from importer.storage.documents import Summary
+from importer.service.domain.import_request import Body, Text
+from importer.storage.documents import Filters, Summary, Value, order, whole
 
 JSON = "application/json"
 OTHERS = ("localai", "page")  # tags of routes whose clients may send more
@@ -172,3 +173,86 @@ def position(sort: Sort, cursor: str) -> Sequence[Value]:
     if not tilde or (whole(sort) and not number):
         raise refusal("cursor", "this cursor is of another list")
     return (int(value) if whole(sort) else value, name)
+
+
+Values = Annotated[list[Text], Field(max_length=50)]
+Chosen = Text | Values | None
+
+
+class DocumentSelection(Body):
+    """Documents by filter; of several values of one filter any will do."""
+
+    state: list[State] = Field(default=[], max_length=10)
+    review: list[Review] = Field(default=[], max_length=10)
+    validation: list[Validation] = Field(default=[], max_length=10)
+    family: Chosen = None
+    backend: Chosen = None
+    kind: Values = Field(default=[])
+    modality: Values = Field(default=[])
+    tool_parser: Values = Field(default=[])
+    reasoning_parser: Values = Field(default=[])
+    license: Values = Field(default=[])
+    quantization: Values = Field(default=[])
+    size: list[Size] = Field(default=[], max_length=10)
+    attention: list[AttentionFilter] = Field(default=[], max_length=20)
+    tag: Values = Field(default=[])
+    model: Text | None = None
+    device: Text | None = Field(default=None, description="only what fits it, such as 2xh100-80g")
+    q: Text | None = Field(
+        default=None, description="words that all are in its name, model, family, description or tags"
+    )
+
+    def filters(self) -> Filters:
+        """Return the filters of a query; raises what ``budget_of`` raises."""
+        return Filters(
+            self.state, _several(self.family), _several(self.backend), self.q, review=self.review,
+            validation=self.validation, model=self.model, kind=self.kind, modality=self.modality,
+            tool_parser=self.tool_parser, reasoning_parser=self.reasoning_parser, license=self.license,
+            quantization=self.quantization, size=self.size, attention=self.attention, tag=self.tag,
+            budget=None if self.device is None else budget_of(self.device),
+        )  # fmt: skip
+
+
+def _several(value: str | list[str] | None) -> Sequence[str]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else value
+
+
+UNKNOWN = "extra_forbidden"  # pydantic's type of error for a field that a model does not have
+
+
+def near_fields(route: object, mistake: Mapping[str, Any]) -> Sequence[str]:
+    """Return the names near an unknown field, the nearest first; none for any other mistake."""
+    place, body = mistake["loc"], getattr(getattr(route, "body_field", None), "field_info", None)
+    if mistake["type"] != UNKNOWN or place[:1] != ("body",) or body is None:
+        return ()
+    schema = _schema(body.annotation)
+    known = {name for one in _at(schema, schema, place[1:-1]) for name in one.get("properties", {})}
+    return get_close_matches(str(place[-1]), sorted(known), cutoff=0.6)
+
+
+@cache
+def _schema(annotation: Any) -> Mapping[str, Any]:
+    made = annotation.model_json_schema if _is_model(annotation) else TypeAdapter(annotation).json_schema
+    schema: Mapping[str, Any] = made()
+    return schema
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _at(whole: Mapping[str, Any], schema: Any, place: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
+    """Yield the schemas of objects at a place of a body."""
+    if not isinstance(schema, Mapping):
+        return
+    if "$ref" in schema:
+        yield from _at(whole, whole["$defs"][str(schema["$ref"]).rpartition("/")[2]], place)
+    for choice in schema.get("anyOf", ()):
+        yield from _at(whole, choice, place)
+    if not place:
+        yield schema
+        return
+    inner = schema.get("items") if isinstance(place[0], int) else schema.get("properties", {}).get(place[0])
+    yield from _at(whole, inner, place[1:])

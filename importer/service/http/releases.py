@@ -1,4 +1,4 @@
-"""``/v1/configs/{name}/releases``: promote the working copy, list releases, withdraw one, roll back."""
+"""``/v1/configs/{name}/releases`` and restores: promote, list, withdraw, roll back, bring back."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
-from importer.config_file.diff import differences
+from importer.config_file.document_keys import differences
 from importer.config_file.review import change_json
 from importer.errors import DocumentError
 from importer.service.desk import AtDesk
+from importer.service.domain import releases as back
 from importer.service.domain.releases import need, need_history, promote, roll_back, withdraw
-from importer.service.http.etags import MOST, IfMatch, etag, seen
+from importer.service.http.etags import MOST, IfMatch, etag, needed, seen
 from importer.service.http.idempotency import AskedOnce
 from importer.service.http.request_models import Note, ReleaseRequest
 from importer.service.http.response_models import LossOf
 from importer.service.http.summary_models import DocumentSummary, config_json
 from importer.service.problems import problems
-from importer.service.security.auth import Publisher, Reader, act
-from importer.storage import published
+from importer.service.security.auth import Approver, Importer, Publisher, Reader, act
+from importer.storage import documents, releases
 from importer.storage import releases as rows
 from importer.storage.releases import Release
 
@@ -150,7 +151,7 @@ def list_(
     with at.database.reading() as connection:
         need_history(connection, name)
         found = rows.page(connection, name, limit + 1, cursor)
-        number, total = published.release(connection, name), rows.count(connection, name)
+        number, total = releases.release(connection, name), rows.count(connection, name)
     before = [*found[1:], None][: len(found)]
     items = [
         release_json(one, served=one.number == number, before=_before(one, last))
@@ -174,7 +175,7 @@ def get_(name: str, number: Number, at: AtDesk, who: Reader) -> dict[str, Any]:
     with at.database.reading() as connection:
         release = need(connection, name, number)
         last = rows.get(connection, name, number - 1)
-        served = published.release(connection, name) == number
+        served = releases.release(connection, name) == number
     whole = release_json(release, served=served, before=_before(release, last))
     return whole | {"text": release.text, "data": json.loads(release.data)}
 
@@ -257,3 +258,88 @@ def _before(release: Release, last: Release | None) -> list[dict[str, Any]] | No
     if last is None:
         return None
     return [change_json(c) for c in differences(json.loads(last.data), json.loads(release.data))]
+
+
+router_restore = APIRouter(prefix="/v1", tags=["documents"])
+
+
+class DeletedDocument(BaseModel):
+    """A document that was deleted; ``version`` is the number of its last version."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "name": "qwen3-8b", "model": "Qwen/Qwen3-8B", "backend": "vllm", "version": 7,
+        "deleted_at": "2026-11-22T13:09:00+00:00",
+    }]})  # fmt: skip
+
+    name: str
+    model: str | None
+    backend: str | None
+    version: int
+    deleted_at: str
+
+
+class DeletedDocuments(BaseModel):
+    """A page of deleted documents, by name."""
+
+    items: list[DeletedDocument]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+@router_restore.post(
+    "/configs/{name}/versions/{number}/restore", response_model=DocumentSummary,
+    responses=problems(
+        "no-such-document", "no-such-version", "precondition-failed", "precondition-required", "invalid",
+        "bad-reference", "no-directories", "needs-approver", "key-reused",
+    ),
+    summary="Restore an earlier version of the working copy",
+)  # fmt: skip
+def restore(
+    name: str, number: Annotated[int, Path(ge=1, le=MOST)], request: Request, at: AtDesk, who: Importer,
+    once: AskedOnce, match: IfMatch, body: Note | None = None,
+) -> Response:  # fmt: skip
+    """Write that version as a new one, with its evidence. The review begins anew; what the gallery serves
+    stays. It needs `If-Match`.
+    """
+    if (answered := once.replay()) is not None:
+        return answered
+    expected, note = needed(match, name), None if body is None else body.note
+    with at.gallery.change(act(request, who, "restore", note)) as change:
+        change.expect(name, expected)
+        summary = back.restore(change, name, number, who, at.settings)
+        return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
+
+
+@router_restore.post(
+    "/configs/{name}/undelete", response_model=DocumentSummary,
+    responses=problems("no-such-document", "not-deleted", "key-reused"),
+    summary="Bring a deleted document back",
+)  # fmt: skip
+def undelete(
+    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce, body: Note | None = None
+) -> Response:
+    """Bring a document back as it was when it was deleted. Its releases stay withdrawn."""
+    if (answered := once.replay()) is not None:
+        return answered
+    note = None if body is None else body.note
+    with at.gallery.change(act(request, who, "undelete", note)) as change:
+        summary = back.undelete(change, name)
+        return once.answer(change.connection, config_json(summary), 200, {"ETag": etag(summary.version)})
+
+
+@router_restore.get(
+    "/deleted", response_model=DeletedDocuments, responses=problems(), summary="Deleted documents by name"
+)
+def deleted_list(
+    at: AtDesk, who: Reader, limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+) -> dict[str, Any]:  # fmt: skip
+    """List documents that can be brought back. Pages continue with `cursor`."""
+    del who
+    with at.database.reading() as connection:
+        rows, total = (
+            documents.page_deleted(connection, limit + 1, cursor),
+            documents.count_deleted(connection),
+        )
+    more = len(rows) > limit
+    return {"items": rows[:limit], "total": total, "next": rows[limit - 1]["name"] if more else None}

@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.errors import ServiceError
-from importer.service.http.document_facts import Described, WarningEntry
-from importer.service.http.summary_models import CONFIG, DocumentRow, Link
+from importer.service.http.summary_models import CONFIG, Described, DocumentRow, Link, WarningEntry
 from importer.service.problems import problem, problem_of
-from importer.storage import jobs
+from importer.storage.jobs import OPEN
 from importer.storage.jobs import Job as JobRow
 
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -338,7 +337,7 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
             links["summary"] = f"/v1/imports/{job.id}/summary"
     if job.kind == "recheck":
         links["documents"] = f"/v1/recheck/{job.id}"
-    if job.state in jobs.OPEN:
+    if job.state in OPEN:
         links["cancel"] = f"{base}/cancel"
     elif job.state != "succeeded":
         links["retry"] = f"{base}/retry"

@@ -1,25 +1,42 @@
-"""``/approve``, ``/reject`` and ``/validate``: reviews and validations of documents."""
+"""``/approve``, ``/reject``, ``/validate``, and all that a reviewer is shown side by side."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from importer.app.states import State
 from importer.config import now
+from importer.config_file.attention import granted
+from importer.config_file.document_keys import differences, same
 from importer.config_file.receipt import ReviewEntry
-from importer.config_file.review import record_review
-from importer.service.desk import AtDesk
-from importer.service.domain import validations
-from importer.service.domain.pools import usable
+from importer.config_file.review import change_json, record_review
+from importer.errors import ImporterError
+from importer.service.desk import AtDesk, Desk
+from importer.service.domain import reviewed, validations, workflow
+from importer.service.domain.gallery import DocumentVersion
+from importer.service.domain.grants import Caller
 from importer.service.domain.releases import promote, ready
+from importer.service.domain.reviewed import losses_of, values_of
+from importer.service.domain.validations import equal, order, usable
+from importer.service.domain.workflow import Action, Situation, Step, StepState
 from importer.service.http.etags import IfMatch, etag, seen
 from importer.service.http.idempotency import AskedOnce
 from importer.service.http.request_models import Approval, Rejection, ValidationRequest
-from importer.service.http.response_models import Job, job_json
-from importer.service.http.summary_models import DocumentSummary, config_json
+from importer.service.http.response_models import EffectiveValue, Job, LossOf, job_json
+from importer.service.http.summary_models import DocumentSummary, WarningEntry, config_json
+from importer.service.http.upkeep import FindingOf, finding_json
 from importer.service.problems import accepted, problems
-from importer.service.security.auth import Approver, Importer, act
-from importer.storage import audit
+from importer.service.security.auth import Approver, Importer, Reader, act
+from importer.storage import audit, findings, processes, releases
+from importer.storage.findings import FindingFilter
+from importer.storage.releases import Release
 
 router = APIRouter(prefix="/v1/configs", tags=["review"])
 
@@ -125,3 +142,203 @@ def validate(
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", wanted.request)
         data = job_json(job) | ({} if new else {"merged": True})
         return once.answer(connection, data, 202, {"Location": f"/v1/jobs/{job.id}"})
+
+
+router_review_page = APIRouter(prefix="/v1/configs", tags=["review"])
+MOST = 50  # open findings of one document
+Case = Literal[
+    "question", "one-call", "parallel", "no-arguments", "nested", "array", "numbers", "booleans", "null",
+    "numeric-text", "quotes", "newlines", "non-ascii",
+]  # fmt: skip
+
+
+class Blocked(BaseModel):
+    """What keeps an action from being done: its kind with fields; a message where the kind has one."""
+
+    kind: str = Field(examples=["never-validated"])
+    fields: dict[str, Any]
+    message: str | None
+
+
+class WorkflowStep(BaseModel):
+    """One step of the way to a release."""
+
+    step: Step
+    state: StepState = Field(description="`now` is the next one; `blocked` the next one with obstacles")
+    action: Action | None = Field(description="that does it; null where an edit does")
+    scope: str
+    blocked: list[Blocked]
+
+
+class PossibleAction(BaseModel):
+    """An action: whether this caller may do it now, and what keeps it."""
+
+    action: Action
+    scope: str
+    to: str | None = Field(description="the state after it, where that is certain")
+    allowed: bool
+    blocked: list[Blocked]
+    primary: bool = Field(description="whether it is the one that leads on to a release")
+
+
+class ReviewSetting(EffectiveValue):
+    """One setting with all of its values, the reasons, and what to look at."""
+
+    why: list[str] = Field(description="the reasons of the decision, the strongest first")
+    overruled: list[dict[str, Any]]
+    attention: list[str] = Field(description="kinds of warnings about it")
+    edited: bool
+    new: bool = Field(description="whether it differs from the release that is served; of none, false")
+
+
+class ReviewChanges(BaseModel):
+    """Changes of the whole data from three sides; null where there is no such side."""
+
+    imported: list[dict[str, Any]] | None
+    approved: list[dict[str, Any]] | None
+    served: list[dict[str, Any]] | None
+
+
+class CaseRow(BaseModel):
+    """A case that can be chosen; ``read`` is what the chosen parser makes of its calls."""
+
+    id: Case
+    read: Literal["right", "wrong", "unknown"]
+    written: bool = Field(description="whether the proof has what the model would write")
+
+
+class Refusal(BaseModel):
+    """Why there is no prompt."""
+
+    kind: Literal["no-template", "not-here", "refused", "failed"]
+    message: str | None
+
+
+class CaseShown(BaseModel):
+    """A case with messages and tools, the prompt as it is rendered, and the calls as they are read."""
+
+    id: Case
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None
+    prompt: str | None
+    refused: Refusal | None
+    calls: list[dict[str, Any]] = Field(description="the calls that the text means")
+    written: str | None = Field(description="what the model would write for them, as the template has it")
+    parser: str | None
+    read: Literal["right", "wrong", "unknown"]
+    why: str | None = Field(description="what the parser makes of it instead")
+
+
+class ServedRelease(BaseModel):
+    """The release that is served."""
+
+    number: int
+    digest: str
+    by: str
+    at: str
+
+
+class ReviewSheet(BaseModel):
+    """What a reviewer is shown; findings and warnings come before the settings."""
+
+    name: str
+    version: int
+    digest: str
+    state: State
+    served: ServedRelease | None
+    findings: list[FindingOf]
+    warnings: list[WarningEntry]
+    settings: list[ReviewSetting] = Field(description="those with attention first, then edited, then new")
+    losses: list[LossOf] | None = Field(description="what LocalAI would lack; null without an entry")
+    changes: ReviewChanges
+    cases: list[CaseRow]
+    case: CaseShown | None
+    steps: list[WorkflowStep]
+    actions: list[PossibleAction]
+
+
+@router_review_page.get(
+    "/{name}/review", response_model=ReviewSheet, response_model_exclude_unset=True,
+    responses=problems("no-such-document", "no-receipt"), summary="Everything for a review, side by side",
+)  # fmt: skip
+def sheet(
+    name: str,
+    at: AtDesk,
+    who: Reader,
+    chosen: Annotated[Case | None, Query(alias="case", description="one case with its prompt")] = None,
+) -> dict[str, Any]:
+    """Return findings, each setting with its values and sources, losses, changes, one case, the steps to a
+    release and the actions that are possible.
+    """
+    summary, version = at.gallery.get(name)
+    stored = version.stored
+    receipt = stored.need_receipt()
+    with at.database.reading() as connection:
+        served = releases.served(connection, name)
+        found = findings.page(connection, FindingFilter(("open",), name=name), MOST)
+    warnings = [*(one.to_json() for one in granted(stored.data)), *receipt.warnings]
+    situation = _situation(at, version, served, who)
+    shown = None
+    if chosen is not None:
+        shown = reviewed.case(version, chosen, at.runner.bench.sandbox, at.settings.places)
+    return {
+        "name": name, "version": summary.version, "digest": summary.digest, "state": summary.state,
+        "served": None if served is None else _release(served),
+        "findings": [finding_json(one, summary.version) for one in found],
+        "warnings": warnings, "settings": _settings(at, version, warnings, served is not None),
+        "losses": losses_of(stored), "changes": _changes(version, served),
+        "cases": reviewed.listed(receipt),
+        "case": shown, "steps": workflow.steps(situation), "actions": workflow.actions(situation),
+    }  # fmt: skip
+
+
+def _situation(at: Desk, version: DocumentVersion, served: Release | None, who: Caller) -> Situation:
+    """Return what the actions depend on; a validation that cannot be ordered has its own obstacle."""
+    stored = version.stored
+    able, open_job, refused, wanted = True, None, None, None
+    try:
+        wanted = order(at.gallery, version.name, None, fetch=True)
+    except ImporterError as error:
+        refused = None if error.kind in ("code-not-approved", "invalid") else error.kind
+    if wanted is not None:
+        with at.database.reading() as connection:
+            able = any(one.can(wanted.engine, wanted.memory) for one in processes.all_executors(connection))
+            job = equal(connection, wanted) or equal(connection, replace(wanted, fetch=False))
+            open_job = None if job is None else job.id
+    return Situation(stored, None if served is None else served.digest, who, able, open_job, refused)
+
+
+def _settings(
+    at: Desk, version: DocumentVersion, warnings: list[Mapping[str, Any]], released: bool
+) -> list[dict[str, Any]]:
+    stored = version.stored
+    decisions = stored.need_receipt().decisions
+    shown = []
+    for value in values_of(at.gallery, stored):
+        decision = decisions.get(value["key"]) or {}
+        kinds = [str(one["kind"]) for one in warnings if one.get("key") == value["key"]]
+        written = "served" in value or value["status"] != "engine-default"  # else no document has it
+        new = released and written and not same(value.get("value"), value.get("served"))
+        shown.append(value | {
+            "why": [*decision.get("why", ())], "overruled": [*decision.get("overruled", ())],
+            "attention": kinds, "edited": value["status"] == "edited", "new": new,
+        })  # fmt: skip
+    return sorted(shown, key=lambda one: (not one["attention"], not one["edited"], not one["new"]))
+
+
+def _changes(version: DocumentVersion, served: Release | None) -> dict[str, Any]:
+    stored = version.stored
+    receipt = stored.need_receipt()
+    approved = None if receipt.approved is None else receipt.approved["data"]
+    sides = {
+        "imported": receipt.wrote, "approved": approved,
+        "served": None if served is None else json.loads(served.data),
+    }  # fmt: skip
+    return {
+        side: None if data is None else [change_json(one) for one in differences(data, stored.data)]
+        for side, data in sides.items()
+    }
+
+
+def _release(one: Release) -> dict[str, Any]:
+    return {"number": one.number, "digest": one.digest, "by": one.by, "at": one.at}

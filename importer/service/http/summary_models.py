@@ -1,8 +1,8 @@
-"""Documents as lists and cards have them."""
+"""Documents as lists and cards have them, and the summary of an organisation's import."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,8 +10,7 @@ from pydantic.config import JsonDict
 
 from importer.app.states import State
 from importer.service.http.query import AttentionKind, Size
-from importer.storage.documents import Summary
-from importer.storage.list_columns import KINDS
+from importer.storage.documents import KINDS, Summary
 
 PLAIN = (
     "name", "version", "digest", "model", "revision", "backend", "family", "kind", "state", "review",
@@ -136,3 +135,95 @@ def _card(summary: Summary) -> dict[str, Any]:
     if summary.run_total is not None:
         ran = {f: getattr(summary, f"run_{f}") for f in ValidationRun.model_fields}
     return {"attention": sorted(named, key=KINDS.index), "facts": facts | words, "run": ran}
+
+
+class WarningEntry(BaseModel):
+    """What needs a person's attention."""
+
+    kind: str = Field(examples=["does-not-fit"])
+    key: str = Field(description="the decision that it is about, a path, or `state`")
+    reason: dict[str, Any] = Field(description="its kind with its fields")
+    message: str
+
+
+class Memory(BaseModel):
+    """The memory that an engine needs of one device, as estimated at the import."""
+
+    bytes: int
+    device: str | None = Field(description="null where the import named none")
+    cards: int = Field(description="devices of this kind that the model is laid out on")
+    context: int | None = Field(description="tokens of the sequence that it is for")
+
+
+class ValidationFacts(BaseModel):
+    """The run of the present data on the document's engine."""
+
+    engine: str
+    version: str | None
+    label: str = Field(examples=["mlx-lm 0.32.2"])
+    state: Literal["passed", "failed"]
+    outcomes: dict[str, int] = Field(description="how many probes had each outcome")
+    probes: int
+    at: str | None = Field(description="when it began")
+    message: str = Field(examples=["validated on mlx-lm 0.32.2: 45 of 67 probes passed (22 not applicable)"])
+
+
+class Facts(BaseModel):
+    """What lists and galleries show of a document; null is unknown."""
+
+    description: str
+    described_by: Literal["person", "card", "facts"] = Field(
+        description="whose the description is: a person's, the card's, or a sentence of these facts"
+    )
+    summary: str = Field(description="these facts in a sentence")
+    license: str | None
+    family: str | None
+    kind: str
+    parameters: int | None
+    active: int | None = Field(description="parameters that one token visits")
+    context: int | None = Field(description="tokens of one sequence")
+    modalities: list[str] = Field(description="inputs", examples=[["text", "image"]])
+    tool_parser: str | None
+    reasoning_parser: str | None
+    quantization: str | None
+    weights: int | None = Field(description="bytes as published")
+    memory: Memory | None
+    validated: ValidationFacts | None = Field(description="null without a validation of the present data")
+    last_checked: str | None = Field(description="the day of that validation (UTC)")
+    tags: list[str]
+
+
+class Described(BaseModel):
+    """What a document shows in an overview."""
+
+    about: Facts | None = Field(
+        default=None, description="all facts, with sentences; `facts` has those of a row"
+    )
+    needs_attention: list[WarningEntry] = Field(
+        default=[],
+        description="what a person has to act on, the state first; an approval settles the import's warnings",
+    )
+
+
+Counts = dict[str, int]
+
+
+class ImportSummary(BaseModel):
+    """Counts of the models that have ended; each map has the most frequent values first."""
+
+    job: str
+    organisation: str
+    state: str
+    waiting: int = Field(description="models that wait or are imported at the moment")
+    listed: int = Field(description="models that have ended: imported, skipped, failed and cancelled")
+    imported: int
+    kind: Counts
+    family: Counts
+    backend: Counts
+    tool_parser: Counts
+    reasoning_parser: Counts
+    findings: Counts = Field(description="documents with a warning of this kind")
+    unknown: Counts = Field(description="documents in which this decision is unknown")
+    skipped: Counts = Field(description="models without a document, by the kind of the reason")
+    failed: Counts = Field(description="failed and cancelled jobs, by the kind of the problem")
+    examples: dict[str, list[str]] = Field(description="up to three models of each kind without a document")

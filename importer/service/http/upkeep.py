@@ -1,4 +1,4 @@
-"""``/v1/recheck`` and ``/v1/upkeep``: rechecks of documents, and the findings that wait for a person."""
+"""``/v1/recheck`` and ``/v1/upkeep``: rechecks of documents, and their findings, alone or by cause."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.app import upgrade_versions
-from importer.app.recheck_upstream import CauseKind
+from importer.app.recheck import CauseKind
+from importer.app.upgrade import identity
 from importer.errors import DocumentError, ServiceError
 from importer.service.desk import AtDesk
 from importer.service.domain import upkeep
 from importer.service.domain.import_request import Spoken, Text
+from importer.service.http.bulk import MOST
 from importer.service.http.etags import etag
 from importer.service.http.idempotency import AskedOnce
+from importer.service.http.query import DocumentSelection
 from importer.service.http.request_models import Note
 from importer.service.http.response_models import Job, Problem, job_json
-from importer.service.http.selection import DocumentSelection
 from importer.service.http.summary_models import DocumentSummary, Link, config_json
 from importer.service.problems import accepted, problem_of, problems
 from importer.service.security.auth import Approver, Importer, Reader, act
-from importer.storage import audit, documents, findings, jobs, schedules
-from importer.storage.document_filters import Filters
+from importer.storage import audit, documents, findings, jobs, processes
+from importer.storage.documents import Filters
 from importer.storage.findings import Finding, FindingFilter, FindingState
 
 router = APIRouter(prefix="/v1", tags=["upkeep"])
@@ -279,7 +281,7 @@ def listed(
     with at.database.reading() as connection:
         rows = findings.page(connection, chosen, limit + 1, cursor)
         shown = [finding_json(row, documents.last_number(connection, row.name)) for row in rows[:limit]]
-        total, schedule = findings.count(connection, chosen), schedules.last(connection, upkeep.SCHEDULE)
+        total, schedule = findings.count(connection, chosen), processes.last(connection, upkeep.SCHEDULE)
     more = len(rows) > limit
     return {
         "items": shown,
@@ -371,3 +373,77 @@ def finding_json(row: Finding, version: int) -> dict[str, Any]:
         "outdated": row.version != version,
         "links": {name: {"href": href} for name, href in links.items()},
     }
+
+
+router_upkeep_groups = APIRouter(prefix="/v1", tags=["upkeep"])
+EXAMPLES = 5
+ALONE: Mapping[str, Any] = {"what": CauseKind.RULES, "before": None, "after": None}
+GROUP: JsonDict = {
+    "cause": {"what": "parser-gone", "before": "hermes2", "after": None, "keys": ["tool_parser"]},
+    "documents": 12, "conflicts": 1, "refused": 0, "examples": ["qwen3-8b"],
+    "findings": ["01a203d0-f84b-70a0-9261-51243ba6a23e"],
+}  # fmt: skip
+
+
+class FindingGroup(BaseModel):
+    """Open findings with one cause; a finding with several causes is in several groups."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [GROUP]})
+
+    cause: Caused
+    documents: int
+    conflicts: int = Field(description="findings that need `take`")
+    refused: int = Field(description="findings that cannot be accepted as they are")
+    examples: list[str] = Field(description="names of the first documents")
+    findings: list[str] = Field(description="the first 500 ids, for the items of `/v1/bulk`")
+
+
+class FindingGroups(BaseModel):
+    """Groups of open findings, those with the most documents first."""
+
+    groups: list[FindingGroup]
+    total: int = Field(description="open findings of the filters")
+
+
+@router_upkeep_groups.get("/upkeep/groups", response_model=FindingGroups, response_model_exclude_unset=True,
+            responses=problems(), summary="Open findings by cause")  # fmt: skip
+def groups(
+    at: AtDesk, who: Reader,
+    job: Annotated[str | None, Query(max_length=64, description="the job that found them last")] = None,
+    cause: Annotated[CauseKind | None, Query()] = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the causes of open findings with counts, examples and ids.
+
+    The version of an engine is a group of its own only for documents without another cause.
+    """
+    del who
+    chosen = FindingFilter(("open",), cause, None, job)
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    total = 0
+    with at.database.reading() as connection:
+        for ident, name, summary in findings.summaries(connection, chosen):
+            total += 1
+            for one in _causes(summary):
+                group = found.setdefault(identity(one), _empty(one))
+                _add(group, ident, name, summary)
+    return {"groups": sorted(found.values(), key=lambda group: -int(group["documents"])), "total": total}
+
+
+def _causes(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    causes = [one for one in summary["causes"] if one["what"] != CauseKind.ENGINE]
+    return causes or [*summary["causes"]] or [ALONE]
+
+
+def _empty(cause: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {name: value for name, value in cause.items() if name != "files"}
+    return {"cause": shown, "documents": 0, "conflicts": 0, "refused": 0, "examples": [], "findings": []}
+
+
+def _add(group: dict[str, Any], ident: str, name: str, summary: Mapping[str, Any]) -> None:
+    group["documents"] += 1
+    group["conflicts"] += bool(summary["conflicts"])
+    group["refused"] += summary["refused"] is not None
+    if len(group["examples"]) < EXAMPLES:
+        group["examples"].append(name)
+    if len(group["findings"]) < MOST:
+        group["findings"].append(ident)

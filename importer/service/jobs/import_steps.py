@@ -9,8 +9,8 @@ from importer.app.decide import Decided, ImportRequest, Studied, finalize, prove
 from importer.app.import_ import build_plan, merge_plan, write
 from importer.app.organisation import facts
 from importer.app.session import ImportSession
-from importer.config_file.carry_over import carried
 from importer.config_file.name_allocator import Names
+from importer.config_file.validation_status import carried
 from importer.errors import ServiceError
 from importer.hub import digests, parse, resolve
 from importer.hub.rate_limit import Budget, under
@@ -24,8 +24,7 @@ from importer.service.jobs.live_jobs import LiveJob, Stopped
 from importer.service.jobs.steps import Results, Step
 from importer.service.settings import Settings
 from importer.signals.architecture import architectures
-from importer.signals.backend import takers
-from importer.signals.loading import LoadVerdict
+from importer.signals.loading import LoadVerdict, takers
 from importer.storage import jobs
 from importer.storage.audit import AuditContext
 from importer.storage.jobs import Job
@@ -132,18 +131,22 @@ def save(gallery: Gallery, job: Job, body: Import, decided: Decided, binds: str 
 def need_choice(studied: Studied, settings: Settings) -> None:
     """Raise ServiceError("ambiguous") where several backends could serve the model and none was chosen."""
     from importer.app.target import machine_for
-    from importer.engines import capabilities
+    from importer.engines import registries
 
     request, decided = studied.request, studied.backend
     if decided.status != "engine-default" or "backend" in request.preferences.unset:
         return
     machine = machine_for(request.for_device)
-    verdicts = takers(studied.snapshot, machine, capabilities.load)
+    verdicts = takers(studied.snapshot, machine, registries.load_capabilities)
     names = [name for name in verdicts if name in settings.backends]
     if len(names) < 2:
         return
     candidates = [
-        {"backend": n, "engine": capabilities.load(n).label, "message": _why(verdicts[n], studied.snapshot)}
+        {
+            "backend": n,
+            "engine": registries.load_capabilities(n).label,
+            "message": _why(verdicts[n], studied.snapshot),
+        }
         for n in names
     ]
     raise ServiceError(

@@ -10,7 +10,7 @@ from importer.app.organisation import SKIPPED, refusal, snapshot_of
 from importer.app.session import ImportSession
 from importer.config_file.name_allocator import Names
 from importer.errors import ImporterError
-from importer.hub import organisation, organisation_filters
+from importer.hub import organisation
 from importer.hub.organisation import Entry, Page
 from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress
@@ -45,7 +45,7 @@ class ListingSteps:
         body = stored(
             {key: value for key, value in live.job.request.items() if key not in ("next", "places")}
         )
-        filters = organisation_filters.parse(filters_of(body))
+        filters = organisation.parse_organisation_filters(filters_of(body))
         url = live.job.request.get("next") or organisation.first(str(body.organisation), filters)
         most, places = body.limit or USUAL, int(live.job.request.get("places", 0))
         with under(self._budget, progress):

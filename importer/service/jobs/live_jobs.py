@@ -1,15 +1,29 @@
-"""The jobs that run in this process, with state that any process can make again."""
+"""The jobs that run in this process: its identity, their state, and the watchers to notify."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import platform
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from importer.storage import jobs
+from importer.storage.database import Database
 
 if TYPE_CHECKING:
     from importer.app.decide import Studied
     from importer.engines.process import EngineServer
     from importer.hub.snapshot import Snapshot
     from importer.storage.jobs import Job
+
 
 MAX_STUDIED = 16  # analyses that are kept for jobs which have not begun
 
@@ -85,3 +99,114 @@ class LiveJobs:
         """Return all by id."""
         with self._lock:
             return dict(self._jobs)
+
+
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """A process; ``place`` is the same for all that see one another's process ids."""
+
+    place: str
+    host: str
+    pid: int
+    start_time: str
+
+
+@cache
+def this_process() -> ProcessIdentity:
+    """Return the identity of this process."""
+    pid = os.getpid()
+    return ProcessIdentity(_place(), platform.node() or "localhost", pid, start_time(pid) or "0")
+
+
+def has_exited(place: str, pid: int, since: str) -> bool:
+    """Return whether a process of this machine has exited; false for one of another machine."""
+    return place == this_process().place and start_time(pid) != since
+
+
+def start_time(pid: int) -> str | None:
+    """Return when a process was started, in the kernel's ticks; ``None`` for none, or for a zombie."""
+    try:
+        state, *rest = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return _alive(pid)
+    return None if state in {"Z", "X"} else rest[18]
+
+
+def _alive(pid: int) -> str | None:
+    """Return whether a process exists, where there is no /proc."""
+    if PROC.joinpath("self", "stat").exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return "0"
+
+
+def _place() -> str:
+    """Return the boot and the space of process ids, so that two containers are two places."""
+    try:
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{os.readlink(PROC / 'self/ns/pid')}"  # noqa: PTH115 - no path
+    except OSError:
+        return platform.node()
+
+
+ALL = "summary"  # in place of a root: the figures of all jobs
+LOOK = 0.2  # seconds between two queries, while there are watchers
+
+
+class Watching:
+    """Wakes the watchers of a job when it has new events."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._watchers: dict[str, set[asyncio.Event]] = {}
+        self._heads: dict[str, Hashable] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def job(self, root: str) -> AsyncIterator[asyncio.Event]:
+        """Yield an event that is set whenever there may be new events of a job, or of ``ALL``."""
+        event = asyncio.Event()
+        self._watchers.setdefault(root, set()).add(event)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._look())
+        try:
+            yield event
+        finally:
+            self._watchers[root].discard(event)
+            if not self._watchers[root]:
+                del self._watchers[root]
+                self._heads.pop(root, None)
+
+    def end(self) -> None:
+        """Wake all that watch: the process ends."""
+        for events in self._watchers.values():
+            for event in events:
+                event.set()
+
+    async def _look(self) -> None:
+        while self._watchers:
+            try:
+                heads = await asyncio.to_thread(self._now, [*self._watchers])
+            except SQLAlchemyError:  # the next look tries again; watchers look for themselves now and then
+                heads = {}
+            for root, head in heads.items():
+                if self._heads.get(root) != head:
+                    self._heads[root] = head
+                    for event in self._watchers.get(root, ()):
+                        event.set()
+            await asyncio.sleep(LOOK)
+
+    def _now(self, roots: list[str]) -> dict[str, Hashable]:
+        with self._database.reading() as connection:
+            heads: dict[str, Hashable] = {**jobs.heads(connection, roots)}
+            if ALL in roots:
+                heads[ALL] = str(jobs.summary(connection))
+            return heads

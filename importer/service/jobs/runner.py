@@ -15,31 +15,26 @@ from importer.config import now
 from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import has_gpu, this_machine
 from importer.errors import EngineError, ServiceError
-from importer.hub import quota
+from importer.hub import rate_limit
 from importer.hub.rate_limit import Budget
 from importer.memory import devices
 from importer.memory.devices import Device
 from importer.sandbox import Sandbox
-from importer.service import pool_setting
 from importer.service.domain.failures import failure
 from importer.service.domain.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
 from importer.service.jobs.listing_steps import ListedSteps, ListingSteps
-from importer.service.jobs.live_jobs import LiveJob, LiveJobs
-from importer.service.jobs.pool_cleanup import PoolCleanup
-from importer.service.jobs.pool_steps import PoolSteps
-from importer.service.jobs.process_identity import has_exited, this_process
+from importer.service.jobs.live_jobs import LiveJob, LiveJobs, has_exited, this_process
+from importer.service.jobs.pool_steps import PoolCleanup, PoolSteps
 from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.steps import JobRun, Step, fail
 from importer.service.jobs.validation_steps import ValidationSteps
-from importer.service.settings import Settings
-from importer.storage import executors, queue, retention
+from importer.service.settings import Settings, read_pool_setting
+from importer.storage import processes, queue, retention
 from importer.storage.database import driver_message
-from importer.storage.executors import Executor, LeaseMonitor
-from importer.storage.jobs import Job
-from importer.storage.leftovers import on_pool
+from importer.storage.jobs import Job, on_pool
+from importer.storage.processes import Executor, LeaseMonitor, Wakeups
 from importer.storage.queue import POOL, Line
-from importer.storage.wakeups import Wakeups
 
 LOG = logging.getLogger(__name__)
 VERSION = "1"  # of the steps: grows when one cannot go on with the results of another version
@@ -61,7 +56,7 @@ class Runner:
         self.bench = ImportSession(sandbox=Sandbox(2 * settings.imports + settings.previews + 1))
         me = this_process()
         own = this_machine("vllm")
-        known = (*pool_setting.read(settings.pool), *(("*",) if settings.any_target else ()))
+        known = (*read_pool_setting(settings.pool), *(("*",) if settings.any_target else ()))
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
         self.me = Executor(
             f"{me.host}-{me.pid}-{me.start_time}", me.place, me.host, me.pid, now(), time.time(),
@@ -121,7 +116,7 @@ class Runner:
     def well(self) -> bool:
         """Return whether its threads live and its last heartbeat is not old."""
         alive = all(thread.is_alive() for thread in self._threads)
-        return alive and time.monotonic() - self._seen < executors.LEASE
+        return alive and time.monotonic() - self._seen < processes.LEASE
 
     def steps_of(self, job: Job) -> tuple[str, ...]:
         """Return the names of the steps of a job, in their order; a list has none."""
@@ -214,7 +209,7 @@ class Runner:
 
     def _beat(self) -> None:
         with self.gallery.database.writing() as connection:
-            new = executors.heartbeat(connection, self.me, quota.left())
+            new = processes.heartbeat(connection, self.me, rate_limit.left())
         self._seen = time.monotonic()
         if new:  # others took this process for dead, and have its jobs
             _stop_all([*self.live.all().values()])
@@ -231,13 +226,13 @@ class Runner:
     def _take_over(self) -> None:
         """Give back the jobs of processes that have exited; any process with room resumes them."""
         with self.gallery.database.reading() as connection:
-            others = [one for one in executors.all_executors(connection) if one.id != self.me.id]
+            others = [one for one in processes.all_executors(connection) if one.id != self.me.id]
         expired = self._leases.expired(others)
         dead = [one.id for one in others if one.id in expired or _exited(one)]
         if not dead:
             return
         with self.gallery.database.writing() as connection:
-            executors.remove(connection, expired)
+            processes.remove(connection, expired)
             released = queue.release(connection, dead)
         if released:
             self.hurry()
@@ -259,7 +254,7 @@ class Runner:
     def _restart(self) -> None:
         """Restart jobs whose device, or whose version of the steps, has no process any more."""
         with self.gallery.database.reading() as connection:
-            running = executors.all_executors(connection)
+            running = processes.all_executors(connection)
             versions = {one.version for one in running if not _exited(one)}
             orphaned = queue.orphaned(connection, [one.device for one in running if one.device])
             outdated = queue.outdated(connection, versions)

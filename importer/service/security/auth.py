@@ -17,8 +17,7 @@ from importer.service.domain.grants import Caller
 from importer.service.security.middleware import Limiter
 from importer.service.settings import Settings
 from importer.storage import keys
-from importer.storage.actors import LOCAL
-from importer.storage.audit import AuditContext
+from importer.storage.audit import LOCAL, AuditContext
 
 REFUSED = 60  # wrong keys a minute for one address
 SAFE = ("GET", "HEAD", "OPTIONS")

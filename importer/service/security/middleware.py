@@ -23,7 +23,7 @@ from importer.errors import InternalError, ServiceError
 from importer.service.problems import answer
 from importer.service.settings import Settings, is_loopback
 from importer.service.telemetry import METHODS, AnswerCut, Metrics, request_id
-from importer.storage.ids import fresh
+from importer.storage.database import fresh
 from importer.version import __version__
 
 DEPTH = 64  # levels of JSON

@@ -1,40 +1,331 @@
-"""Root causes: a failure of one probe explains failures of others, and its attribution becomes theirs."""
+"""Root causes: the failure of one probe explains failures of others, by rules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from importer.reasons import Reason
-from importer.validation.attribution.cause_rules import (
-    ANSWERS,
-    CAUSES,
-    NAMES_PARSER,
-    NOISE,
-    OBSERVERS,
-    OFFLINE,
-    PARSERS,
-    ROOTS,
-    TEMPLATES,
-    broken,
-    came,
-    of_engine,
-    rests,
-)
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
 from importer.validation.fact import Rung, broken_in_answer, first_broken
-from importer.validation.outcome import Fail, Inconclusive, Outcome, ProbeRow, asks_for
+from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
 from importer.validation.probes import (
     call_history,
+    context_length,
+    default_max_tokens,
+    files_as_imported,
+    health,
+    likelihood,
+    long_prompt,
+    messages_tools,
+    model_listed,
+    no_special_tokens,
+    plain_chat,
+    prefix_cache,
     prompt_counts,
     prompt_rendered,
+    reasoning_apart,
     request_options,
+    sampling_arrives,
     settings_read_back,
+    simple_answers,
+    stop_words,
+    stops_cleanly,
+    stream_equals_whole,
     system_role,
+    template_coverage,
+    token_numbers,
+    tokenize_round_trip,
+    tokenizer_whole,
     tools_in_prompt,
+    turns_rendered,
 )
-from importer.validation.remedy import Remedy
+from importer.validation.prompts import TALK
+from importer.validation.remedy import PARSER_OF, Remedy
+from importer.validation.tool_markup import thinking_markup
+
+Explains = Callable[[ProbeRow], bool]
+ANSWERS = simple_answers.NAME
+THOUGHTS = reasoning_apart.NAME
+# Probes of the engine and of the prompt: they do not depend on the answers of the model.
+APART = {
+    probe.NAME
+    for probe in (
+        health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_counts,
+        template_coverage, turns_rendered,
+        system_role, tools_in_prompt, files_as_imported, call_history, tokenize_round_trip, tokenizer_whole,
+        token_numbers, long_prompt, stops_cleanly,
+    )
+}  # fmt: skip
+# Probes that send no chat.
+OFFLINE = {
+    probe.NAME
+    for probe in (
+        health, model_listed, files_as_imported, template_coverage, turns_rendered, tokenizer_whole,
+        stops_cleanly,
+    )
+}  # fmt: skip
+# Changes of the parser that a document names.
+NAMES_PARSER = (
+    Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.SET_PARSER_FOR_CASE, Remedy.SET_PARSER_IN_PIECES,
+    Remedy.LEAVE_OUT_PARSER,
+)  # fmt: skip
+PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
+           Remedy.START_WITH_PARSER)  # fmt: skip
+SENDS = (Remedy.SEND_SAMPLING, Remedy.SEND_VALUE)
+TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
+# Changes of the chat template, wherever it stands.
+TEMPLATES = (
+    Remedy.RENDER_TOOL_ROLE, Remedy.RENDER_TOOLS, Remedy.WRITE_ARGUMENTS, Remedy.WRITE_NULL_AS_NOTHING,
+    Remedy.RENDER_CALLS, Remedy.RENDER_TURNS, Remedy.RENDER_IMAGES, Remedy.TAKE_OUT_BEGINNING,
+    Remedy.HEED_GENERATION_PROMPT, Remedy.CLOSE_BLOCK, Remedy.RENDER_SYSTEM_ROLE, Remedy.RENDER_EVERY_RESULT,
+    Remedy.SHOW_TOOLS, Remedy.NO_CLOCK, Remedy.NO_ESCAPING, Remedy.WRITE_EMPTY, Remedy.TAKE_THOUGHTS_OFF,
+    Remedy.SYSTEM_ONCE, Remedy.END_TURNS, Remedy.OPEN_THOUGHT, Remedy.WRITE_TURNS, Remedy.BEGIN_TURNS_ALIKE,
+    Remedy.RENDER_EVERYTHING, Remedy.RENDER_UNALTERED, Remedy.RENDER_TEXT, Remedy.TELL_AS_WRITTEN,
+    Remedy.LIST_TOOLS, Remedy.OTHER_TEMPLATE,
+)  # fmt: skip
+BARE = "bare"  # the conversation of the way in that is one question
+PENALTIES = (
+    Remedy.TAKE_OUT_REPEAT_PENALTY, Remedy.TAKE_OUT_PRESENCE_PENALTY, Remedy.TAKE_OUT_FREQUENCY_PENALTY,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """A cause with the failure that shows it and the failures that follow.
+
+    ``probe``     the probe that fails; any, where it is ``None``.
+    ``remedies``  the remedies of that failure; any, where there are none.
+    ``explains``  whether another row follows from it.
+    ``where``     a further condition on the failure.
+    """
+
+    probe: str | None
+    remedies: tuple[Remedy, ...]
+    explains: Explains
+    where: Callable[[Fail], bool] = lambda _: True
+
+    def shown(self, failed: Mapping[str, Fail]) -> str | None:
+        """Return the first probe that shows the cause, or ``None``."""
+        return next((name for name, failure in failed.items() if self._shows(name, failure)), None)
+
+    def _shows(self, name: str, failure: Fail) -> bool:
+        matches = not self.remedies or asks_for(failure, *self.remedies)
+        return self.probe in (None, name) and matches and self.where(failure)
+
+
+def came(failure: Fail) -> bool:
+    """Return whether there was an answer to judge."""
+    return not _never_came(failure)
+
+
+def broken(row: ProbeRow) -> bool:
+    """Return whether a missing answer is attributed to an engine."""
+    return of_engine(row) and _never_came(row.outcome)
+
+
+def _never_came(outcome: Outcome) -> bool:
+    """Return whether there was no answer to judge."""
+    broke = (
+        int(str(reason.fields["status"])) >= 500
+        for reason in outcome.reasons
+        if reason.kind is AnswerFailure.REFUSED
+    )
+    return any(broke) or outcome.gives(
+        AnswerFailure.UNREACHABLE, AnswerFailure.DIED, AnswerFailure.REPORTS_ERROR
+    )
+
+
+def _talks_not(lost: Fail) -> bool:
+    """Return whether the template fails on an ordinary conversation."""
+    return lost.within[:1] in ((TALK.name,), (BARE,))
+
+
+def _begins_turns(failure: Fail) -> bool:
+    """Return whether the remedy is about the beginning of an answer."""
+    variable = failure.remedy.fields.get("variable") if failure.remedy is not None else None
+    return variable in (None, "add_generation_prompt")
+
+
+def _rests_on_answers(row: ProbeRow) -> bool:
+    """Return whether the verdict depends on answers.
+
+    That on a parser does, where the engine does not report it and a call decides.
+    """
+    called = row.outcome.gives(settings_read_back.SettingsReason.NOT_RUN)
+    return called or row.probe not in APART
+
+
+def of_engine(row: ProbeRow) -> bool:
+    """Return whether a failure is attributed to an engine."""
+    return isinstance(row.outcome, Fail) and row.outcome.attribution == "engine"
+
+
+def _refused(row: ProbeRow) -> bool:
+    """Return whether a refusal is attributed to an engine."""
+    return of_engine(row) and row.outcome.gives(AnswerFailure.REFUSED)
+
+
+def _answered(row: ProbeRow) -> bool:
+    """Return whether an answer is attributed to an engine."""
+    return of_engine(row) and row.probe not in APART - {long_prompt.NAME}
+
+
+def _of_clients(failure: Fail) -> bool:
+    """Return whether of several clients one got the answer of another."""
+    return failure.within[:1] == ("clients",)
+
+
+def _of_temperature(failure: Fail) -> bool:
+    """Return whether every answer has another temperature than its request."""
+    kinds = request_options.OptionReason
+    return failure.gives(kinds.COLD_DIFFERS, kinds.ALL_ALIKE)
+
+
+def _by_chance(failure: Fail) -> bool:
+    """Return whether the tokenizer makes other tokens of a text each time: no two requests are alike."""
+    return failure.gives(tokenizer_whole.TokenizerReason.BY_CHANCE)
+
+
+def _set_up(row: ProbeRow) -> bool:
+    """Return whether an answer, or a prompt that depends on settings, is attributed to an engine."""
+    return _answered(row) or (of_engine(row) and row.probe == prompt_rendered.NAME)
+
+
+def rests(row: ProbeRow) -> bool:
+    """Return whether an answer or its absence is attributed to an engine, or an answer to the model."""
+    return _answered(row) or broken(row) or (row.outcome.attribution == "model" and row.probe not in APART)
+
+
+def _goes_on(row: ProbeRow) -> bool:
+    """Return whether an answer, that may hold what follows its end, is attributed to an engine or a model."""
+    of_both = isinstance(row.outcome, Fail) and row.outcome.attribution in ("engine", "model")
+    return _answered(row) or (of_both and _rests_on_answers(row))
+
+
+def _writes_on(row: ProbeRow) -> bool:
+    """Return whether an answer has no end."""
+    return row.outcome.gives(CommonReason.STILL_WRITING, CommonReason.STILL_THINKING)
+
+
+def _thinks(row: ProbeRow) -> bool:
+    """Return whether an answer that quotes a thought is attributed to an engine."""
+    quoted = (value for reason in row.outcome.reasons for value in reason.fields.values())
+    return of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
+
+
+def _with_variables(row: ProbeRow) -> bool:
+    """Return whether the engine is seen to set a variable: its own switch of thinking may be turned round."""
+    return asks_for(row.outcome, Remedy.START_WITH_VARIABLES)
+
+
+def _of_the_dice(failure: Fail) -> bool:
+    """Return whether the engine draws with another temperature, or with values that nobody knows."""
+    name = failure.remedy.fields.get("name") if failure.remedy is not None else None
+    return name in (None, "temperature")
+
+
+def _by_sampling(row: ProbeRow) -> bool:
+    """Return whether an answer may be wrong for another sampling than the document's."""
+    blamed = isinstance(row.outcome, Fail) and row.outcome.attribution in BY_ANSWERS
+    return blamed and _rests_on_answers(row)
+
+
+def _retold(row: ProbeRow) -> bool:
+    """Return whether a call failed in the format of Anthropic, that has objects for arguments."""
+    return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
+
+
+def _read(row: ProbeRow) -> bool:
+    """Return whether an answer failed, with any attribution."""
+    return isinstance(row.outcome, Fail) and row.probe not in APART
+
+
+def _sent(row: ProbeRow) -> bool:
+    """Return whether a verdict depends on requests and their answers."""
+    return row.probe not in OFFLINE and row.outcome.attribution != "environment"
+
+
+def _of_files(row: ProbeRow) -> bool:
+    """Return whether a failure, or what came to no conclusion, may follow from other files."""
+    return isinstance(row.outcome, Fail | Inconclusive) and row.outcome.attribution not in (
+        None,
+        "environment",
+    )
+
+
+def _declined(row: ProbeRow) -> bool:
+    """Return whether a request was refused."""
+    return isinstance(row.outcome, Fail) and row.outcome.gives(AnswerFailure.REFUSED)
+
+
+# Causes of wrong simple answers of an intact model.
+NOISE = (
+    RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE, Remedy.RENDER_TEXT), _rests_on_answers),
+    RootCause(sampling_arrives.NAME, SENDS, _rests_on_answers, _of_the_dice),
+    RootCause(template_coverage.NAME, TURNS, _rests_on_answers, _talks_not),
+    RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
+    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
+)
+# Where all answers are cut or wrong, every verdict on answers follows.
+ROOTS = (
+    RootCause(files_as_imported.NAME, (), _of_files),
+    RootCause(prompt_rendered.NAME, (Remedy.RENDER_TEXT,), _sent),
+    RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
+    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.OWN_STREAMS), _sent, _of_clients),
+    RootCause(prompt_counts.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
+    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
+    RootCause(prompt_counts.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
+    RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
+    RootCause(default_max_tokens.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
+    RootCause(ANSWERS, (), _rests_on_answers, came),
+)
+CAUSES = (
+    RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
+    RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), broken),
+    RootCause(None, (Remedy.SERVERS_ALIKE,), _answered),
+    RootCause(model_listed.NAME, (), _refused),
+    RootCause(settings_read_back.NAME, PARSERS, _set_up),
+    RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
+    RootCause(
+        prompt_rendered.NAME,
+        (Remedy.HEED_GENERATION_PROMPT, Remedy.TAKE_OUT_VARIABLE),
+        _answered,
+        _begins_turns,
+    ),
+    RootCause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _goes_on),
+    RootCause(plain_chat.NAME, (Remedy.ENDING_WEIGHTS,), _writes_on),
+    RootCause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
+    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
+    RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
+    RootCause(sampling_arrives.NAME, SENDS, _by_sampling, _of_the_dice),
+    RootCause(None, PENALTIES, _answered),
+    RootCause(None, (Remedy.CLOSE_BLOCK,), _with_variables),
+    RootCause(THOUGHTS, (), _thinks),
+    RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
+    RootCause(None, (Remedy.ONE_TEMPLATE,), rests),
+    RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
+    RootCause(None, (Remedy.OWN_TOKENIZER,), rests),
+)
+# Probes that compare two rungs before the answer; whatever rests on answers, and is not itself seen to break
+# between two later rungs, follows from the first that fails.
+OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
+    (
+        Rung.TEMPLATE,
+        prompt_rendered.NAME,
+        (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT, Remedy.RENDER_TEXT),
+    ),
+    (Rung.TEMPLATE, template_coverage.NAME, ()),
+    (Rung.TEMPLATE, turns_rendered.NAME, ()),
+    (Rung.TEMPLATE, tools_in_prompt.NAME, ()),
+    (Rung.TEMPLATE, call_history.NAME, ()),
+    (Rung.TOKENS, tokenizer_whole.NAME, ()),
+    (Rung.TOKENS, prompt_counts.NAME, ()),
+    (Rung.DRAWN, prefix_cache.NAME, (Remedy.SOUND_CACHE,)),
+    (Rung.DRAWN, likelihood.NAME, ()),
+)
+
 
 IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
 # Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.

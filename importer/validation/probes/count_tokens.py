@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from importer.reasons import Reason, ReasonKind
-from importer.validation import anthropic
+from importer.validation import other_apis
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, WEATHER, Prompt
@@ -26,7 +26,7 @@ LESSON = (
     "Agents cut their history by this count; where tools were left out of it, prompts overran the context."
 )
 FEATURE = "counts"
-needs = anthropic.needs
+needs = other_apis.needs_anthropic
 
 
 def run(ctx: Context) -> Outcome:
@@ -37,14 +37,14 @@ def run(ctx: Context) -> Outcome:
 
 def counted(ctx: Context, prompt: Prompt) -> Any:
     """Return the count of the endpoint."""
-    body = {"model": ctx.model, **anthropic.request(prompt)}
-    answer = ctx.client.post(f"{anthropic.PATH}/count_tokens", body, ctx.log)
+    body = {"model": ctx.model, **other_apis.request(prompt)}
+    answer = ctx.client.post(f"{other_apis.PATH}/count_tokens", body, ctx.log)
     return answer.get("input_tokens") if isinstance(answer, dict) else None
 
 
 def used(ctx: Context, prompt: Prompt) -> int | None:
     """Return the prompt tokens in the usage of the answer."""
-    return anthropic.ask(ctx, prompt, max_tokens=1).usage.prompt
+    return other_apis.ask_anthropic(ctx, prompt, max_tokens=1).usage.prompt
 
 
 def judge(counts: list[tuple[str, Any, int | None]]) -> Outcome:

@@ -4,7 +4,7 @@ order.
 
 from __future__ import annotations
 
-from importer.validation import anthropic
+from importer.validation import other_apis
 from importer.validation.context import Context
 from importer.validation.outcome import Outcome
 from importer.validation.probes import no_special_tokens, plain_chat
@@ -13,13 +13,13 @@ from importer.validation.reply import Reply
 
 NAME = "messages"
 LESSON = "Special tokens were kept from OpenAI's clients and shown to Anthropic's: that path had no filter."
-needs = anthropic.needs
+needs = other_apis.needs_anthropic
 
 
 def run(ctx: Context) -> Outcome:
     """Judge a greeting, whole and streamed."""
     signs = no_special_tokens.signs(ctx.promise)
-    return anthropic.judged(ctx, GREETING, lambda reply: judge(reply, signs))
+    return other_apis.judged(ctx, GREETING, lambda reply: judge(reply, signs))
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importer.reasons import Reason
-from importer.validation import anthropic, beside_chat
+from importer.validation import other_apis
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_tools
@@ -18,17 +18,17 @@ LESSON = "Calls came as text to Anthropic's clients, or with their input encoded
 
 def needs(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no tools, or no endpoint of this format."""
-    return no_tools(promise) or anthropic.needs(promise)
+    return no_tools(promise) or other_apis.needs_anthropic(promise)
 
 
 def run(ctx: Context) -> Outcome:
     """Judge both ways; without a call, compare the length of the prompt with that of the chat."""
     signs = no_special_tokens.signs(ctx.promise)
-    outcome = anthropic.judged(ctx, WEATHER, lambda reply: judge(reply, signs))
+    outcome = other_apis.judged(ctx, WEATHER, lambda reply: judge(reply, signs))
     if not isinstance(outcome, Inconclusive):
         return outcome
-    chat, here = ctx.first(WEATHER), anthropic.ask(ctx, WEATHER, max_tokens=1)
-    return beside_chat.tools_left_out(chat.usage.prompt, here.usage.prompt) or outcome
+    chat, here = ctx.first(WEATHER), other_apis.ask_anthropic(ctx, WEATHER, max_tokens=1)
+    return other_apis.tools_left_out(chat.usage.prompt, here.usage.prompt) or outcome
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

@@ -13,8 +13,8 @@ from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.outcome import Fail, Outcome, Pass, asks_for
 from importer.validation.prompts import GREETING, WEATHER, WEATHER_ANSWERED
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
+from importer.validation.rendering import streaming_fault
 from importer.validation.reply import Reply
-from importer.validation.streams import streaming_fault
 from importer.validation.tool_markup import call_markup, control_token, drafted, thinking_markup, undecoded
 
 

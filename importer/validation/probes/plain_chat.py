@@ -9,11 +9,11 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.diagnosis import endless, swallowed
 from importer.validation.expectations import CommonReason, no_chat
+from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import NO_REASONING_PARSER, TRAINED_WEIGHTS, Remedy
 from importer.validation.reply import Reply
-from importer.validation.response_mutations import ends_otherwise
 from importer.validation.tool_markup import call_markup
 
 

@@ -21,7 +21,7 @@ from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.tokenized import tokens_of
+from importer.validation.tokens import tokens_of
 
 
 class PrefixCacheReason(ReasonKind):

@@ -7,20 +7,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from importer.reasons import Reason, ReasonKind
-from importer.validation import prompt_causes
+from importer.validation import failures
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, CommonReason, Expectations, no_chat, no_tools
 from importer.validation.fact import Rung
-from importer.validation.nonce_prompts import WORD, NoncePrompt, Part, long, short
+from importer.validation.failures import text_now
+from importer.validation.mutations import CHANGES, Alteration
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.probes import prompt_rendered
-from importer.validation.prompt_causes import text_now
-from importer.validation.prompts import NAME_RECALL, ROUNDS, SUM, TRIP, WEATHER, Prompt
+from importer.validation.prompts import (
+    NAME_RECALL,
+    ROUNDS,
+    SUM,
+    TRIP,
+    WEATHER,
+    WORD,
+    NoncePrompt,
+    Part,
+    Prompt,
+    long,
+    short,
+)
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.request_mutations import CHANGES, Alteration
-from importer.validation.tokenized import tokens_of, words_of
+from importer.validation.tokens import tokens_of, words_of
 
 
 class PromptArrivesReason(ReasonKind):
@@ -98,7 +109,7 @@ def run(ctx: Context) -> Outcome:
     refused = judge_refusals(sent)
     if refused is not None:
         return refused
-    differing = prompt_causes.of_servers(ctx, _fullest(sent))
+    differing = failures.of_servers(ctx, _fullest(sent))
     if differing is not None:
         return differing
     wrong = [one for one in sent if one.differs]
@@ -208,7 +219,7 @@ def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
     if ctx.render is not None and ctx.render.others:
         remedy = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
         return replace(_failure(wrong, None), attribution="configuration", remedy=remedy)
-    started = prompt_causes.of_start(ctx, [(one.nonce.prompt, one.counted) for one in wrong])
+    started = failures.of_start(ctx, [(one.nonce.prompt, one.counted) for one in wrong])
     if started is not None:
         return started
     alteration = explanation(ctx, wrong)

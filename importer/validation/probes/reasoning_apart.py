@@ -12,8 +12,8 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outco
 from importer.validation.probes.reasoning_off import silent, turned_round
 from importer.validation.prompts import SUM, SUM_THINKING
 from importer.validation.remedy import ALLOW_TOKENS, OTHER_REASONING_PARSER, TRAINED_WEIGHTS, Remedy
+from importer.validation.rendering import only_streamed, streaming_fault
 from importer.validation.reply import Reply
-from importer.validation.streams import only_streamed, streaming_fault
 from importer.validation.tool_markup import thinking_markup, thinks
 
 

@@ -7,23 +7,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from importer.reasons import Reason
-from importer.validation import responses
+from importer.validation import other_apis
 from importer.validation.context import Context
+from importer.validation.other_apis import ResponsesReason, numbered
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.probes import no_special_tokens, plain_chat
 from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply
-from importer.validation.responses_reply import ResponsesReason, numbered
 
 NAME = "responses"
 LESSON = "A stream ended in a text that none of its pieces had held: the thought once more, as the answer."
-needs = responses.needs
+needs = other_apis.needs_responses
 
 
 def run(ctx: Context) -> Outcome:
     """Judge a greeting, whole and streamed."""
     signs = no_special_tokens.signs(ctx.promise)
-    return responses.judged(ctx, GREETING, lambda reply: judge(reply, signs))
+    return other_apis.judged_responses(ctx, GREETING, lambda reply: judge(reply, signs))
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importer.reasons import Reason
-from importer.validation import responses
+from importer.validation import other_apis
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations, no_reasoning
 from importer.validation.outcome import NotApplicable, Outcome
@@ -16,7 +16,7 @@ LESSON = "Each endpoint has its own path for thoughts: apart in the chat, they w
 
 def needs(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no reasoning parser, or no endpoint of this format."""
-    return no_reasoning(promise) or responses.needs(promise)
+    return no_reasoning(promise) or other_apis.needs_responses(promise)
 
 
 def run(ctx: Context) -> Outcome:
@@ -24,7 +24,7 @@ def run(ctx: Context) -> Outcome:
     prompt = _thinking(ctx)
     if prompt is None:
         return NotApplicable(Reason(CommonReason.NO_THOUGHT))
-    return responses.judged(ctx, prompt, reasoning_apart.judge)
+    return other_apis.judged_responses(ctx, prompt, reasoning_apart.judge)
 
 
 def _thinking(ctx: Context) -> Prompt | None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from importer.reasons import Reason
-from importer.validation import beside_chat, responses
+from importer.validation import other_apis
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import WAYS, Context
 from importer.validation.expectations import Expectations, no_tools
@@ -23,7 +23,7 @@ RESULT = json.dumps({"temperature": -3, "condition": "snowy"})
 
 def needs(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no tools, or no endpoint of this format."""
-    return no_tools(promise) or responses.needs(promise)
+    return no_tools(promise) or other_apis.needs_responses(promise)
 
 
 def run(ctx: Context) -> Outcome:
@@ -31,10 +31,10 @@ def run(ctx: Context) -> Outcome:
     signs = no_special_tokens.signs(ctx.promise)
     lacking = ctx.promise.lacks("call-pieces")
     ways = WAYS if lacking is None else {"whole": False}
-    called = responses.judged(ctx, WEATHER, lambda reply: judge(reply, signs), ways)
+    called = other_apis.judged_responses(ctx, WEATHER, lambda reply: judge(reply, signs), ways)
     if isinstance(called, Inconclusive):
-        chat, here = ctx.first(WEATHER), responses.ask(ctx, WEATHER, max_output_tokens=1)
-        return beside_chat.tools_left_out(chat.usage.prompt, here.usage.prompt) or called
+        chat, here = ctx.first(WEATHER), other_apis.ask_responses(ctx, WEATHER, max_output_tokens=1)
+        return other_apis.tools_left_out(chat.usage.prompt, here.usage.prompt) or called
     if not isinstance(called, Pass):
         return called
     answered = _answered(ctx)
@@ -51,14 +51,14 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
 
 def _answered(ctx: Context) -> Outcome:
     """Send back the engine's own items with the result of the call, and judge the answer."""
-    reply = responses.ask(ctx, WEATHER)
+    reply = other_apis.ask_responses(ctx, WEATHER)
     if not reply.tool_calls:
         return Inconclusive(Reason(CallReason.NO_CALL), "model", TRAINED_WEIGHTS)
     call = reply.tool_calls[0]
-    items = [*responses.request(WEATHER)["input"], *reply.raw[0]["output"]]
-    results = [responses.output(one.id, RESULT) for one in reply.tool_calls]
+    items = [*other_apis.request_responses(WEATHER)["input"], *reply.raw[0]["output"]]
+    results = [other_apis.output(one.id, RESULT) for one in reply.tool_calls]
 
     def ask(stream: bool) -> Reply:
-        return responses.ask(ctx, WEATHER, stream=stream, input=[*items, *results])
+        return other_apis.ask_responses(ctx, WEATHER, stream=stream, input=[*items, *results])
 
-    return beside_chat.judged(ctx, call_id_returns.answered(call), ask, tool_result_turn.judge)
+    return other_apis.judged_beside_chat(ctx, call_id_returns.answered(call), ask, tool_result_turn.judge)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from importer.engines.reported import mentions
+from importer.engines.logs import mentions
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, together
 from importer.validation.errors import RequestRefused

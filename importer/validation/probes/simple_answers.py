@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from importer.reasons import Reason, ReasonKind
-from importer.validation import alternate_turn_formats
+from importer.validation import alternate_forms
 from importer.validation.context import STEADY, Context
 from importer.validation.diagnosis import endless
 from importer.validation.errors import ExchangeError
@@ -17,7 +17,7 @@ from importer.validation.probes import tokenizer_whole, turns_rendered
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, TALK, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.tokenized import OWN, altered
+from importer.validation.tokens import OWN, altered
 from importer.validation.tool_markup import blanked, control_token
 
 
@@ -115,10 +115,10 @@ def template_fault(failure: Fail, ctx: Context) -> Fail | None:
 def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
     """Return the failure as a fault of the template, where the weights answer to turns of a known form."""
     several = ctx.render is not None and ctx.render.others  # the engine may read another template
-    form = None if several else alternate_turn_formats.answering(ctx, QUESTIONS, noise=noise)
+    form = None if several else alternate_forms.answering(ctx, QUESTIONS, noise=noise)
     if form is None:
         return None
-    turns = alternate_turn_formats.text_of(form, SUM)
+    turns = alternate_forms.text_of(form, SUM)
     remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
     note = Reason(SimpleAnswersReason.OTHER_FORM, form=form.name)
     return failing(failure, "configuration", remedy, note)
@@ -126,7 +126,7 @@ def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
 
 def opening_fault(failure: Fail, ctx: Context) -> Fail | None:
     """Return the failure as a fault of the template, where the weights answer behind an opened thought."""
-    opening = alternate_turn_formats.opening(ctx, QUESTIONS)
+    opening = alternate_forms.opening(ctx, QUESTIONS)
     if opening is None:
         return None
     note = Reason(SimpleAnswersReason.UNOPENED, opening=opening)
@@ -161,10 +161,10 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
     missed = [prompt for prompt in QUESTIONS if not prompt.answered_by(wrote[prompt.name])]
     bent = ctx.promise.hot or ctx.promise.stopwords or {*ctx.promise.client_sampling} - {*STEADY}
     counts = ctx.counted(missed[0]) if missed and not bent else None
-    if counts is None or counts[0] != counts[1] or not alternate_turn_formats.right_by_itself(ctx, missed):
+    if counts is None or counts[0] != counts[1] or not alternate_forms.right_by_itself(ctx, missed):
         return None
     note = Reason(SimpleAnswersReason.RIGHT_BY_ITSELF)
-    own = alternate_turn_formats.by_itself(ctx, missed[0])
+    own = alternate_forms.by_itself(ctx, missed[0])
     before = ended_before(own, answers[missed[0].name])
     remedy = (
         Reason(Remedy.OPTIONS_UNALTERED) if before is None else Reason(Remedy.NO_OWN_STOPS, before=before)

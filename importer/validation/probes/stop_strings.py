@@ -11,10 +11,10 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, ask_both_ways, together
 from importer.validation.diagnosis import endless
 from importer.validation.expectations import CommonReason, Expectations, no_chat
+from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import COUNT, GREETING, SUM_SILENT
 from importer.validation.reply import Reply
-from importer.validation.response_mutations import ends_otherwise
 
 
 class StopStringsReason(ReasonKind):

@@ -11,8 +11,8 @@ from importer.validation.expectations import no_chat, no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.remedy import WHOLE_ANSWERS
+from importer.validation.rendering import streaming_fault
 from importer.validation.reply import Reply
-from importer.validation.streams import streaming_fault
 
 
 class StreamReason(ReasonKind):

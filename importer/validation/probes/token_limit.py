@@ -5,10 +5,10 @@ from __future__ import annotations
 from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context, ask_both_ways
 from importer.validation.expectations import CommonReason, no_chat
+from importer.validation.mutations import ends_otherwise
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import COUNT
 from importer.validation.reply import Reply
-from importer.validation.response_mutations import ends_otherwise
 
 
 class TokenLimitReason(ReasonKind):

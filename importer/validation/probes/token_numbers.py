@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.engines.token_numbers import TokenTable
+from importer.engines.tokenizer import TokenTable
 from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation.context import Context

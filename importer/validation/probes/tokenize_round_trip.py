@@ -9,7 +9,7 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.tokenized import OWN
+from importer.validation.tokens import OWN
 
 
 class RoundTripReason(ReasonKind):

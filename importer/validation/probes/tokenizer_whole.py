@@ -6,14 +6,13 @@ from unicodedata import normalize
 
 from importer.engines.tokenizer import Tokenized
 from importer.reasons import Reason, ReasonKind
-from importer.validation import sampled_tokens
+from importer.validation import tokens
 from importer.validation.context import Context, together
 from importer.validation.expectations import Expectations, no_chat
 from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import SUM
-from importer.validation.sampled_tokens import OtherTokens
-from importer.validation.tokenized import KINDS, OWN, TEXT, letters, round_trip
+from importer.validation.tokens import KINDS, OWN, TEXT, OtherTokens, letters, round_trip
 from importer.validation.tool_markup import call_markup, thinking_markup
 
 
@@ -64,7 +63,7 @@ def run(ctx: Context) -> Outcome:
         outcomes["end"] = judge_end(result)
         seen = ctx.look(SUM)
         outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
-        other = sampled_tokens.compared(ctx)
+        other = tokens.compared_sampled_tokens(ctx)
         outcomes |= {} if other is None else {"drawn": judge_drawn(other)}
     return together(outcomes)
 

@@ -8,7 +8,7 @@ from importer.validation.diagnosis import tools_unseen
 from importer.validation.expectations import no_tools
 from importer.validation.outcome import Inconclusive, Outcome, Pass
 from importer.validation.prompts import WEATHER
-from importer.validation.streams import only_streamed, streaming_fault
+from importer.validation.rendering import only_streamed, streaming_fault
 
 NAME = "tool-call-streamed"
 LESSON = "Streamed calls arrived as content, without finish_reason, or lost their end when the stream ended."

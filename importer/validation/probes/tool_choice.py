@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.decisions.derived import HF
+from importer.decisions.parsers import HF
 from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import Context

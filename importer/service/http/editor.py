@@ -1,0 +1,347 @@
+"""The editor: what it completes and checks, an edit as one more version, and previews without saving."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from importer import config
+from importer.app.decide import Studied, study_snapshot
+from importer.app.parser_choice import check_edited
+from importer.config import now
+from importer.config_file import argument_check, engine_arguments, schema
+from importer.config_file.document_keys import differences, digest
+from importer.config_file.effective import Editor, renewed
+from importer.config_file.engine_arguments import Argument
+from importer.config_file.name_allocator import Names
+from importer.config_file.review import change_json
+from importer.config_file.store import StoredDocument, write_all
+from importer.engines import registries
+from importer.errors import DocumentError, EngineError, ImporterError, ServiceError, UsageError
+from importer.hub import parse, resolve
+from importer.hub.endpoint import endpoint
+from importer.reports import FORMATS
+from importer.reports.html import POLICY
+from importer.reports.report_model import sheet
+from importer.service.desk import AtDesk, Desk, json_text
+from importer.service.domain.document_text import checked, looked_at
+from importer.service.domain.gallery import DocumentVersion, check_version
+from importer.service.domain.grants import Caller, admit_edit, admitted, check_references
+from importer.service.domain.import_request import Import
+from importer.service.http.etags import MOST, IfNoneMatch, same
+from importer.service.http.response_models import FieldError
+from importer.service.jobs.import_steps import need_choice
+from importer.service.problems import problems
+from importer.service.security.auth import Reader, caller, sent_key
+from importer.storage.audit import AuditContext
+from importer.storage.documents import Summary
+from importer.version import __version__
+
+router = APIRouter(prefix="/v1", tags=["preview"])
+EXAMPLE: JsonDict = {
+    "backend": "vllm", "version": "0.33.0", "versions": ["0.32.0", "0.33.0"],
+    "schema": {"type": "object", "properties": {"backend": {"type": "string"}}},
+    "arguments": [{
+        "name": "max_num_seqs", "type": "integer", "choices": [], "limits": {"ge": 1},
+        "flag": "--max-num-seqs", "aliases": [], "many": False, "server": False,
+    }],
+    "configs": {}, "variables": ["VLLM_LOGGING_LEVEL"], "tool_parsers": ["hermes"],
+    "reasoning_parsers": ["qwen3"],
+}  # fmt: skip
+
+
+class EditorArgument(BaseModel):
+    """A key of ``engine_args``, or of one of its maps."""
+
+    name: str
+    type: str = Field(description="in the words of JSON Schema; of a few values all of them")
+    choices: list[Any]
+    limits: dict[str, float] = Field(description="by ge, gt, le, lt")
+    flag: str
+    aliases: list[str]
+    many: bool = Field(description="whether it takes a list")
+    server: bool = Field(description="whether it is of the server alone, beside the engine")
+    config: str | None = Field(default=None, description="the map in `configs` with its keys")
+
+
+class EditorData(BaseModel):
+    """Schema of a document, and arguments, variables and parsers of one version of an engine."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    backend: str
+    version: str | None = Field(description="whose arguments these are; null where none are known")
+    versions: list[str] = Field(description="with known arguments, the oldest first")
+    document: dict[str, Any] = Field(alias="schema", description="JSON Schema with descriptions")
+    arguments: list[EditorArgument]
+    configs: dict[str, list[EditorArgument]]
+    variables: list[str] = Field(description="names for `env`")
+    tool_parsers: list[str]
+    reasoning_parsers: list[str]
+
+
+@router.get(
+    "/editor/{backend}", response_model=EditorData,
+    responses={304: {"description": "It is as before"}, **problems("unknown-engine")},
+    summary="What an editor completes",
+)  # fmt: skip
+def editor(
+    backend: Annotated[str, Path(max_length=50, description="the engine")],
+    who: Reader,
+    version: Annotated[
+        str | None, Query(max_length=50, pattern=r"^[0-9][0-9A-Za-z.+]*$", description="of the engine")
+    ] = None,
+    seen: IfNoneMatch = None,
+) -> Response:
+    """Return schema, arguments, types, choices and limits; of a version that is not known, those of the one
+    before it. Defaults are the engine's own and not in these lists.
+    """
+    del who
+    if backend not in config.NAMES:
+        raise EngineError("unknown-engine", name=backend, known=", ".join(config.NAMES))
+    registry = engine_arguments.load(backend, version)
+    body, tag = _body(backend, None if registry is None else registry.version)
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if same(seen, tag):
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type="application/json")
+
+
+@cache
+def _body(backend: str, version: str | None) -> tuple[bytes, str]:
+    registry = engine_arguments.load(backend, version)
+    arguments = argument_check.arguments_of(backend, version)
+    configs = {} if registry is None else registry.configs
+    body = json_text({
+        "backend": backend, "version": version, "versions": [*engine_arguments.versions(backend)],
+        "schema": schema.load("document"), "arguments": _rows(arguments),
+        "configs": {name: _rows(rows) for name, rows in configs.items()},
+        "variables": [] if registry is None else sorted(registry.variables),
+        **_parsers(backend, version),
+    }).encode()  # fmt: skip
+    return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def _parsers(backend: str, version: str | None) -> dict[str, list[str]]:
+    try:
+        known = registries.load(backend, version)
+    except UsageError:  # no version with known parsers
+        return {"tool_parsers": [], "reasoning_parsers": []}
+    return {
+        "tool_parsers": sorted(known.names("tool")),
+        "reasoning_parsers": sorted(known.names("reasoning")),
+    }
+
+
+def _rows(arguments: Mapping[str, Argument]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name, "type": argument_check.kind_name(one.kind), "choices": [*one.choices()],
+            "limits": dict(one.limits), "flag": one.flag, "aliases": [*one.aliases], "many": one.many,
+            "server": one.server, "config": _config(one),
+        }
+        for name, one in sorted(arguments.items())
+    ]  # fmt: skip
+
+
+def _config(one: Argument) -> str | None:
+    """Return the name of the map that an argument is, alone or as one of several types."""
+    if not isinstance(one.kind, Mapping):
+        return None
+    kinds = (one.kind, *one.kind.get("any_of", ()))
+    return next(
+        (str(kind["config"]) for kind in kinds if isinstance(kind, Mapping) and "config" in kind), None
+    )
+
+
+# Returns the new text of a document, by the present one.
+Edit = Callable[[StoredDocument], str]
+TRIES = 20  # of an edit that any version will do for, while others are quicker
+
+
+def edit(
+    name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
+) -> tuple[Summary, DocumentVersion]:
+    """Write another text of a document; return its row and its new version.
+
+    The text must match the schema, its references must be those of an import, and ``who`` must have the scope
+    for every grant. ``expected`` are the
+    versions that the edit may be of; ``None`` allows any, and the edit is made again where another one came
+    first. Raises DocumentError and ServiceError: "precondition-failed", "needs-approver".
+    """
+    left = TRIES if expected is None else 1
+    while True:
+        left -= 1
+        try:
+            return _edit(name, at, who, act, expected, text)
+        except ServiceError as error:
+            if not left or error.kind != "precondition-failed":
+                raise
+
+
+def _edit(
+    name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
+) -> tuple[Summary, DocumentVersion]:
+    """Check the text before the transaction, which it would hold up; raise for an edit of an old version."""
+    last = at.gallery.get(name)[1]
+    check_version(name, last.number, expected)
+    new = text(last.stored)
+    data = checked(new, name, last.stored.facts)
+    check_edited(last.stored.data, data)
+    admit_edit(last.stored.data, data, who, at.settings)
+    new = renewed(last.stored, new, Editor(act.who, now()))
+    with at.gallery.change(act) as change:
+        change.expect(name, [last.number])
+        write_all({change.checkout.path(name): new})
+        summary = change.save(name)
+    return summary, at.gallery.version(name, summary.version)
+
+
+PATIENCE = 1.0  # seconds that a look waits for its turn
+SOON = 5  # seconds
+
+
+@contextmanager
+def turn(at: Desk) -> Iterator[None]:
+    """Hold one of the previews that may run at a time; raises ServiceError("busy")."""
+    if not at.looks.acquire(timeout=PATIENCE):  # a longer wait would hold a thread that others need
+        raise ServiceError("busy", seconds=SOON)
+    try:
+        yield
+    finally:
+        at.looks.release()
+
+
+def look_save_edit(body: Import, at: Desk, who: Caller) -> Studied:
+    """Return the analysis of a repository, on top of the settings of the document's earlier imports.
+
+    Raises ImporterError for a model that cannot be imported, ServiceError: "ambiguous" for a choice of
+    backend, "needs-approver" for a grant that the caller may not make.
+    """
+    request = admitted(body, who, at.settings)
+    snapshot = resolve(parse(request.reference, request.revision), at.settings.places)
+    with at.gallery.checkout() as folder:
+        request = request.after(Names(folder).known(snapshot, request.name, request.slot))
+    studied = study_snapshot(snapshot, request, at.runner.bench)
+    need_choice(studied, at.settings)
+    return studied
+
+
+router_preview = APIRouter(prefix="/v1", tags=["preview"])
+YAML = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/yaml": {
+                "schema": {"type": "string", "format": "binary"},
+                "example": "name: qwen3-8b\n",
+            }
+        },
+    }
+}
+TYPES = {"application/json": "object"}
+MEDIA = {".txt": "text/plain", ".json": "application/json", ".xml": "application/xml", ".html": "text/html"}
+
+
+class CallerInfo(BaseModel):
+    """The caller, and the backends of this server."""
+
+    name: str | None = Field(description="the key's name; null where a key is needed and none was sent")
+    scopes: list[str]
+    version: str
+    backends: list[str] = Field(description="the engines that imports may be for")
+    hub: str | None = Field(description="the address of the Hub, for links to its pages; null without a key")
+
+
+class CheckResult(BaseModel):
+    """The mistakes of an edited text, and what it would change."""
+
+    errors: list[FieldError]
+    changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
+    digest: str | None
+
+
+@router_preview.get(
+    "/me", response_model=CallerInfo, responses=problems(), summary="Who asks, and what they may"
+)
+async def me(request: Request, at: AtDesk) -> dict[str, Any]:
+    """Return the caller, also without a key, so that a page can ask for one; a wrong key is refused."""
+    unknown = sent_key(request) is None and not at.settings.loopback
+    visitor = Caller("", frozenset()) if unknown else await caller(request, at)
+    members = {"name": visitor.name or None, "scopes": sorted(visitor.scopes)}
+    own = {
+        "version": __version__,
+        "backends": list(at.settings.backends),
+        "hub": None if unknown else endpoint(),
+    }
+    return {**members, **own}
+
+
+@router_preview.post(
+    "/configs/{name}/check",
+    response_model=CheckResult,
+    responses=problems("no-such-document", "invalid"),
+    openapi_extra=YAML,
+    summary="Check a text without keeping it",
+)
+async def check_preview(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Return each mistake with its line, and what would change; `PUT` saves it."""
+    del who
+    return await at.reading(_checked, name, await request.body(), at)
+
+
+def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
+    stored = at.gallery.get(name)[1].stored
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None
+    data, mistakes = looked_at(text, name, stored.facts)
+    if mistakes or data is None:
+        return {"errors": mistakes, "changes": [], "digest": None}
+    try:
+        check_edited(stored.data, data)
+        check_references(stored.data, data, at.settings)
+    except ImporterError as error:
+        return {"errors": error.details["errors"], "changes": [], "digest": None}
+    changes = [change_json(change) for change in differences(stored.data, data)]
+    return {"errors": [], "changes": changes, "digest": digest(data)}
+
+
+@router_preview.get(
+    "/configs/{name}/report/{kind}",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {media: {"schema": {"type": TYPES.get(media, "string")}} for media in MEDIA.values()}
+        },
+        **problems("no-such-document", "never-validated"),
+    },
+    summary="Its validation as a report",
+)
+def report(
+    name: str,
+    kind: Literal["terminal", "json", "junit", "html"],
+    at: AtDesk,
+    who: Reader,
+    number: Annotated[int | None, Query(alias="version", ge=1, le=MOST)] = None,
+) -> Response:
+    """Return every probe of every run with its raw exchanges, in the form that a person, a program, a CI
+    system or a browser reads.
+    """
+    del who
+    version = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
+    chosen = FORMATS[kind]
+    media = MEDIA[chosen.ending]
+    headers = {"Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'; sandbox"}
+    return Response(
+        chosen.write(sheet(version.stored)), headers=headers, media_type=f"{media}; charset=utf-8"
+    )

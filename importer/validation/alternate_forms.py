@@ -1,0 +1,210 @@
+"""Whether weights answer right to turns, or to tools, in another form than their template's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import Any
+
+from importer.chat_template.turn_forms import FORMS, TurnForm, variants
+from importer.validation.context import TOKENS, VERBATIM, Context
+from importer.validation.errors import ExchangeError
+from importer.validation.prompts import ALARMS, TRIP, WEATHER, Prompt, Tool
+from importer.validation.tokens import neutral, tokens_of
+from importer.validation.tool_markup import TURN_BEGUN
+from importer.validation.trace import read
+
+ANSWER = 64  # tokens
+TRIED = 12  # forms for one question
+THOUGHT = 192  # tokens of an answer behind an opened thought
+# Texts that open a thought, as published templates write them behind the beginning of an answer.
+OPENINGS = ("<think>\n", "<think>", "[THINK]", "<seed:think>", "<|START_THINKING|>")
+
+
+def answering(ctx: Context, prompts: Sequence[Prompt], *, noise: bool) -> TurnForm | None:
+    """Return the first form in which all questions are answered right, and not that of the template.
+
+    ``noise``  whether all of them are answered wrong to the template; else gaps that no model was published
+    with prove nothing, for damaged weights answer some right to any prompt.
+    ``None`` where there is none, or no completion can be asked for.
+    """
+    if ctx.promise.lacks("completions") or 2 * _own_right(ctx, prompts, ANSWER) > len(prompts):
+        return None
+    forms = _candidates(ctx, prompts[0], gaps=noise)
+    found = (form for form in forms if all(_right(ctx, text_of(form, p), p) for p in prompts))
+    return next(found, None)
+
+
+def opening(ctx: Context, prompts: Sequence[Prompt]) -> str | None:
+    """Return the text that opens a thought, behind which all questions are answered right.
+
+    ``None`` where there is none, where the template writes it, or where no completion can be asked for.
+    """
+    if ctx.promise.lacks("completions") or _own_right(ctx, prompts, THOUGHT) == len(prompts):
+        return None
+    rendered = [ctx.rendered(prompt) or "" for prompt in prompts]
+    unopened = [o for o in OPENINGS if all(t and o.strip() not in t[-TURN_BEGUN:] for t in rendered)]
+    for text in (o for o in unopened if _has(ctx, (o.strip(),))):
+        asked = zip(rendered, prompts, strict=True)
+        if all(_right(ctx, begun + text, prompt, THOUGHT) for begun, prompt in asked):
+            return text
+    return None
+
+
+def right_by_itself(ctx: Context, prompts: Sequence[Prompt]) -> bool:
+    """Return whether the weights answer all questions right behind the template's own text."""
+    lacks = ctx.promise.lacks("completions")
+    return lacks is None and _own_right(ctx, prompts, THOUGHT) == len(prompts)
+
+
+def by_itself(ctx: Context, prompt: Prompt) -> str:
+    """Return what the weights write behind the template's own text."""
+    return greedily(ctx, ctx.rendered(prompt) or "", THOUGHT)
+
+
+def _candidates(ctx: Context, prompt: Prompt, *, gaps: bool) -> Iterator[TurnForm]:
+    """Yield forms whose markers are tokens of the model, without that of its template: as published first."""
+    served = ctx.rendered(prompt)
+    known = [form for form in FORMS if _has(ctx, form.markers)]
+    others = (other for form in known for other in islice(variants(form), 1, None)) if gaps else ()
+    tried = (form for form in chain(known, others) if text_of(form, prompt) != served)
+    yield from islice(tried, TRIED)
+
+
+def _has(ctx: Context, markers: tuple[str, ...]) -> bool:
+    """Return whether each marker is one token; forms without any are for all."""
+    numbers = tokens_of(ctx, markers) if markers else ()
+    return numbers is not None and all(len(ids) == 1 for ids in numbers)
+
+
+def text_of(form: TurnForm, prompt: Prompt) -> str:
+    """Return a conversation without tools in a form."""
+    return form.render([(str(m["role"]), str(m["content"])) for m in prompt.messages])
+
+
+def _own_right(ctx: Context, prompts: Sequence[Prompt], most: int) -> int:
+    """Return to how many questions in the template's own text the answers are right: where they are to most,
+    no form of it is at fault.
+    """
+    texts = [ctx.rendered(prompt) or "" for prompt in prompts]
+    return sum(bool(text) and _right(ctx, text, p, most) for text, p in zip(texts, prompts, strict=True))
+
+
+def _right(ctx: Context, text: str, prompt: Prompt, most: int = ANSWER) -> bool:
+    return prompt.answered_by(greedily(ctx, text, most))
+
+
+def greedily(ctx: Context, text: str, most: int) -> str:
+    """Return what the weights write behind a text, in ``most`` tokens; nothing where they were not asked."""
+    known = ctx.shared.written
+    if (text, most) not in known:
+        known[text, most] = _asked(ctx, text, most)
+    return known[text, most]
+
+
+def _asked(ctx: Context, text: str, most: int) -> str:
+    body = {
+        "model": ctx.model,
+        "prompt": text,
+        "max_tokens": most,
+        "temperature": 0.0,
+        **neutral(ctx),
+        **VERBATIM,
+        **({} if ctx.promise.lacks("logprobs") else TOKENS),
+    }
+    try:
+        reply = ctx.client.completion(body, ctx.log)
+    except ExchangeError:
+        return ""
+    return reply.written or reply.content
+
+
+CALL = 192  # tokens
+ALTERNATE_TOOL_LISTINGS_TRIED = 16  # forms
+ASKED = (WEATHER, TRIP, ALARMS)  # all have to be called in one form
+
+Write = Callable[[Any], str]
+Envelope = Callable[[Tool], Any]
+Form = Callable[[Sequence[Tool]], str]
+# As published templates write JSON; the last one is what a template writes without a filter.
+WRITERS: tuple[Write, ...] = (
+    lambda value: json.dumps(value, ensure_ascii=False),
+    lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
+    lambda value: json.dumps(value, ensure_ascii=False, indent=4),
+    lambda value: json.dumps(value, ensure_ascii=False, indent=2),
+    lambda value: json.dumps(value, ensure_ascii=False, sort_keys=True),
+    str,
+)
+# A tool as a request has it, and its function alone; where a template writes the rest in words, its schema.
+ENVELOPES: tuple[Envelope, ...] = (lambda tool: tool, lambda tool: tool["function"])
+
+
+def _schema(tool: Tool) -> Any:
+    return tool["function"]["parameters"]
+
+
+def calling(ctx: Context) -> str | None:
+    """Return a tool in the first form in which the weights call it; ``None`` where there is none.
+
+    ``None`` also where they call to the template's own text, or its form of the tools is not known.
+    """
+    if ctx.promise.lacks("completions") or ctx.offline is None:
+        return None
+    texts = [ctx.rendered(prompt) for prompt in ASKED]
+    asked = [(text, prompt) for text, prompt in zip(texts, ASKED, strict=True) if text is not None]
+    known = _group(asked) if len(asked) == len(ASKED) else None
+    if known is None or all(_calls(ctx, text, p) for text, p in asked):
+        return None
+    own, group = known
+    tried = {tuple(text.replace(own(p.tools), form(p.tools)) for text, p in asked): form for form in group}
+    tried.pop(tuple(text for text, _ in asked), None)
+    for told, form in islice(tried.items(), ALTERNATE_TOOL_LISTINGS_TRIED):
+        if all(_calls(ctx, text, p) for text, p in zip(told, ASKED, strict=True)):
+            return form(WEATHER.tools)
+    return None
+
+
+def _as_list(envelope: Envelope, write: Write, tools: Sequence[Tool]) -> str:
+    return write([envelope(tool) for tool in tools])
+
+
+def _in_lines(envelope: Envelope, write: Write, tools: Sequence[Tool]) -> str:
+    return "\n".join(write(envelope(tool)) for tool in tools)
+
+
+# Several tools as a list, or one behind another; forms of one group take each other's place.
+TOOLS: tuple[Form, ...] = tuple(
+    partial(write_all, envelope, write)
+    for envelope in ENVELOPES
+    for write in WRITERS
+    for write_all in (_as_list, _in_lines)
+)
+SCHEMAS: tuple[Form, ...] = tuple(partial(_in_lines, _schema, write) for write in WRITERS)
+
+
+def _group(asked: Sequence[tuple[str, Prompt]]) -> tuple[Form, Sequence[Form]] | None:
+    """Return the form in which all texts have their tools, and the group that it is of."""
+    for group in (TOOLS, SCHEMAS):
+        for form in group:
+            if all(form(prompt.tools) in text for text, prompt in asked):
+                return form, group
+    return None
+
+
+def _calls(ctx: Context, text: str, prompt: Prompt) -> bool:
+    """Return whether the weights write the prompt's call behind a text, and the parsers in use read it."""
+    reading = read(ctx, text, greedily(ctx, text, CALL), prompt)
+    offered = {str(tool["function"]["name"]) for tool in prompt.tools}
+    return reading is not None and any(
+        call.name in offered and _as_asked(call.arguments, prompt) for call in reading.calls
+    )
+
+
+def _as_asked(arguments: str, prompt: Prompt) -> bool:
+    try:
+        json.loads(arguments)
+    except (ValueError, RecursionError):
+        return False
+    return not prompt.expects or any(word in arguments.casefold() for word in prompt.expects)

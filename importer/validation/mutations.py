@@ -1,0 +1,332 @@
+"""What servers and gateways are known to do to requests and answers, so that a remedy names it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+from importer.reasons import Reason, ReasonKind
+from importer.validation.prompts import Message, Prompt
+from importer.validation.remedy import Remedy
+from importer.validation.reply import Reply
+
+TAG = re.compile(r"<[^<>]+>")
+
+
+class Alteration(StrEnum):
+    """One change of a request on its way to the template."""
+
+    SYSTEM_DROPPED = "system-dropped"
+    SYSTEM_MERGED = "system-merged"
+    SYSTEM_AS_USER = "system-as-user"
+    TURNS_DROPPED = "turns-dropped"
+    TOOLS_DROPPED = "tools-dropped"
+    DESCRIPTIONS_DROPPED = "descriptions-dropped"
+    SWITCHES_DROPPED = "switches-dropped"
+    NON_ASCII_DROPPED = "non-ascii-dropped"
+    NON_ASCII_REPLACED = "non-ascii-replaced"
+    ACCENTS_DROPPED = "accents-dropped"
+    LATIN_1 = "latin-1"
+    TAGS_DROPPED = "tags-dropped"
+    HTML_ESCAPED = "html-escaped"
+    HTML_UNESCAPED = "html-unescaped"
+    SPACES_COLLAPSED = "spaces-collapsed"
+    STRIPPED = "stripped"
+    LOWERED = "lowered"
+
+
+Change = Callable[[Prompt], Prompt]
+
+
+def _of_texts(change: Callable[[str], str]) -> Change:
+    """Return the change of each text in the messages; names, roles and tools stay."""
+
+    def of_call(call: Mapping[str, Any]) -> dict[str, Any]:
+        arguments = json.loads(call["function"]["arguments"])
+        changed = {k: change(v) if isinstance(v, str) else v for k, v in arguments.items()}
+        text = json.dumps(changed, ensure_ascii=False)
+        return {**call, "function": {**call["function"], "arguments": text}}
+
+    def of_turn(turn: Message, *, calls: bool) -> dict[str, Any]:
+        changed = {**turn, "content": change(turn.get("content") or "")}
+        if calls and turn.get("tool_calls"):
+            changed["tool_calls"] = [of_call(call) for call in turn["tool_calls"]]
+        return changed
+
+    return lambda p: replace(p, messages=tuple(of_turn(m, calls=True) for m in p.messages))
+
+
+def _of_all_texts(change: Callable[[str], str]) -> Change:
+    """Return the change of each text in the messages, and in the descriptions of tools."""
+
+    def deep(value: Any, key: str = "") -> Any:
+        if isinstance(value, Mapping):
+            return {k: deep(v, k) for k, v in value.items()}
+        return change(value) if isinstance(value, str) and key == "description" else value
+
+    return lambda p: replace(_of_texts(change)(p), tools=tuple(deep(tool) for tool in p.tools))
+
+
+def _without(role: str) -> Change:
+    return lambda p: replace(p, messages=tuple(m for m in p.messages if m["role"] != role))
+
+
+def _merged(between: str) -> Change:
+    """Return the change that puts the words of the system before those of the first question."""
+
+    def change(prompt: Prompt) -> Prompt:
+        first, *rest = prompt.messages
+        if first["role"] != "system" or not rest or rest[0]["role"] != "user":
+            return prompt
+        joined = {"role": "user", "content": f"{first['content']}{between}{rest[0]['content']}"}
+        return replace(prompt, messages=(joined, *rest[1:]))
+
+    return change
+
+
+def _as_user(prompt: Prompt) -> Prompt:
+    turns = ({**m, "role": "user"} if m["role"] == "system" else m for m in prompt.messages)
+    return replace(prompt, messages=tuple(turns))
+
+
+def _last_turn(prompt: Prompt) -> Prompt:
+    return replace(prompt, messages=prompt.messages[-1:])
+
+
+def _undescribed(prompt: Prompt) -> Prompt:
+    def tool(one: Mapping[str, Any]) -> dict[str, Any]:
+        return {**one, "function": {k: v for k, v in one["function"].items() if k != "description"}}
+
+    return replace(prompt, tools=tuple(tool(one) for one in prompt.tools))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+# In the order in which they are tried; several changes may be one alteration.
+CHANGES: tuple[tuple[Alteration, Change], ...] = (
+    (Alteration.SYSTEM_DROPPED, _without("system")),
+    *((Alteration.SYSTEM_MERGED, _merged(between)) for between in ("\n\n", "\n", " ")),
+    (Alteration.SYSTEM_AS_USER, _as_user),
+    (Alteration.TURNS_DROPPED, _last_turn),
+    (Alteration.TOOLS_DROPPED, lambda p: replace(p, tools=())),
+    (Alteration.DESCRIPTIONS_DROPPED, _undescribed),
+    (Alteration.SWITCHES_DROPPED, lambda p: replace(p, switches={})),
+    *(
+        (alteration, scope(change))
+        for alteration, change in (
+            (Alteration.NON_ASCII_DROPPED, lambda t: t.encode("ascii", "ignore").decode()),
+            (Alteration.NON_ASCII_REPLACED, lambda t: t.encode("ascii", "replace").decode()),
+            (Alteration.ACCENTS_DROPPED, _folded),
+            (Alteration.LATIN_1, lambda t: t.encode().decode("latin-1")),
+            (Alteration.TAGS_DROPPED, lambda t: TAG.sub("", t)),
+            (Alteration.HTML_ESCAPED, html.escape),
+            (Alteration.HTML_UNESCAPED, html.unescape),
+            (Alteration.SPACES_COLLAPSED, lambda t: " ".join(t.split())),
+            (Alteration.SPACES_COLLAPSED, lambda t: re.sub(r"\s+", " ", t)),
+            (Alteration.SPACES_COLLAPSED, lambda t: re.sub(r"[ \t]+", " ", t)),
+            (Alteration.STRIPPED, str.strip),
+            (Alteration.LOWERED, str.lower),
+        )
+        for scope in (_of_texts, _of_all_texts)
+    ),
+)
+
+
+class AnswerChange(ReasonKind):
+    """One change of an answer on its way to the client; fields name the ``part`` of the answer."""
+
+    THOUGHTS_LEFT_OUT = "thoughts-left-out", "thoughts are left out"
+    THOUGHTS_IN_TEXT = "thoughts-in-text", "thoughts stand in the content"
+    TEXT_IN_THOUGHTS = "text-in-thoughts", "the content stands among the thoughts"
+    CALLS_LEFT_OUT = "calls-left-out", "calls are left out"
+    CALLS_IN_TEXT = "calls-in-text", "calls stand in the content"
+    CALLS_ADDED = "calls-added", "of {own} calls it makes {came}"
+    OTHER_NAME = "other-name", "for the tool {own!r} it names {came!r}"
+    OTHER_ARGUMENTS = "other-arguments", "for the arguments {own!r} it has {came!r}"
+    OTHER_END = "other-end", "for the finish_reason {own!r} it has {came!r}"
+    PART_LEFT_OUT = "part-left-out", "the {part} is left out"
+    BEGUN_AGAIN = "begun-again", "the {part} begins again in the middle"
+    REPEATED = "repeated", "the {part} comes twice"
+    PIECES_REPEATED = "pieces-repeated", "pieces of the {part} come twice"
+    ALL_IN_EACH_PIECE = "all-in-each-piece", "each piece of the {part} has all that came before it"
+    END_LOST = "end-lost", "the end of the {part} is lost"
+    BEGINNING_LOST = "beginning-lost", "the beginning of the {part} is lost"
+    LETTERS_BROKEN = "letters-broken", "letters of the {part} are broken"
+    LETTERS_LOST = "letters-lost", "letters beyond ASCII are lost from the {part}"
+    LATIN_1 = "latin-1", "the {part} is UTF-8 that was read as Latin-1"
+    ESCAPED = "escaped", "the {part} comes with escapes: {came!r}"
+    HTML_ESCAPED = "html-escaped", "the {part} is escaped as for a web page"
+    SPACES_CHANGED = "spaces-changed", "white space in the {part} is changed"
+    TEXT_ADDED = "text-added", "something is added to the {part}: {came!r}"
+    FIELD_RENAMED = "field-renamed", "it writes {came} for the field {own}"
+    WORDS_CHANGED = "words-changed", "the {part} has other words: {came!r} in place of {own!r}"
+
+
+# What a server does that does not run its parser, or runs another one.
+BY_PARSERS = frozenset({
+    AnswerChange.THOUGHTS_IN_TEXT, AnswerChange.TEXT_IN_THOUGHTS, AnswerChange.CALLS_IN_TEXT,
+    AnswerChange.CALLS_LEFT_OUT,
+})  # fmt: skip
+BROKEN = "\ufffd"  # for bytes that are no letter
+PIECE = 64  # characters of a streamed piece at most
+QUOTED = 60  # characters of a value in a reason
+SEVERAL = 3  # pieces of a stream that show how it grows
+FIELDS = ("content", "reasoning_content", "tool_calls", "finish_reason")
+LONG = 8  # characters that make a text long enough to be seen again by no chance
+
+
+def _begun_again(own: str, came: str) -> bool:
+    """Return whether the text breaks off, and then stands there whole."""
+    return came.endswith(own) and own.startswith(came.removesuffix(own)) and len(came) > len(own)
+
+
+def _pieces_repeated(own: str, came: str) -> bool:
+    """Return whether the text comes whole, and pieces of it once more behind themselves."""
+    place, read = 0, 0
+    while read < len(came):
+        if own[place : place + 1] == came[read]:
+            place, read = place + 1, read + 1
+            continue
+        lengths = range(min(place, PIECE), 0, -1)
+        again = next((n for n in lengths if came.startswith(own[place - n : place], read)), 0)
+        if not again:
+            return False
+        read += again
+    return place == len(own)
+
+
+# In this order; the first that makes the one text of the other is told.
+Test = Callable[[str, str], bool]
+TEXTS: tuple[tuple[AnswerChange, Test], ...] = (
+    (AnswerChange.PART_LEFT_OUT, lambda _, came: not came),
+    (AnswerChange.REPEATED, lambda own, came: came in (own * 2, f"{own} {own}", f"{own}\n{own}")),
+    (AnswerChange.BEGUN_AGAIN, _begun_again),
+    (AnswerChange.PIECES_REPEATED, _pieces_repeated),
+    (AnswerChange.LETTERS_BROKEN, lambda own, came: BROKEN in came and BROKEN not in own),
+    (AnswerChange.SPACES_CHANGED, lambda own, came: "".join(own.split()) == "".join(came.split())),
+    (AnswerChange.LETTERS_LOST, lambda own, came: own.encode("ascii", "ignore").decode() == came),
+    (AnswerChange.LATIN_1, lambda own, came: own.encode().decode("latin-1") == came),
+    (AnswerChange.ESCAPED, lambda own, came: came in (json.dumps(own)[1:-1], repr(own)[1:-1])),
+    (AnswerChange.HTML_ESCAPED, lambda own, came: came in (html.escape(own), html.escape(own, quote=False))),
+    (AnswerChange.END_LOST, lambda own, came: own.startswith(came)),
+    (AnswerChange.BEGINNING_LOST, lambda own, came: own.endswith(came)),
+    (AnswerChange.TEXT_ADDED, lambda own, came: len(own) >= LONG and own in came),
+)
+
+
+def ends_otherwise(own: str, came: Reply) -> Reason:
+    """Return the remedy for an answer that ends with another ``finish_reason`` than ``own``."""
+    change = Reason(AnswerChange.OTHER_END, own=own, came=came.finish_reason)
+    return Reason(Remedy.ANSWERS_UNALTERED, change=change)
+
+
+def told(own: Reply, came: Reply) -> Reason | None:
+    """Return the first change that makes of one answer the other; ``None`` where they are alike.
+
+    ``own`` is what it should be. White space at the edges counts for nothing.
+    """
+    return next(_changes(own, came), None)
+
+
+def _changes(own: Reply, came: Reply) -> Iterator[Reason]:
+    yield from _renamed(came)
+    moved = _moved(own, came)
+    if moved is not None:
+        yield Reason(moved)
+    else:
+        for part in ("reasoning", "content"):
+            if own != came and _grows(came, part):
+                yield Reason(AnswerChange.ALL_IN_EACH_PIECE, part=part)
+            yield from _of_text(getattr(own, part).strip(), getattr(came, part).strip(), part)
+    yield from _of_calls(own, came)
+    if own.finish_reason != came.finish_reason:
+        yield Reason(AnswerChange.OTHER_END, own=own.finish_reason, came=came.finish_reason)
+
+
+def _parts(reply: Reply) -> Iterator[Mapping[str, Any]]:
+    """Yield the first choice of each piece, and the message or delta in it."""
+    for data in reply.raw:
+        for choice in (data.get("choices") or ())[:1]:
+            if isinstance(choice, Mapping):
+                yield choice
+                yield from (c for k in ("message", "delta") if isinstance(c := choice.get(k), Mapping))
+
+
+def _renamed(came: Reply) -> Iterator[Reason]:
+    """Yield fields whose names are written otherwise, as JavaScript does: clients do not find them."""
+    for part in _parts(came):
+        for name in part:
+            own = next((field for field in FIELDS if name != field and _bare(name) == _bare(field)), None)
+            if own is not None and own not in part:
+                yield Reason(AnswerChange.FIELD_RENAMED, own=own, came=name)
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
+def _grows(came: Reply, part: str) -> bool:
+    """Return whether each piece of a stream begins with all of the one before it."""
+    texts = (each.get(part) for each in _parts(came))
+    pieces = [text for text in texts if isinstance(text, str) and text]
+    longer = all(later.startswith(one) and later != one for one, later in pairwise(pieces))
+    return len(pieces) >= SEVERAL and longer
+
+
+def _moved(own: Reply, came: Reply) -> AnswerChange | None:
+    """Return the part of an answer that is away, or stands in another one."""
+    thought, text = own.reasoning.strip(), own.content.strip()
+    if thought and not came.reasoning.strip():
+        inside = thought in came.content and thought not in text
+        return AnswerChange.THOUGHTS_IN_TEXT if inside else AnswerChange.THOUGHTS_LEFT_OUT
+    if text and not came.content.strip() and text in came.reasoning:
+        return AnswerChange.TEXT_IN_THOUGHTS
+    if len(came.tool_calls) < len(own.tool_calls):
+        lost = own.tool_calls[len(came.tool_calls)].name
+        inside = lost in came.content and lost not in text
+        return AnswerChange.CALLS_IN_TEXT if inside else AnswerChange.CALLS_LEFT_OUT
+    return None
+
+
+def of_text(own: str, came: str) -> AnswerChange | None:
+    """Return the known change that makes of one text the other, or ``None``."""
+    return next((change for change, holds in TEXTS if own and holds(own, came)), None)
+
+
+def _of_text(own: str, came: str, part: str) -> Iterator[Reason]:
+    if own == came:
+        return
+    change = of_text(own, came)
+    if change is None:
+        change = AnswerChange.WORDS_CHANGED if own else AnswerChange.TEXT_ADDED
+    yield Reason(change, part=part, own=own[:QUOTED], came=came[:QUOTED])
+
+
+def _of_calls(own: Reply, came: Reply) -> Iterator[Reason]:
+    if len(came.tool_calls) > len(own.tool_calls):
+        yield Reason(AnswerChange.CALLS_ADDED, own=len(own.tool_calls), came=len(came.tool_calls))
+    for one, other in zip(own.tool_calls, came.tool_calls, strict=False):
+        if one.name != other.name:
+            yield Reason(AnswerChange.OTHER_NAME, own=one.name, came=other.name)
+        if _value(one.arguments) != _value(other.arguments):
+            quoted = {"own": one.arguments[:QUOTED], "came": other.arguments[:QUOTED]}
+            change = next((c for c, holds in TEXTS if holds(one.arguments, other.arguments)), None)
+            if change is not None and other.arguments:
+                yield Reason(change, part="JSON of arguments", **quoted)
+            yield Reason(AnswerChange.OTHER_ARGUMENTS, **quoted)
+
+
+def _value(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
