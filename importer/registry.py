@@ -86,7 +86,7 @@ class Registry(dict[str, Part]):
         """Return the part, or why there is none: the code of a package may raise anything."""
         try:
             part: Part = entry.load()
-            if not isinstance(part, self._kind) or getattr(part, "NAME", entry.name) != entry.name:
+            if not isinstance(part, self._kind) or getattr(part, "name", entry.name) != entry.name:
                 return Reason(PartReason.WRONG_TYPE, value=entry.value)
             self._use(part)
         except (Exception, SystemExit) as error:

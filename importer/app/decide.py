@@ -38,7 +38,7 @@ from importer.memory.parallelism import FitRequest
 from importer.memory.plans import Aim, Goal, aim
 from importer.progress import Progress, silent
 from importer.proof import Proof
-from importer.proof import prompts as prompt_evidence
+from importer.proof.prompts import downgraded, evidence_of, own_renderer, rendered_by
 from importer.reasons import Reason, ReasonKind
 from importer.signals import token_numbers
 from importer.signals.evidence import Evidence, Rule
@@ -351,8 +351,8 @@ def study_snapshot(
         )
     )
     evidence = [*engine_facts.evidence, *tokens]
-    mode = prompt_evidence.own_renderer(snapshot, evidence, target)
-    by_itself = None if mode is None else prompt_evidence.rendered_by(mode, target)
+    mode = own_renderer(snapshot, evidence, target)
+    by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
         evidence = [e for e in evidence if e.key != WAY_IN]  # the engine renders otherwise
@@ -401,7 +401,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
     prompts = () if proof is None else proof.prompts
     evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
-    evidence += prompt_evidence.evidence(prompts, target)
+    evidence += evidence_of(prompts, target)
     preferences = request.full_preferences
     thinking = study.thinking if study is not None and study.samples else None
     setting = None if proof is None else proof.setting
@@ -416,7 +416,7 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     )  # fmt: skip
     evidence += choice.evidence
     decisions = decide(evidence, preferences, target, thinking, setting)
-    decisions = prompt_evidence.downgraded(decisions, prompts, target)
+    decisions = downgraded(decisions, prompts, target)
     override_text = None if request.template is None or studied.template is None else studied.template.text
     return Decided(
         request, snapshot, target, tuple(evidence), decisions, proof, choice, override_text,

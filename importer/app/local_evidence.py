@@ -19,7 +19,7 @@ from importer.hub.snapshot import Snapshot
 from importer.progress import Progress
 from importer.reasons import Reason
 from importer.validation.likelihood import Likelihood, recorded
-from importer.validation.probes import files_as_imported
+from importer.validation.probes.server import altered
 
 if TYPE_CHECKING:
     from importer.config_file.template_file import ChatTemplate
@@ -90,7 +90,7 @@ def changed_since(stored: StoredDocument, weights: Path) -> tuple[str, ...]:
     """
     served = local.resolve(str(weights), weights).settings
     imported = {name: was for name, was in files_of(stored, weights).items() if name in served}
-    return tuple(files_as_imported.altered(imported, served))
+    return tuple(altered(imported, served))
 
 
 def likelihood_of(stored: StoredDocument) -> Likelihood:

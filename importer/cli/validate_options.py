@@ -84,7 +84,7 @@ def target(arguments: argparse.Namespace) -> Target | None:
 
 def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
     """Return the chosen probes, ``None`` for all; raises UsageError."""
-    from importer.validation.registry import OwnQuestion, named
+    from importer.validation.registry import named, own_question
 
     if arguments.tool and arguments.prompt is None:
         raise UsageError("bad-option", option="--tool", problem="is valid with --prompt only")
@@ -92,7 +92,7 @@ def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
         return None
     own: tuple[Probe, ...] = ()
     if arguments.prompt is not None:
-        own = (OwnQuestion(_question(arguments.prompt), tuple(_tool(path) for path in arguments.tool)),)
+        own = (own_question(_question(arguments.prompt), tuple(_tool(path) for path in arguments.tool)),)
     return (*named(arguments.probe), *own)
 
 

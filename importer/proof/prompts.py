@@ -94,7 +94,7 @@ def serving(prompts: Sequence[FrontendPrompts], target: Target) -> FrontendPromp
     return next((one for one in prompts if one.frontend == name), None)
 
 
-def evidence(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evidence]:
+def evidence_of(prompts: Sequence[FrontendPrompts], target: Target) -> list[Evidence]:
     """Return the form of contents where the engine's own choice is worse, and a fact about differences."""
     served = serving(prompts, target)
     if served is None:

@@ -21,8 +21,8 @@ section. No format is known by name.
 Regular expressions of learnt text, in the syntax that Python's and Rust's engines share.
 
 vLLM's Rust frontend compiles a response template with Rust's ``regex``: no look-around, no group twice, and
-a delimiter must begin with literal text. A backslash before ``<`` is an anchor there, so only characters with a meaning in
-both are escaped.
+a delimiter must begin with literal text. A backslash before ``<`` is an anchor there, so only characters with
+a meaning in both are escaped.
 """
 
 from __future__ import annotations

@@ -26,13 +26,10 @@ from importer.signals import (
     speculation,
     template_markers,
 )
-from importer.signals import (
-    kind as tasks,
-)
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
 from importer.signals.family import own_name
-from importer.signals.kind import KindFinding
+from importer.signals.kind import KindFinding, task_backend, task_evidence
 from importer.signals.reasons import GatherReason
 from importer.signals.template_markers import translate
 
@@ -69,7 +66,7 @@ def collect(
             if silent
             else sampling.evidence_stop_words(snapshot, None if kind.kind == "base" else analysis)
         ),
-        *tasks.backend(kind.kind),
+        *task_backend(kind.kind),
         *quantisation.evidence(snapshot),
         *loading.evidence_backend(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
@@ -113,7 +110,7 @@ def for_engine(
         *template_markers.evidence_template_fault(snapshot, engine, kind, facts),
         *context.evidence(snapshot, able),
         *architecture.evidence(snapshot, able),
-        *tasks.evidence(snapshot, kind, able),
+        *task_evidence(snapshot, kind, able),
         *([] if kind in TASKS else speculation.evidence(snapshot, able, machine)),
         *caching.evidence(snapshot, able, machine),
         *mistral_files.evidence(snapshot, able),

@@ -38,7 +38,7 @@ OF_TOKEN = ("colbert_dim", "dim", "projection_dim")
 WIDEST = 1 << 20  # values of a vector, tokens of a text
 
 
-def evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Evidence]:
+def task_evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Evidence]:
     """Return the flags that vLLM needs for such a model, and the shape of what the model returns."""
     if kind not in TASKS:
         return []
@@ -48,7 +48,7 @@ def evidence(snapshot: Snapshot, kind: str, able: Abilities) -> list[Evidence]:
     return facts
 
 
-def backend(kind: str) -> list[Evidence]:
+def task_backend(kind: str) -> list[Evidence]:
     """Return the evidence that vLLM alone serves such a model; the servers of MLX generate text only."""
     if kind not in TASKS:
         return []

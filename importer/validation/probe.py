@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from importer.progress import Progress, silent
 from importer.reasons import Reason
@@ -13,24 +12,42 @@ from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
 
+Needs = Callable[[Expectations], Reason | None]
+Run = Callable[[Context], Outcome]
 
-@runtime_checkable
-class Probe(Protocol):
-    """A probe module. ``LESSON`` is one line on the failure behind the probe.
 
-    A probe for models that pool or transcribe names their kinds in ``TASKS``; without it none applies.
-    ``FEATURE`` is one of engines (``engines.base.OFFERS``): without it, a failure is a known limit.
-    ``CONCERNS`` has sampling values, one of which the document must have for that.
+@dataclass(frozen=True, slots=True, eq=False)
+class Probe:
+    """A probe of a running engine.
+
+    ``lesson``    one line on the failure behind the probe
+    ``needs``     why the probe does not apply to what a document promises, or ``None``
+    ``run``       sends the requests and judges the answers; may raise ExchangeError, which is an outcome
+    ``tasks``     the kinds of pooling and transcribing models that the probe is for
+    ``feature``   one of engines (``engines.base.OFFERS``): without it, a failure is a known limit
+    ``concerns``  sampling values, one of which the document must have for that
     """
 
-    NAME: str
-    LESSON: str
+    name: str
+    lesson: str
+    needs: Needs
+    run: Run
+    tasks: Collection[str] = ()
+    feature: str | None = None
+    concerns: Collection[str] = ()
 
-    def needs(self, promise: Expectations, /) -> Reason | None:
-        """Return why the probe does not apply, or ``None``."""
 
-    def run(self, ctx: Context, /) -> Outcome:
-        """Send the requests and judge the answers; may raise ExchangeError, an outcome for the runner."""
+def probe(
+    name: str,
+    lesson: str,
+    *,
+    needs: Needs,
+    tasks: Collection[str] = (),
+    feature: str | None = None,
+    concerns: Collection[str] = (),
+) -> Callable[[Run], Probe]:
+    """Make a probe of the function that runs it."""
+    return lambda run: Probe(name, lesson, needs, run, tasks, feature, concerns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 
@@ -16,7 +16,8 @@ from importer.validation.context import Context
 from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.probe import Probe
-from importer.validation.probes import BY_NAME, every, plain_chat, stops_cleanly
+from importer.validation.probes import BY_NAME, every, stops_cleanly
+from importer.validation.probes.chat import judge_plain_chat
 from importer.validation.prompts import Prompt, Tool, user
 from importer.validation.reply import Reply
 
@@ -30,32 +31,24 @@ class OwnReason(ReasonKind):
 SHOWN = 4000  # characters of an answer
 
 
-@dataclass(slots=True, eq=False)
-class OwnQuestion:
-    """A probe for a question of the user; with ``tools`` the answer must be a structured call that is valid
-    to one schema.
+def own_question(text: str, tools: tuple[Tool, ...] = ()) -> Probe:
+    """Return a probe for a question of the user; with ``tools`` the answer must be a structured call that is
+    valid to one schema.
     """
+    prompt = Prompt("own-question", (user(text),), tools)
 
-    text: str
-    tools: tuple[Tool, ...] = ()
-    NAME: str = "own-question"
-    LESSON: str = "A model may pass every question of others and fail the one that it is wanted for."
-
-    def needs(self, promise: Expectations, /) -> Reason | None:
-        """Return why the question does not apply: no chat, or with tools no parser for calls."""
-        return no_tools(promise) if self.tools else no_chat(promise)
-
-    def run(self, ctx: Context, /) -> Outcome:
-        """Judge the answer: whole without tools, whole and streamed with tools."""
-        prompt = Prompt(self.NAME, (user(self.text),), self.tools)
-        if self.tools:
+    def run(ctx: Context) -> Outcome:
+        if tools:
             return both_ways(ctx, prompt, partial(judge_call, prompt=prompt))
         return ctx.judged(prompt, partial(judge, markers=ctx.promise.markers))
+
+    lesson = "A model may pass every question of others and fail the one that it is wanted for."
+    return Probe(prompt.name, lesson, no_tools if tools else no_chat, run)
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """Judge the answer to a question without a known right answer, and quote it."""
-    outcome = plain_chat.judge(reply, markers)
+    outcome = judge_plain_chat(reply, markers)
     if not isinstance(outcome, Pass):
         return outcome
     return replace(outcome, reason=Reason(OwnReason.ANSWER, text=trim(reply.content.strip(), SHOWN)))
@@ -87,7 +80,7 @@ def listed() -> Iterator[tuple[str, str, str]]:
     """Yield name, condition and lesson of every probe, in the order of a report."""
     for probe in every():
         when = [name for name, promise in PROMISES.items() if probe.needs(promise) is None]
-        yield probe.NAME, "always" if len(when) == len(PROMISES) else when[-1], probe.LESSON
+        yield probe.name, "always" if len(when) == len(PROMISES) else when[-1], probe.lesson
     yield stops_cleanly.NAME, "always", stops_cleanly.LESSON
 
 
@@ -102,4 +95,4 @@ def named(names: Sequence[str]) -> tuple[Probe, ...]:
         if name not in known:
             near = get_close_matches(name, known, 3, 0.3) or known[:3]
             raise BY_NAME.fault(name) or UsageError("unknown-probe", name=name, near=", ".join(near))
-    return tuple(probe for probe in every() if probe.NAME in names)
+    return tuple(probe for probe in every() if probe.name in names)

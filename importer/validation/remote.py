@@ -71,7 +71,7 @@ def against(
         scored = measure(bench, options.score, options.progress) if options.score else None
     finally:
         client.hang_up()
-    partial = {"probes": [one.NAME for one in chosen], "against": client.base_url}
+    partial = {"probes": [one.name for one in chosen], "against": client.base_url}
     engine = {"name": client.base_url, "version": shown}
     engine |= {} if made is None else {"make": made.engine}
     seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")

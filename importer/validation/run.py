@@ -38,14 +38,9 @@ from importer.validation.outcome import (
     failing,
 )
 from importer.validation.probe import ALL_PROBES, Probe, ProbeOptions
-from importer.validation.probes import (
-    BY_NAME,
-    every,
-    first_answer,
-    health,
-    sampling_arrives,
-    stops_cleanly,
-)
+from importer.validation.probes import BY_NAME, every, stops_cleanly
+from importer.validation.probes.sampling import sampling_arrives
+from importer.validation.probes.server import first_answer, health, paced
 from importer.validation.progress import CircuitBreaker, ProbeProgress, not_asked, speed
 from importer.validation.remedy import Remedy
 from importer.validation.score.figures import measure
@@ -157,7 +152,7 @@ def validate(
         again = partial(_again, client, promise, known)
         rows = setting_bisection.settled(rows, known.controls, again, client.seconds_left, report_step)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
-    names = [one.NAME for one in chosen]
+    names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
     began = started.isoformat(timespec="seconds")
     return Report(_engine(document), began, seconds, tuple(rows), partial_of, scored, speed(rows))
@@ -191,22 +186,22 @@ def probe(
     made: dict[str, ProbeRow] = {}
     for gate in (health, first_answer):
         if gate is health or gate in probes:
-            with steps.during(gate.NAME):
-                made[gate.NAME] = _row(gate, bench, shared)
-        if not counts_as_passed(made[health.NAME].outcome):
+            with steps.during(gate.name):
+                made[gate.name] = _row(gate, bench, shared)
+        if not counts_as_passed(made[health.name].outcome):
             break
     closed = next((row for row in made.values() if not counts_as_passed(row.outcome)), None)
-    if first_answer.NAME in made:
-        bench = replace(bench, promise=first_answer.paced(bench.promise, made[first_answer.NAME].outcome))
+    if first_answer.name in made:
+        bench = replace(bench, promise=paced(bench.promise, made[first_answer.name].outcome))
 
     def row(one: Probe) -> ProbeRow:
         why = breaker.verdict if closed is None else not_asked(closed)
-        if one.NAME in made:
-            result = made[one.NAME]
+        if one.name in made:
+            result = made[one.name]
         elif why is not None:
-            result = ProbeRow(one.NAME, one.LESSON, why)
+            result = ProbeRow(one.name, one.lesson, why)
         else:
-            with steps.during(one.NAME):
+            with steps.during(one.name):
                 result = _row(one, bench, shared)
             breaker.record(result)
         steps.done(result)
@@ -220,7 +215,7 @@ def probe(
     finally:  # on Ctrl-C no answer is awaited: they end with the engine
         pool.shutdown(wait=False, cancel_futures=True)
     rows += [row(one) for one in probes if alone(one)]
-    order = {one.NAME: place for place, one in enumerate(probes)}
+    order = {one.name: place for place, one in enumerate(probes)}
     place = bench.render.place if bench.render is not None else ""
     traced = [
         root_causes.with_a_place(root_causes.with_a_remedy(row), place) for row in root_causes.traced(rows)
@@ -234,8 +229,8 @@ def alone(one: Probe) -> bool:
 
 
 def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
-    ctx, begun, package = bench.apart(), time.monotonic(), BY_NAME.package(one.NAME)
-    with tracing.span(f"probe {one.NAME}") as spanned:
+    ctx, begun, package = bench.apart(), time.monotonic(), BY_NAME.package(one.name)
+    with tracing.span(f"probe {one.name}") as spanned:
         try:
             outcome = _outcome(one, ctx, shared)
         except Exception as error:
@@ -245,7 +240,7 @@ def _row(one: Probe, bench: Context, shared: dict[str, Shared]) -> ProbeRow:
             outcome = Inconclusive(reason, "environment")
         spanned.note(importer__outcome=outcome.outcome)
     complaints = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
-    return ProbeRow(one.NAME, one.LESSON, outcome, time.monotonic() - begun, complaints, package)
+    return ProbeRow(one.name, one.lesson, outcome, time.monotonic() - begun, complaints, package)
 
 
 def _outcome(one: Probe, ctx: Context, shared: dict[str, Shared]) -> Outcome:
@@ -274,7 +269,7 @@ def _other_task(one: Probe, promise: Expectations) -> Reason | None:
     """Return why a probe does not apply to a model that pools or transcribes: it is about text."""
     if promise.kind not in TASKS:
         return None
-    return other_task(promise, getattr(one, "TASKS", frozenset()))
+    return other_task(promise, one.tasks)
 
 
 def _attributed(one: Probe, ctx: Context) -> Outcome:

@@ -37,7 +37,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.sentences import render
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass
-from importer.validation.probes import template_coverage
+from importer.validation.probes.prompt import judge_template_coverage
 from tests.tiers import one_of_each
 from tests.way_in_faults import SOUND
 
@@ -139,7 +139,7 @@ def test_what_some_shapes_lose_is_an_error_with_its_traits(renderer: Renderer, n
     if traits:
         assert traits in [f.shape for f in findings], findings
     assert len(found.way_in.findings) <= 7, found.way_in.findings
-    outcome = template_coverage.judge(found, PROMISE)
+    outcome = judge_template_coverage(found, PROMISE)
     assert isinstance(outcome, Fail)
     assert outcome.attribution == "configuration"
     for finding in found.way_in.findings:
@@ -197,7 +197,7 @@ def test_what_a_template_breaks_without_is_a_warning_and_no_failure(renderer: Re
     broken = [f for f in in_shapes(found) if f.kind is K.FAILS]
     assert {f.shape for f in broken} == traits
     assert all(f.severity is WayInSeverity.WARNING and f.words for f in broken)
-    outcome = template_coverage.judge(found, PROMISE)
+    outcome = judge_template_coverage(found, PROMISE)
     assert isinstance(outcome, Pass)
     assert len(outcome.notes) == len(broken)
 
@@ -264,4 +264,4 @@ def test_a_cause_is_the_fewest_traits_that_no_whole_shape_has() -> None:
 
 def test_a_document_without_tools_is_not_judged_by_them(renderer: Renderer) -> None:
     found = analysis(HARMS["a default breaks the rendering"][0], renderer)
-    assert isinstance(template_coverage.judge(found, Expectations()), Pass)
+    assert isinstance(judge_template_coverage(found, Expectations()), Pass)

@@ -20,7 +20,7 @@ from importer.validation.client import Client, Exchange, secrets_of, without
 from importer.validation.errors import ServerUnreachable
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.probes import PROBES
-from importer.validation.registry import OwnQuestion, judge, listed, named
+from importer.validation.registry import judge, listed, named, own_question
 from importer.validation.reply import Reply
 from tests.commandline import Desk, desk
 from tests.openai_api import api
@@ -306,7 +306,7 @@ def test_an_own_question_fails_where_nothing_is_answered() -> None:
     assert judge(Reply("42.", finish_reason="stop")).outcome == "pass"
     assert judge(Reply("", finish_reason="stop")).outcome == "inconclusive"
     assert judge(Reply("", reasoning="42.", finish_reason="stop")).attribution == "configuration"
-    assert OwnQuestion("?", ({},)).needs(Expectations()) == Reason(PromiseReason.NO_TOOL_PARSER)
+    assert own_question("?", ({},)).needs(Expectations()) == Reason(PromiseReason.NO_TOOL_PARSER)
 
 
 def test_an_exchange_ends_when_its_client_hangs_up() -> None:

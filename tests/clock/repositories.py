@@ -24,6 +24,7 @@ from importer.proof.prompts import own_renderer
 from importer.proof.prove import tokens_of
 from importer.signals import (
     architecture,
+    card,
     code,
     context,
     declared_parsers,
@@ -36,12 +37,6 @@ from importer.signals import (
     sampling,
     speculation,
     template_markers,
-)
-from importer.signals import (
-    card as card,
-)
-from importer.signals import (
-    card as card_advice,
 )
 from importer.signals.card import blocks
 from importer.signals.description import description
@@ -162,12 +157,12 @@ def template(text: str) -> None:
 
 def advised(text: str) -> None:
     """A sentence of a card, under every question that is asked of it."""
-    card_advice.read_card_advice(text)
-    card_advice.mode_of(text)
-    card_advice.scope_of(text)
-    list(card_advice.values_card_advice(text))
-    list(card_advice.sentences(text))
-    card_advice.quoted(text)
+    card.read_card_advice(text)
+    card.mode_of(text)
+    card.scope_of(text)
+    list(card.values_card_advice(text))
+    list(card.sentences(text))
+    card.quoted(text)
 
 
 def header(text: str) -> Any:
@@ -220,7 +215,7 @@ def returned(text: str) -> None:
     layer = {"type": f"a.{text}", "path": text}
     able = registries.load_capabilities("vllm")
     for modules in (text, [layer] * 40):
-        kind.evidence(
+        kind.task_evidence(
             snapshot(modules_json=modules, config_json={"id2label": {text: text}}), "embedding", able
         )
 

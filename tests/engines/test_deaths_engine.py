@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from importer.messages import render
 
 from importer.demo import MODEL
 from importer.engines import get, logs
 from importer.engines.process import free_port, is_free, serve
 from importer.errors import EngineError
+from importer.sentences import render
 from tests.recordings import DEATHS, RECORDINGS
 from tests.tiers import one_of_each
 

@@ -13,7 +13,10 @@ from importer.engines.process import serve
 from importer.validation.evidence_sources import Background
 from importer.validation.outcome import Report
 from importer.validation.probe import ProbeOptions
-from importer.validation.probes import health, images, plain_chat, tool_call
+from importer.validation.probes.chat import plain_chat
+from importer.validation.probes.server import health
+from importer.validation.probes.tasks import images
+from importer.validation.probes.tools import tool_call
 from importer.validation.run import validate
 from tests.toy_vision import make
 
@@ -47,7 +50,7 @@ def test_a_model_that_sees_takes_text_and_images(
     mlx_vlm_engine: Installed, importer_home: Path, tmp_path: Path
 ) -> None:
     report = validated(mlx_vlm_engine, make(tmp_path / "eye"))
-    passed = dict.fromkeys([*(probe.NAME for probe in ASKED), "stops-cleanly"], ("pass", None))
+    passed = dict.fromkeys([*(probe.name for probe in ASKED), "stops-cleanly"], ("pass", None))
     assert found(report) == passed, [row.outcome.reason for row in report.rows]
 
 

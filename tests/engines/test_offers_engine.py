@@ -22,7 +22,8 @@ from importer.validation.client import Client
 from importer.validation.errors import ExchangeError, ReplyError
 from importer.validation.other_apis import RESPONSES_PATH, from_events_responses_reply, request_responses
 from importer.validation.outcome import Pass
-from importer.validation.probes import guided_output, truncated_call
+from importer.validation.probes.sampling import GUIDES
+from importer.validation.probes.tools import TAIL, judge_truncated_call
 from importer.validation.prompts import (
     COUNT,
     FORBIDDEN,
@@ -112,7 +113,7 @@ def structured(server: Server) -> bool:
 def guided(server: Server) -> bool:
     return all(
         re.fullmatch(pattern, server.content(SUM_SILENT, structured_outputs={name: guide}))
-        for name, (guide, pattern) in guided_output.GUIDES.items()
+        for name, (guide, pattern) in GUIDES.items()
     )
 
 
@@ -183,10 +184,10 @@ def cut_calls(server: Server) -> bool:
     tokens = client.chat(body, []).usage.completion or 0
     for stream in (False, True):
         try:
-            cut = client.chat({**body, "max_tokens": tokens - truncated_call.TAIL, "stream": stream}, [])
+            cut = client.chat({**body, "max_tokens": tokens - TAIL, "stream": stream}, [])
         except ExchangeError:
             return False
-        if not isinstance(truncated_call.judge(cut), Pass):
+        if not isinstance(judge_truncated_call(cut), Pass):
             return False
     return True
 

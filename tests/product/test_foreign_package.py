@@ -98,13 +98,14 @@ of-no-module = "broken_importer.nothing:FORMAT"
 [project.entry-points."importer.probes"]
 health = "broken_importer.parts"
 leaves = "broken_importer.leaves"
-raises = "broken_importer.raises"
+raises = "broken_importer.raises:raises"
 """
 BROKEN_CODE = {
     "parts": "from importer.exports import ExportFormat\nTEXT = 'x'\nFORMAT = ExportFormat('x', __name__)\n"
     "def export(*_): raise AssertionError\n",
     "leaves": "raise SystemExit('leaves')\n",
-    "raises": "NAME, LESSON = 'raises', 'x'\ndef needs(_): return None\ndef run(_): return 1 / 0\n",
+    "raises": "from importer.validation.probe import probe\n@probe('raises', 'x', needs=lambda _: None)\n"
+    "def raises(_): return 1 / 0\n",
 }
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

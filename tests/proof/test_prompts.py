@@ -33,7 +33,7 @@ from importer.proof.prompts import (
     compare,
     difference,
     downgraded,
-    evidence,
+    evidence_of,
     leaves,
     moved,
     shaped,
@@ -101,7 +101,7 @@ def test_an_engine_that_renders_as_transformers_has_no_finding(renderer: Rendere
     prompts = compared(renderer, text)
     assert prompts.outcomes["auto"].equal == prompts.outcomes["auto"].of > 10
     assert prompts.best == "auto"
-    assert evidence([prompts], TARGET) == []
+    assert evidence_of([prompts], TARGET) == []
 
 
 def test_a_date_is_that_of_the_engines_rendering(renderer: Renderer) -> None:
@@ -177,7 +177,7 @@ def test_a_template_of_parts_gets_the_form_that_keeps_its_text(renderer: Rendere
     prompts = compared(renderer, PARTS, auto=CaseStyle(), openai=openai)
     assert found(prompts)["plain"] == ("dropped", "user.content")
     assert prompts.best == "openai"
-    (fact, *_) = evidence([prompts], TARGET)
+    (fact, *_) = evidence_of([prompts], TARGET)
     assert (fact.key, fact.value, fact.rule.status) == (FORMAT, "openai", "proved")
     decided = decide([fact], Preferences(), TARGET)[FORMAT]
     assert isinstance(decided, Chosen)
@@ -241,7 +241,7 @@ def test_a_frontend_that_does_not_start_gives_its_reason(renderer: Renderer) -> 
     ours = Ours(template, words, renderer, analyze(template, words, renderer))
     prompts = compare(ours, Tokens(), Broken(texts.CHATML_JSON, renderer, {}))
     assert prompts.failed is not None
-    (fact,) = evidence([prompts], TARGET)
+    (fact,) = evidence_of([prompts], TARGET)
     assert fact.key == KEY
     assert "expected a string" in render(fact.reason)
 
@@ -283,7 +283,7 @@ PROVED = Chosen("hermes", "proved", (Reason(PromptVerdict.OWN_CODE, model_type="
 
 
 def test_a_loss_needs_attention_and_weakens_the_proof_behind_it() -> None:
-    (fact,) = evidence([PROMPTS], TARGET)
+    (fact,) = evidence_of([PROMPTS], TARGET)
     decisions = decide([fact], Preferences(), TARGET)
     assert [a.kind for a in attention(decisions)][:1] == [AttentionReason.PROMPTS]
     changed = downgraded({"tool_parser": PROVED, "reasoning_parser": PROVED}, [PROMPTS], TARGET)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from importer.app.request import OPTIONS
 from importer.hub import client, listing, rate_limit, reference
 from importer.service.domain import document_text, import_request
 from importer.service.http import bulk, upkeep
@@ -30,7 +31,7 @@ DEFAULT = Settings()
 FIGURES = {
     "bytes of a body": DEFAULT.largest_body, "seconds for a head": DEFAULT.body_seconds,
     "levels of JSON": middleware.DEPTH, "characters of an address": middleware.LONGEST_ADDRESS,
-    "characters of a document's text": document_text.LONGEST, "keys of `set`": import_request.KEYS,
+    "characters of a document's text": document_text.LONGEST, "keys of `set`": OPTIONS["settings"].most,
     "characters of a reference": reference.LONGEST, "characters of a note": import_request.NOTE,
     "characters of an API key's name": keys.NAME, "references in one list": DEFAULT.references,
     "items of one bulk request": bulk.MOST, "names of one recheck": upkeep.MOST_NAMES,
@@ -53,7 +54,7 @@ BEYOND: dict[str, tuple[str, dict[str, Any]]] = {
     "characters of a reference": ("/v1/imports", {"reference": "a" * (reference.LONGEST + 1)}),
     "keys of `set`": (
         "/v1/imports",
-        {"reference": "acme/base", "set": {f"k{n}": 1 for n in range(import_request.KEYS + 1)}},
+        {"reference": "acme/base", "set": {f"k{n}": 1 for n in range(OPTIONS["settings"].most + 1)}},
     ),
     "characters of an API key's name": ("/v1/keys", {"name": "n" * (keys.NAME + 1)}),
     "names of one recheck": ("/v1/recheck", {"names": NAMES}),

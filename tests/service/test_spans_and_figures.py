@@ -23,7 +23,8 @@ from importer.storage.processes import Executor
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
-from importer.validation.probes import first_answer, health, plain_chat
+from importer.validation.probes.chat import plain_chat
+from importer.validation.probes.server import first_answer, health
 from importer.validation.run import probe
 from tests.hubserver import Fault, HubServer
 from tests.toy_engine import adapter

@@ -15,7 +15,7 @@ from importer.signals import context, loading
 from importer.signals.collect import collect
 from importer.signals.engine_capabilities import Machine
 from importer.signals.evidence import is_warning
-from importer.signals.kind import evidence, find_kind
+from importer.signals.kind import find_kind, task_evidence
 
 ABLE = registries.load_capabilities("vllm")
 ST = "sentence_transformers.models."
@@ -111,7 +111,7 @@ def test_a_ranking_tag_outweighs_files_that_every_sentence_encoder_has() -> None
 
 def values(snap: Snapshot, kind: str) -> dict[str, Any]:
     """Return the evidence of such a model by key."""
-    return {e.key: e.value for e in evidence(snap, kind, ABLE)}
+    return {e.key: e.value for e in task_evidence(snap, kind, ABLE)}
 
 
 def test_a_generating_architecture_is_converted_and_a_pooling_one_is_not() -> None:
@@ -124,7 +124,7 @@ def test_a_generating_architecture_is_converted_and_a_pooling_one_is_not() -> No
     ranks = values(generates, "reranker")
     assert ranks["engine_args.convert"] == "classify"
     assert ranks["engine_args.hf_overrides"]["classifier_from_token"] == ["no", "yes"]
-    other = evidence(snapshot({"architectures": ["LlamaForCausalLM"]}), "reranker", ABLE)
+    other = task_evidence(snapshot({"architectures": ["LlamaForCausalLM"]}), "reranker", ABLE)
     assert [e.key for e in other if is_warning(e.reason)] == ["engine_args.convert"]
     assert values(generates, "chat") == values(generates, "transcription") == {}
 

@@ -22,7 +22,7 @@ from importer.memory import weights
 from importer.signals import token_numbers
 from importer.signals.reasons import TokenNumberReason
 from importer.validation.outcome import Fail, Pass
-from importer.validation.probes import token_numbers as probe
+from importer.validation.probes import prompt as probe
 from tests.judging import remedy, words
 
 ROWS = 640  # of the demo model
@@ -126,7 +126,7 @@ def test_a_token_that_a_user_may_write_is_a_warning_and_fails(model: Path) -> No
     assert not trouble.stops
     table = tables.of_folder(model)
     assert table is not None
-    failed = probe.judge(table)
+    failed = probe.judge_token_numbers(table)
     assert isinstance(failed, Fail)
     assert failed.attribution == "configuration"
     assert words(failed) == "the embedding has 640 rows, and none for <|extra|>"
@@ -165,7 +165,7 @@ def test_the_demo_model_is_whole(model: Path) -> None:
     table = tables.of_folder(model)
     assert table is not None
     assert (table.rows, table.exact, table.beyond) == (ROWS, True, ())
-    assert isinstance(probe.judge(table), Pass)
+    assert isinstance(probe.judge_token_numbers(table), Pass)
     assert isinstance(numbers(DoctorCase(weights=model)), Fine)
 
 

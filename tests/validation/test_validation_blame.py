@@ -27,7 +27,8 @@ from importer.validation.errors import (
 )
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.probes import PROBES, first_answer
+from importer.validation.probes import PROBES
+from importer.validation.probes.server import first_answer
 from importer.validation.progress import SilenceReason
 from importer.validation.prompts import GREETING, TWO_USERS
 from importer.validation.remedy import END_TOKEN, OTHER_TOOL_PARSER, Remedy

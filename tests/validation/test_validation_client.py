@@ -22,14 +22,10 @@ from importer.validation.errors import ExchangeError, ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.probe import ProbeOptions
-from importer.validation.probes import (
-    PROBES,
-    health,
-    model_listed,
-    plain_chat,
-    sampling_arrives,
-    simple_answers,
-)
+from importer.validation.probes import PROBES
+from importer.validation.probes.chat import QUESTIONS, plain_chat
+from importer.validation.probes.sampling import sampling_arrives
+from importer.validation.probes.server import health, model_listed
 from importer.validation.run import validate
 from tests.facts import as_reason
 from tests.odd_answers import DRIPS, dripping
@@ -247,7 +243,7 @@ def test_the_report_keeps_order_evidence_and_time() -> None:
     assert [o["probe"] for o in data["outcomes"]] == ["health", "model-listed", "plain-chat", "stops-cleanly"]
     assert [o["outcome"] for o in data["outcomes"]] == ["pass", "fail", "pass", "pass"]
     assert data["outcomes"][2]["exchanges"][0]["body"] == BODY.decode()
-    assert data["outcomes"][2]["lesson"] == plain_chat.LESSON
+    assert data["outcomes"][2]["lesson"] == plain_chat.lesson
     assert data["engine"] == {"name": "mlx", "version": "1"}
     assert set(data["seconds"]) == {"start", "probes", "stop"}
     assert (data["seconds"]["start"], data["seconds"]["stop"], data["passed"]) == (1.5, 0.25, False)
@@ -324,14 +320,14 @@ def test_probes_send_no_sampling_but_what_is_theirs_to_send() -> None:
         plain = validate(document, Running(url))
         ours = validate(DOCUMENT | {"importer": {"client_sampling": {"repeat_penalty": 1.1}}}, Running(url))
     for report in (plain, ours):
-        rows = [r for r in report.rows if r.probe != sampling_arrives.NAME]  # it compares with what is sent
+        rows = [r for r in report.rows if r.probe != sampling_arrives.name]  # it compares with what is sent
         requests = [e["request"] for r in rows for e in r.outcome.evidence if e["request"]]
         assert requests
         seen.extend(requests)
     allowed = {"model", "messages", "tools", "stream", "stream_options", "max_tokens", "tool_choice"}
     allowed |= {"logprobs", "top_logprobs"}  # shown, not changed
     allowed |= {"chat_template_kwargs", "stop", "response_format"}
-    turns = {text_of(v, p) for form in FORMS for v in variants(form) for p in simple_answers.QUESTIONS}
+    turns = {text_of(v, p) for form in FORMS for v in variants(form) for p in QUESTIONS}
     forms = [body for body in seen if body.get("prompt") in turns]  # of noise other forms are asked, greedily
     assert {body["temperature"] for body in forms} == {0.0}
     seen = [body for body in seen if body not in forms]

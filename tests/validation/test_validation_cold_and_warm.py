@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from importer.validation.cache_consistency import changed, moved
 from importer.validation.fact import Rung
 from importer.validation.outcome import Fail
-from importer.validation.probes.prefix_cache import judge_change
+from importer.validation.probes.cache import judge_change
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, from_whole
 

@@ -15,7 +15,9 @@ from importer.errors import EngineError
 from importer.reasons import Reason
 from importer.validation.attribution.setting_bisection import settled
 from importer.validation.outcome import Blame, Fail, Pass, ProbeRow
-from importer.validation.probes import likelihood, simple_answers, stops_cleanly, tool_call, usage_counts
+from importer.validation.probes import stops_cleanly
+from importer.validation.probes.chat import likelihood, simple_answers, usage_counts
+from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
 from importer.validation.served_engine import Controls
 from tests.facts import as_reason
@@ -62,11 +64,11 @@ def _settled(machine: Machine, *rows: ProbeRow, seconds: float = 1.0, left: floa
 
 
 def test_a_variable_of_the_machine_is_named_for_all_that_passes_without_it() -> None:
-    machine = Machine(AGENT, (tool_call.NAME, usage_counts.NAME))
+    machine = Machine(AGENT, (tool_call.name, usage_counts.name))
     rows = [
-        _row(tool_call.NAME, "engine"),
-        _row(usage_counts.NAME, "unexplained"),
-        _row(likelihood.NAME, "engine"),
+        _row(tool_call.name, "engine"),
+        _row(usage_counts.name, "unexplained"),
+        _row(likelihood.name, "engine"),
     ]
     call, usage, other = _settled(machine, *rows)
     for row in (call, usage):
@@ -80,46 +82,46 @@ def test_a_variable_of_the_machine_is_named_for_all_that_passes_without_it() -> 
 
 
 def test_a_scale_of_config_json_explains_a_model_s_failure_and_no_engine_s() -> None:
-    machine = Machine(ROPE, (simple_answers.NAME,))
-    [row] = _settled(machine, _row(simple_answers.NAME, "model"))
+    machine = Machine(ROPE, (simple_answers.name,))
+    [row] = _settled(machine, _row(simple_answers.name, "model"))
     assert isinstance(row.outcome, Fail)
     assert (row.outcome.attribution, machine.starts[0]) == ("configuration", (ROPE,))
-    engine = _row(simple_answers.NAME, "engine")
-    assert _settled(Machine(ROPE, (simple_answers.NAME,)), engine) == [engine]
+    engine = _row(simple_answers.name, "engine")
+    assert _settled(Machine(ROPE, (simple_answers.name,)), engine) == [engine]
 
 
 @pytest.mark.parametrize(
     "machine",
     [
         Machine(AGENT, ()),  # it passes without nothing
-        Machine(AGENT, (tool_call.NAME,), calm=True),  # it passes with everything, too: chance
-        Machine(AGENT, (tool_call.NAME,), refuses=True),
+        Machine(AGENT, (tool_call.name,), calm=True),  # it passes with everything, too: chance
+        Machine(AGENT, (tool_call.name,), refuses=True),
     ],
 )
 def test_nothing_is_named_that_is_not_seen_both_ways(machine: Machine) -> None:
-    row = _row(tool_call.NAME, "engine")
+    row = _row(tool_call.name, "engine")
     assert _settled(machine, row) == [row]
 
 
 def test_no_start_is_tried_where_it_shows_nothing_or_takes_too_long() -> None:
-    machine = Machine(AGENT, (tool_call.NAME,))
+    machine = Machine(AGENT, (tool_call.name,))
     explained = Fail(as_reason("wrong"), "configuration", Reason(Remedy.ONE_TEMPLATE, files=("x",)))
     rows = [
-        _row(tool_call.NAME, "environment"), _row(stops_cleanly.NAME, "engine"),
-        _row(usage_counts.NAME, None), ProbeRow(likelihood.NAME, "", explained),
+        _row(tool_call.name, "environment"), _row(stops_cleanly.NAME, "engine"),
+        _row(usage_counts.name, None), ProbeRow(likelihood.name, "", explained),
     ]  # fmt: skip
     assert _settled(machine, *rows) == rows
-    named = [_row(tool_call.NAME, "engine"), rows[-1]]  # the one may follow from the other
+    named = [_row(tool_call.name, "engine"), rows[-1]]  # the one may follow from the other
     assert _settled(machine, *named) == named
-    slow = [_row(tool_call.NAME, "engine")]
+    slow = [_row(tool_call.name, "engine")]
     assert _settled(machine, *slow, seconds=100.0) == slow
     assert _settled(machine, *slow, left=3.0) == slow  # of the run's own time
     assert machine.starts == []
 
 
 def test_a_control_start_has_the_seconds_that_are_left_to_the_run() -> None:
-    machine = Machine(AGENT, (tool_call.NAME,))
-    _settled(machine, _row(tool_call.NAME, "engine"), left=20.0)
+    machine = Machine(AGENT, (tool_call.name,))
+    _settled(machine, _row(tool_call.name, "engine"), left=20.0)
     assert machine.seconds
     assert all(0 < seconds <= 20.0 for seconds in machine.seconds)
     assert machine.seconds == sorted(machine.seconds, reverse=True)
@@ -127,7 +129,7 @@ def test_a_control_start_has_the_seconds_that_are_left_to_the_run() -> None:
 
 def test_packages_that_do_not_fit_explain_what_an_engine_is_blamed_for() -> None:
     conflict = Conflict("mlx-lm", "transformers>=5", "4.30.0")
-    rows = [_row(tool_call.NAME, "engine"), _row(simple_answers.NAME, "model")]
+    rows = [_row(tool_call.name, "engine"), _row(simple_answers.name, "model")]
     controls = Controls(Machine(AGENT, ()).start, GIVEN, (), 1.0, lambda: (conflict,))
     call, answers = settled(rows, controls, Machine(AGENT, ()).ask, 600.0, lambda _: None)
     assert isinstance(call.outcome, Fail)

@@ -16,8 +16,7 @@ from importer.engines.tokenizer import Ask, Redrawn
 from importer.validation import diagnosis, tokens
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Pass
-from importer.validation.probes import tokenizer_whole
-from importer.validation.probes.tokenizer_whole import TokenizerReason
+from importer.validation.probes.prompt import TokenizerReason, judge_drawn
 from importer.validation.reply import Reply
 from importer.validation.tokens import OWN, OtherTokens
 from tests.facts import as_reason
@@ -66,7 +65,7 @@ def test_joined_tokens_count_in_right_answers_alone() -> None:
     ],
 )
 def test_a_share_of_drawn_tokens_is_the_tokenizers(other: OtherTokens, whole: bool) -> None:
-    found = tokenizer_whole.judge_drawn(other)
+    found = judge_drawn(other)
     if whole:
         assert isinstance(found, Pass)
         return

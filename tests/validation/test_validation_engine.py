@@ -13,13 +13,10 @@ from importer.validation.evidence_sources import Background
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Report
 from importer.validation.probe import ProbeOptions
-from importer.validation.probes import (
-    PROBES,
-    health,
-    log_probabilities,
-    sampling_arrives,
-    stop_strings,
-)
+from importer.validation.probes import PROBES
+from importer.validation.probes.chat import log_probabilities
+from importer.validation.probes.sampling import sampling_arrives, stop_strings
+from importer.validation.probes.server import health
 from importer.validation.run import validate
 from tests.judging import words
 

@@ -28,7 +28,9 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
-from importer.validation.probes import files_as_imported, simple_answers, tool_call
+from importer.validation.probes.chat import simple_answers
+from importer.validation.probes.server import files_as_imported, judge_files_as_imported
+from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from tests.facts import as_reason
@@ -51,7 +53,7 @@ def test_a_file_that_is_no_json_is_the_environment_s_and_explains_the_others(tmp
     assert (found.attribution, found.reason.fields["files"]) == ("environment", (path.name,))
     assert words(found) == "generation_config.json is not JSON; the engine may go on without it"
     call = Fail(as_reason("no call"), "configuration", Reason(Remedy.END_TURN))
-    rows = [ProbeRow(files_as_imported.NAME, "", found), ProbeRow(tool_call.NAME, "", call)]
+    rows = [ProbeRow(files_as_imported.name, "", found), ProbeRow(tool_call.name, "", call)]
     assert [row.outcome.attribution for row in root_causes.traced(rows)] == ["environment"] * 2
 
 
@@ -79,12 +81,12 @@ def test_the_hashes_are_gits(model: Path) -> None:
 
 def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> None:
     before = snapshot(model)
-    assert isinstance(files_as_imported.judge(before, snapshot(model)), Pass)
+    assert isinstance(judge_files_as_imported(before, snapshot(model)), Pass)
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps(config | {"rope_theta": 1e6}))
     (model / "generation_config.json").unlink()
     (model / "added_tokens.json").write_text("{}")
-    told = files_as_imported.judge(before, snapshot(model))
+    told = judge_files_as_imported(before, snapshot(model))
     assert isinstance(told, Fail)
     assert told.attribution == "environment"
     assert words(told).startswith("of config.json, generation_config.json and added_tokens.json ")
@@ -103,16 +105,16 @@ def test_a_template_that_is_gone_is_no_other_way_to_write_it(model: Path) -> Non
 def test_what_no_engine_reads_is_not_its_to_judge(model: Path) -> None:
     before = snapshot(model)
     (model / "README.md").write_text("# New words")
-    assert isinstance(files_as_imported.judge(before, snapshot(model)), Pass)
+    assert isinstance(judge_files_as_imported(before, snapshot(model)), Pass)
     (model / "chat_template.jinja").write_text("{{ messages[0].content }}")
-    edited = files_as_imported.judge(before, snapshot(model))
+    edited = judge_files_as_imported(before, snapshot(model))
     assert isinstance(edited, Fail)
     assert words(edited).startswith("of chat_template.jinja ")
 
 
 def test_hashes_of_another_kind_say_nothing() -> None:
     on_the_hub = {"config.json": "a" * 40, "tokenizer.json": "b" * 64}
-    assert isinstance(files_as_imported.judge(on_the_hub, dict.fromkeys(NAMES, "a" * 40)), Pass)
+    assert isinstance(judge_files_as_imported(on_the_hub, dict.fromkeys(NAMES, "a" * 40)), Pass)
 
 
 def test_the_hub_s_own_hashes_are_kept() -> None:
@@ -138,10 +140,10 @@ def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
     (weights / "params.json").unlink()
     known = files_of(stored, weights)
     assert "params.json" not in known
-    assert isinstance(files_as_imported.judge(known, all_of(known, weights)), Pass)
+    assert isinstance(judge_files_as_imported(known, all_of(known, weights)), Pass)
     (weights / "config.json").unlink()
     (weights / "config.json").write_text("{}")
-    assert isinstance(files_as_imported.judge(known, all_of(known, weights)), Fail)
+    assert isinstance(judge_files_as_imported(known, all_of(known, weights)), Fail)
 
 
 @pytest.mark.slow
@@ -163,13 +165,13 @@ def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> Non
 
 
 def test_noise_of_another_config_is_not_the_model_s() -> None:
-    changed = files_as_imported.judge({"config.json": "a" * 40}, {"config.json": "b" * 40})
+    changed = judge_files_as_imported({"config.json": "a" * 40}, {"config.json": "b" * 40})
     noise = Fail(as_reason("3 of 3 are wrong"), "model", Reason(Remedy.WHOLE_WEIGHTS))
     silent = Fail(as_reason("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
     rows = [
-        ProbeRow(files_as_imported.NAME, "", changed),
-        ProbeRow(simple_answers.NAME, "", noise),
-        ProbeRow(tool_call.NAME, "", silent),
+        ProbeRow(files_as_imported.name, "", changed),
+        ProbeRow(simple_answers.name, "", noise),
+        ProbeRow(tool_call.name, "", silent),
     ]
     for told in root_causes.traced(rows):
         assert isinstance(told.outcome, Fail)
@@ -179,24 +181,24 @@ def test_noise_of_another_config_is_not_the_model_s() -> None:
 
 def test_other_files_are_the_machine_s_fault_whatever_the_settings() -> None:
     before = {"config.json": "a" * 40, "model.safetensors": "a" * 64}
-    other = files_as_imported.judge(before, {**before, "model.safetensors": "b" * 64})
+    other = judge_files_as_imported(before, {**before, "model.safetensors": "b" * 64})
     assert isinstance(other, Fail)
     assert other.attribution == "environment"
     promise = promise_of({"name": "x", "quantization": "fp8"})
     assert diagnosis.altered(other, promise) == other
-    more = files_as_imported.judge(before, {**before, "more.safetensors": "b" * 64})
+    more = judge_files_as_imported(before, {**before, "more.safetensors": "b" * 64})
     assert words(more).startswith("of more.safetensors ")
-    both = files_as_imported.judge(before, {"config.json": "b" * 40, "model.safetensors": "b" * 64})
+    both = judge_files_as_imported(before, {"config.json": "b" * 40, "model.safetensors": "b" * 64})
     assert isinstance(both, Fail)
     assert both.attribution == "environment"
-    edited = files_as_imported.judge({"chat_template.json": "a" * 40}, {"chat_template.json": "b" * 40})
+    edited = judge_files_as_imported({"chat_template.json": "a" * 40}, {"chat_template.json": "b" * 40})
     assert isinstance(edited, Fail)
     assert edited.attribution == "environment"
 
 
 def test_weights_that_the_import_could_not_read_are_not_compared() -> None:
     before = {"config.json": "a" * 40}
-    assert isinstance(files_as_imported.judge(before, {**before, "model.safetensors": "b" * 64}), Pass)
+    assert isinstance(judge_files_as_imported(before, {**before, "model.safetensors": "b" * 64}), Pass)
 
 
 @pytest.mark.slow

@@ -21,7 +21,9 @@ from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, wilson
 from importer.validation.probe import Probe, ProbeOptions
-from importer.validation.probes import health, long_prompt, reasoning_off, system_role, two_user_turns
+from importer.validation.probes.chat import long_prompt, system_role, two_user_turns
+from importer.validation.probes.reasoning import is_silent
+from importer.validation.probes.server import health
 from importer.validation.prompts import GREETING, TRIP, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply
@@ -139,8 +141,8 @@ def test_long_requests_are_kept_in_part() -> None:
 @pytest.mark.parametrize(("says", "silent"), [({"enable_thinking": False}, True), ({}, False)])
 def test_a_document_may_switch_thinking_off_by_itself(says: dict[str, bool], silent: bool) -> None:
     with rendering(demo.MODEL, {"chat_template_kwargs": says}) as render:
-        assert reasoning_off.silent(context(render)) is silent
-    assert not reasoning_off.silent(context(None))
+        assert is_silent(context(render)) is silent
+    assert not is_silent(context(None))
 
 
 def test_prompts_are_rendered_as_engines_render_them() -> None:

@@ -21,15 +21,10 @@ from importer.validation.expectations import (
     promise_of,
 )
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, counts_as_passed
-from importer.validation.probes import (
-    PROBES,
-    no_special_tokens,
-    no_tool_needed,
-    plain_chat,
-    reasoning_apart,
-    stream_equals_whole,
-    tool_result_turn,
-)
+from importer.validation.probes import PROBES
+from importer.validation.probes.chat import difference, judge_plain_chat, leak, stream_form
+from importer.validation.probes.reasoning import judge_reasoning_apart
+from importer.validation.probes.tools import judge_no_tool_needed, judge_tool_result_turn
 from importer.validation.prompts import SUM, WEATHER, WEATHER_TOOL
 from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
@@ -158,7 +153,7 @@ def test_a_call_that_the_model_only_thought_of_is_nobodys_fault(draft: str) -> N
     ):
         assert verdict(judge_call(reply, WEATHER)) == "inconclusive model"
         assert (unread(reply, WEATHER) or "").find("call") == -1
-    assert no_special_tokens.leak(Reply(CANNOT, draft, (), "stop")) is None
+    assert leak(Reply(CANNOT, draft, (), "stop")) is None
     cut_short = draft[: max(draft.rfind(c) for c in ">)") + 1]
     assert verdict(judge_call(Reply(CANNOT, cut_short, (), "stop"), WEATHER)) == "inconclusive model"
 
@@ -190,7 +185,7 @@ def test_a_call_after_a_draft_of_it_is_still_missed(text: str) -> None:
 def test_thoughts_in_what_was_written(written: str, lost: bool) -> None:
     stripped = Reply("Four.", finish_reason="stop", logprobs=tokens(written))
     assert (unread(stripped, SUM) is not None) is lost
-    assert verdict(reasoning_apart.judge(stripped)) == (
+    assert verdict(judge_reasoning_apart(stripped)) == (
         "fail configuration" if lost else "inconclusive model"
     )
 
@@ -241,15 +236,15 @@ def test_a_number_written_as_text_is_the_parsers_doing() -> None:
     ],
 )
 def test_plain_chat(reply: Reply, expected: str) -> None:
-    assert verdict(plain_chat.judge(reply)) == expected
+    assert verdict(judge_plain_chat(reply)) == expected
 
 
 def test_no_tool_needed() -> None:
-    assert verdict(no_tool_needed.judge(said("Hello!"))) == "pass"
-    assert verdict(no_tool_needed.judge(called())) == "inconclusive model"
+    assert verdict(judge_no_tool_needed(said("Hello!"))) == "pass"
+    assert verdict(judge_no_tool_needed(called())) == "inconclusive model"
     went_on = replace(called(), content="Hello!<|im_end|></tool_call>")
-    assert verdict(no_tool_needed.judge(went_on)) == "fail configuration"
-    assert verdict(no_tool_needed.judge(said("", "Hello!"))) == "fail configuration"
+    assert verdict(judge_no_tool_needed(went_on)) == "fail configuration"
+    assert verdict(judge_no_tool_needed(said("", "Hello!"))) == "fail configuration"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +264,7 @@ def test_no_tool_needed() -> None:
     ],
 )
 def test_reasoning(reply: Reply, expected: str) -> None:
-    assert verdict(reasoning_apart.judge(reply)) == expected
+    assert verdict(judge_reasoning_apart(reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -278,13 +273,13 @@ def test_reasoning(reply: Reply, expected: str) -> None:
      "<|end|>", "[/INST]", "<channel|>", "<|channel>", "<unused94>", "<|return|>"],
 )  # fmt: skip
 def test_control_tokens_are_seen_anywhere(token: str) -> None:
-    assert no_special_tokens.leak(said("Hello!")) is None
+    assert leak(said("Hello!")) is None
     for reply in (
         said(f"Hello!{token}"),
         said("Hi", f"{token}A greeting."),
         called(f'{{"location": "Paris{token}"}}'),
     ):
-        found = no_special_tokens.leak(reply)
+        found = leak(reply)
         assert found is not None
         assert token.casefold() in words(found).casefold()
 
@@ -295,12 +290,12 @@ def test_control_tokens_are_seen_anywhere(token: str) -> None:
 def test_ordinary_text_holds_no_markup(text: str) -> None:
     assert control_token(text) is None
     assert thinking_markup(text) is None
-    assert no_special_tokens.leak(said(text)) is None
+    assert leak(said(text)) is None
 
 
 def test_a_block_of_calls_is_no_block_of_thoughts() -> None:
     assert thinking_markup(WRITTEN[0]) is None
-    found = no_special_tokens.leak(said(WRITTEN[0]))
+    found = leak(said(WRITTEN[0]))
     assert found is not None
     assert found.remedy == OTHER_TOOL_PARSER
 
@@ -315,14 +310,14 @@ def test_a_block_of_calls_is_no_block_of_thoughts() -> None:
     ],
 )
 def test_who_leaks(reply: Reply, expected: str) -> None:
-    found = no_special_tokens.leak(reply)
+    found = leak(reply)
     assert found is not None
     assert verdict(found) == expected
 
 
 def test_markers_from_the_proof_are_markup_too() -> None:
-    assert no_special_tokens.leak(said("Hello ~~END~~")) is None
-    assert no_special_tokens.leak(said("Hello ~~END~~"), ("~~END~~",)) is not None
+    assert leak(said("Hello ~~END~~")) is None
+    assert leak(said("Hello ~~END~~"), ("~~END~~",)) is not None
 
 
 @pytest.mark.parametrize(
@@ -336,17 +331,17 @@ def test_markers_from_the_proof_are_markup_too() -> None:
     ],
 )
 def test_tool_result(reply: Reply, expected: str) -> None:
-    assert verdict(tool_result_turn.judge(reply)) == expected
+    assert verdict(judge_tool_result_turn(reply)) == expected
 
 
 def test_forms_of_replies() -> None:
-    form = stream_equals_whole.form
+    form = stream_form
     assert form(called()) == form(called('{ "location":"Paris" }'))
     assert form(said("\n\nHello!")) == form(said("Hello!"))
     assert form(called()) != form(called("{}"))
     assert form(called()) != form(called(finish_reason="stop"))
     assert form(said("Hello!", "Hm.")) != form(said("Hm.Hello!"))
-    found = stream_equals_whole.difference(said("Hello!"), said("Hello!", "Hm."))
+    found = difference(said("Hello!"), said("Hello!", "Hm."))
     assert render(found).startswith("reasoning differs")
 
 
@@ -395,8 +390,8 @@ def test_what_an_engine_lacks_is_a_reason_and_what_nobody_knows_is_none() -> Non
 
 
 def test_each_probe_says_who_was_bitten() -> None:
-    names = [probe.NAME for probe in PROBES]
+    names = [probe.name for probe in PROBES]
     assert len(set(names)) == len(names)
     for probe in PROBES:
-        assert probe.LESSON.endswith(".")
-        assert "\n" not in probe.LESSON
+        assert probe.lesson.endswith(".")
+        assert "\n" not in probe.lesson

@@ -16,13 +16,15 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow
-from importer.validation.probes import (
-    default_max_tokens,
+from importer.validation.probes.chat import (
+    ended_before,
+    judge_default_max_tokens,
+    judge_missed,
     plain_chat,
-    sampling_arrives,
     simple_answers,
-    stop_words,
+    template_fault,
 )
+from importer.validation.probes.sampling import judge_stop_words, missing_values, stop_words, words
 from importer.validation.prompts import SUM
 from importer.validation.remedy import ALLOW_TOKENS, Remedy
 from importer.validation.reply import Reply
@@ -41,7 +43,7 @@ from tests.judging import MODEL, asked, copied, remedy, rendering, said, verdict
     ],
 )
 def test_a_request_without_a_limit(reply: Reply, full: Reply, expected: str) -> None:
-    assert verdict(default_max_tokens.judge(reply, full, 64)) == expected
+    assert verdict(judge_default_max_tokens(reply, full, 64)) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_a_request_without_a_limit(reply: Reply, full: Reply, expected: str) -> 
     ],
 )
 def test_stop_words(reply: Reply, stops: tuple[str, ...], expected: str) -> None:
-    assert verdict(stop_words.judge([said("Fine."), reply], stops)) == expected
+    assert verdict(judge_stop_words([said("Fine."), reply], stops)) == expected
 
 
 def test_an_answer_to_a_greeting_without_end_is_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,19 +68,19 @@ def test_an_answer_to_a_greeting_without_end_is_the_weights(monkeypatch: pytest.
     ends = plain_chat.run(asked(lambda _: said("Hello to all."), monkeypatch))
     assert verdict(ends) == "pass"
     later = Inconclusive(Reason(CommonReason.STILL_WRITING), "model", ALLOW_TOKENS)
-    rows = [ProbeRow(plain_chat.NAME, "", endless), ProbeRow("parallel-calls", "", later)]
+    rows = [ProbeRow(plain_chat.name, "", endless), ProbeRow("parallel-calls", "", later)]
     assert root_causes.traced(rows)[1].outcome.remedy == endless.remedy
 
 
 def test_stop_words_are_those_that_clients_send() -> None:
-    assert stop_words.words(Expectations(client_sampling={"stop": ["a", "b"]})) == ("a", "b")
+    assert words(Expectations(client_sampling={"stop": ["a", "b"]})) == ("a", "b")
     assert stop_words.needs(Expectations()) is not None
     assert stop_words.needs(Expectations(client_sampling={"stop": "a"})) is None
 
 
 def test_wrong_answers_are_the_models_unless_the_tokenizer_is_not() -> None:
-    assert verdict(simple_answers.judge_missed(None, 3, 3)) == "fail model"
-    foreign = simple_answers.judge_missed("<|im_start|>", 3, 3)
+    assert verdict(judge_missed(None, 3, 3)) == "fail model"
+    foreign = judge_missed("<|im_start|>", 3, 3)
     assert (verdict(foreign), "tokenizer" in remedy(foreign)) == ("fail configuration", True)
 
 
@@ -153,7 +155,7 @@ def test_an_answer_that_a_slow_engine_has_cut_is_asked_for_in_full(monkeypatch: 
     ],
 )
 def test_an_answer_that_another_stop_string_ends(own: str, reply: Reply, before: str | None) -> None:
-    assert simple_answers.ended_before(own, reply) == before
+    assert ended_before(own, reply) == before
 
 
 def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +196,7 @@ def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path)
     for folder, part in ((without, "configuration"), (MODEL, None)):
         with rendering(folder) as render:
             ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), render=render)
-            fault = simple_answers.template_fault(found, ctx)
+            fault = template_fault(found, ctx)
             assert (fault.attribution if fault else None) == part
 
 
@@ -213,5 +215,5 @@ def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path)
 def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expected: str) -> None:
     at_start = {"temperature": 1.0, "top_k": 0, "max_tokens": 512}
     missed = Fail(as_reason("8 answers are one"), "engine")
-    assert verdict(sampling_arrives.missing_values(missed, at_start, told)) == expected
-    assert sampling_arrives.missing_values(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))
+    assert verdict(missing_values(missed, at_start, told)) == expected
+    assert missing_values(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))

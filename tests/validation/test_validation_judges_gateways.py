@@ -18,14 +18,11 @@ from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, ProbeRow
-from importer.validation.probes import (
-    prefix_cache,
-    prompt_rendered,
-    reasoning_apart,
-    reasoning_off,
-    simple_answers,
-    stop_words,
-)
+from importer.validation.probes.cache import judge_whole
+from importer.validation.probes.chat import judge_missed
+from importer.validation.probes.prompt import judge_history, judge_start, judge_taken, prompt_rendered
+from importer.validation.probes.reasoning import reasoning_apart, switch_dropped
+from importer.validation.probes.sampling import judge_calls, stop_words, words_between
 from importer.validation.prompts import GREETING, SUM, WEATHER
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
@@ -58,38 +55,38 @@ def render() -> Iterator[PromptRendering]:
 def test_history_takes_as_many_tokens_as_the_template_writes(
     short: tuple[int, int] | None, longer: tuple[int, int] | None, expected: str
 ) -> None:
-    assert prompt_rendered.judge_history(short, longer).outcome == expected
+    assert judge_history(short, longer).outcome == expected
 
 
 def test_variables_are_there_from_the_start() -> None:
-    assert prompt_rendered.judge_start(14, 14).outcome == "pass"
-    lost = prompt_rendered.judge_start(10, 14)
+    assert judge_start(14, 14).outcome == "pass"
+    lost = judge_start(10, 14)
     assert (lost.attribution, "chat_template_kwargs" in remedy(lost)) == ("configuration", True)
 
 
 def test_some_variables_are_the_engines_to_set() -> None:
-    assert prompt_rendered.judge_taken([]).outcome == "pass"
-    assert "add_generation_prompt" in remedy(prompt_rendered.judge_taken(["add_generation_prompt"]))
+    assert judge_taken([]).outcome == "pass"
+    assert "add_generation_prompt" in remedy(judge_taken(["add_generation_prompt"]))
 
 
 def test_a_prompt_has_a_token_for_each_word() -> None:
-    assert prefix_cache.judge_whole(1000, 1015) is None
-    assert prefix_cache.judge_whole(1000, None) is None
-    assert isinstance(prefix_cache.judge_whole(1000, 680), Fail)
+    assert judge_whole(1000, 1015) is None
+    assert judge_whole(1000, None) is None
+    assert isinstance(judge_whole(1000, 680), Fail)
 
 
 def test_a_stop_word_between_two_calls(render: PromptRendering) -> None:
-    text = stop_words.between(context(render))
+    text = words_between(context(render))
     assert "</tool_call>" in text
     assert "Rome" not in text
-    assert stop_words.judge_calls(text, ("<|im_end|>", "Observation:")) is None
-    told = stop_words.judge_calls(text, ("<|im_end|>", "</tool_call>"))
+    assert judge_calls(text, ("<|im_end|>", "Observation:")) is None
+    told = judge_calls(text, ("<|im_end|>", "</tool_call>"))
     assert told is not None
     assert (told.attribution, "</tool_call>" in remedy(told)) == ("configuration", True)
     promise = promise_of({"stopwords": ["</tool_call>"], "options": ["tool_parser:hermes"]})
     assert stop_words.needs(promise) is None
     assert stop_words.run(context(render, promise)).attribution == "configuration"
-    assert stop_words.between(context()) == ""
+    assert words_between(context()) == ""
 
 
 @pytest.mark.parametrize(
@@ -115,12 +112,12 @@ def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) ->
 
 
 def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -> None:
-    found = simple_answers.judge_missed(None, 3, 3)
+    found = judge_missed(None, 3, 3)
     dice = promise_of({"load_format": "dummy"})
     told = diagnosis.altered(found, dice)
     assert (told.attribution, "load_format" in remedy(told)) == ("configuration", True)
     assert diagnosis.altered(found, Expectations()) is found
-    foreign = simple_answers.judge_missed("<|im_start|>", 3, 3)
+    foreign = judge_missed("<|im_start|>", 3, 3)
     assert diagnosis.altered(foreign, dice) is foreign
     lost = Fail(as_reason("the parser lost it"), "engine", Reason(Remedy.OTHER_VERSION_READS, parser="x"))
     assert diagnosis.altered(lost, dice).attribution == "configuration"
@@ -156,7 +153,7 @@ def test_a_model_that_is_told_not_to_think_by_the_document(monkeypatch: pytest.M
 def test_a_switch_that_does_not_reach_the_prompt(
     plain: tuple[int, int] | None, silent: tuple[int, int] | None, expected: bool
 ) -> None:
-    assert reasoning_off.dropped(plain, silent) is expected
+    assert switch_dropped(plain, silent) is expected
 
 
 def test_a_call_beside_what_the_model_did_not_write(
@@ -175,7 +172,7 @@ def test_a_call_beside_what_the_model_did_not_write(
 def test_what_a_template_was_not_given_explains_answers() -> None:
     dropped = Fail(as_reason("82 tokens"), "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE))
     wrong = Fail(as_reason("the call arrived without it"), "configuration", Reason(Remedy.OTHER_TEMPLATE))
-    rows = [ProbeRow(prompt_rendered.NAME, "", dropped), ProbeRow("tool-call", "", wrong)]
+    rows = [ProbeRow(prompt_rendered.name, "", dropped), ProbeRow("tool-call", "", wrong)]
     assert [row.outcome.attribution for row in root_causes.traced(rows)] == ["engine", "engine"]
     assert root_causes.traced(rows[1:]) == rows[1:]
 
@@ -185,7 +182,7 @@ def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
         as_reason("it stands between two calls"), "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
     )
     cut = Fail(as_reason("tool calls differ"), "engine", Reason(Remedy.WHOLE_ANSWERS))
-    told = root_causes.traced([ProbeRow(stop_words.NAME, "", word), ProbeRow("stream-equals-whole", "", cut)])
+    told = root_causes.traced([ProbeRow(stop_words.name, "", word), ProbeRow("stream-equals-whole", "", cut)])
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
 

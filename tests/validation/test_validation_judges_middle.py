@@ -22,9 +22,32 @@ from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.fact import Rung
 from importer.validation.mutations import Alteration
 from importer.validation.outcome import Fail, Pass, ProbeRow
-from importer.validation.probes import prompt_counts, request_options, simple_answers
-from importer.validation.probes.prompt_counts import PromptArrivesReason, Sent
-from importer.validation.probes.request_options import OptionReason
+from importer.validation.probes.chat import judge_missed, simple_answers
+from importer.validation.probes.prompt import (
+    PromptArrivesReason,
+    Sent,
+    _chosen,
+    _of_an_older_server,
+    _rendered_alike,
+    explanation,
+    judge_refusals,
+    numbers_of,
+    prompt_counts,
+    tokens_of,
+)
+from importer.validation.probes.sampling import (
+    OptionReason,
+    at_once,
+    judge_clients,
+    judge_cold,
+    judge_hot,
+    judge_limit,
+    judge_schema,
+    judge_seed,
+    judge_streamed,
+    options_kept,
+    request_options,
+)
 from importer.validation.prompts import NoncePrompt, Part
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
@@ -70,12 +93,12 @@ def test_penalties_of_the_document_rule_no_forced_answer() -> None:
     ],
 )
 def test_a_limit_is_exact(reply: Reply, kind: OptionReason) -> None:
-    assert request_options.judge_limit(reply, ONE, 7, counts=True).reason.kind is kind
+    assert judge_limit(reply, ONE, 7, counts=True).reason.kind is kind
 
 
 def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
-    assert isinstance(request_options.judge_limit(answer(" weather" * 7, 5), ONE, 7, counts=False), Pass)
-    named = request_options.judge_limit(answer(" weather" * 40, 40), ONE, 7, counts=True, option="renamed")
+    assert isinstance(judge_limit(answer(" weather" * 7, 5), ONE, 7, counts=False), Pass)
+    named = judge_limit(answer(" weather" * 40, 40), ONE, 7, counts=True, option="renamed")
     assert named.reason.fields["option"] == "renamed"
 
 
@@ -93,7 +116,7 @@ def test_counts_that_an_engine_gets_wrong_are_not_judged() -> None:
     ],
 )
 def test_a_long_stream_comes_whole(reply: Reply, kind: OptionReason, remedy: Remedy | None) -> None:
-    found = request_options.judge_streamed(reply, OTHER, 96, usage=True)
+    found = judge_streamed(reply, OTHER, 96, usage=True)
     assert found.reason.kind is kind
     assert (found.remedy.kind if found.remedy else None) is remedy
 
@@ -103,7 +126,7 @@ def test_a_long_stream_comes_whole(reply: Reply, kind: OptionReason, remedy: Rem
     [(0.7, 0.69, True), (0.7, 0.05, False), (0.7, 0.4, False), (0.05, 0.05, False)],
 )
 def test_a_stream_comes_as_it_is_written(seconds: float, first: float, kept: bool) -> None:
-    assert request_options.at_once(seconds, first) is kept
+    assert at_once(seconds, first) is kept
 
 
 @pytest.mark.parametrize(
@@ -111,40 +134,40 @@ def test_a_stream_comes_as_it_is_written(seconds: float, first: float, kept: boo
     [(0.7, 0.02, True), (0.7, 0.69, False), (0.7, math.inf, False), (3.5, math.inf, True)],
 )
 def test_a_busy_machine_holds_no_stream_back(seconds: float, silent: float, held: bool) -> None:
-    assert request_options.kept(seconds, silent) is held
+    assert options_kept(seconds, silent) is held
 
 
 def test_clients_get_their_own_answers_and_counts() -> None:
     mine, others = answer("weather" * 8, 8, 15), answer("Zo\u00eb" * 9, 9, 17)
-    assert isinstance(request_options.judge_clients([mine, others], [ONE, OTHER], [15, 17]), Pass)
-    assert isinstance(request_options.judge_clients([mine, others], [ONE, OTHER], ()), Pass)
+    assert isinstance(judge_clients([mine, others], [ONE, OTHER], [15, 17]), Pass)
+    assert isinstance(judge_clients([mine, others], [ONE, OTHER], ()), Pass)
     for replies in ([others, mine], [replace(mine, usage=Usage(17, 8)), others]):
-        found = request_options.judge_clients(replies, [ONE, OTHER], [15, 17])
+        found = judge_clients(replies, [ONE, OTHER], [15, 17])
         assert isinstance(found, Fail)
         assert (found.reason.kind, found.reason.fields["rung"]) == (OptionReason.CROSSED, Rung.GATEWAY)
     mixed = answer("weather" * 3 + "Zo\u00eb" + "weather" * 4, 8, 15)
     for raw, remedy in (((), Remedy.OWN_ANSWERS), (({}, {}), Remedy.OWN_STREAMS)):
-        found = request_options.judge_clients([replace(mixed, raw=raw), others], [ONE, OTHER], [15, 17])
+        found = judge_clients([replace(mixed, raw=raw), others], [ONE, OTHER], [15, 17])
         assert isinstance(found, Fail)
         assert found.remedy == Reason(remedy)
-    found = request_options.judge_clients([answer("Hello to all", 3, 15), others], [ONE, OTHER], [15, 17])
+    found = judge_clients([answer("Hello to all", 3, 15), others], [ONE, OTHER], [15, 17])
     assert (found.reason.kind, found.reason.fields["option"]) == (OptionReason.IGNORED, "logit_bias")
 
 
 def test_temperatures_and_seeds_have_controls() -> None:
-    assert isinstance(request_options.judge_cold(["a"] * 5), Pass)
-    assert isinstance(request_options.judge_cold(["b", "a", "a", "a", "a"]), Pass)
-    assert request_options.judge_cold(["a", "b", "c", "a", "a"]).reason.kind is OptionReason.COLD_DIFFERS
-    assert isinstance(request_options.judge_hot(["a", "b", "a", "c", "d"]), Pass)
-    assert request_options.judge_hot(["a"] * 10).reason.kind is OptionReason.ALL_ALIKE
-    assert isinstance(request_options.judge_seed(["a", "a"]), Pass)
-    assert isinstance(request_options.judge_seed(["b", "a", "a", "c"]), Pass)
-    lost = request_options.judge_seed(["a", "b", "c", "d"])
+    assert isinstance(judge_cold(["a"] * 5), Pass)
+    assert isinstance(judge_cold(["b", "a", "a", "a", "a"]), Pass)
+    assert judge_cold(["a", "b", "c", "a", "a"]).reason.kind is OptionReason.COLD_DIFFERS
+    assert isinstance(judge_hot(["a", "b", "a", "c", "d"]), Pass)
+    assert judge_hot(["a"] * 10).reason.kind is OptionReason.ALL_ALIKE
+    assert isinstance(judge_seed(["a", "a"]), Pass)
+    assert isinstance(judge_seed(["b", "a", "a", "c"]), Pass)
+    lost = judge_seed(["a", "b", "c", "d"])
     assert (lost.reason.kind, lost.reason.fields["option"]) == (OptionReason.SEED_DIFFERS, "seed")
 
 
 def test_one_cause_explains_what_follows_from_it() -> None:
-    noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
+    noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
     for probe, remedy in (
         (request_options, Remedy.OWN_ANSWERS),
         (request_options, Remedy.NO_CAP),
@@ -166,7 +189,7 @@ def test_one_cause_explains_what_follows_from_it() -> None:
     ],
 )
 def test_a_schema_has_a_value_that_no_model_writes(reply: Reply, kind: OptionReason) -> None:
-    found = request_options.judge_schema(reply, "5a")
+    found = judge_schema(reply, "5a")
     assert found.reason.kind is kind
     assert isinstance(found, Fail) is (kind is OptionReason.IGNORED)
 
@@ -181,13 +204,13 @@ def sent(part: Part, size: int, **more: object) -> Sent:
 def test_a_long_body_that_is_refused_is_a_fact_and_a_plain_one_is_raised() -> None:
     refused = RequestRefused(413, "too large")
     plain = sent(Part.PLAIN, 40)
-    found = prompt_counts.judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
+    found = judge_refusals([plain, sent(Part.LONG_USER, 5000, refused=refused, counted=None)])
     assert found is not None
     assert (found.reason.kind, found.reason.fields["taken"]) == (PromptArrivesReason.REFUSED, plain.size)
     assert found.remedy == root_causes.Reason(Remedy.RAISE_BODY_LIMIT, size=found.reason.fields["size"])
-    assert prompt_counts.judge_refusals([plain]) is None
+    assert judge_refusals([plain]) is None
     with pytest.raises(RequestRefused):
-        prompt_counts.judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
+        judge_refusals([replace(plain, refused=refused), sent(Part.LONG_USER, 5000)])
 
 
 @pytest.mark.engine
@@ -205,9 +228,9 @@ def test_text_in_parts_is_another_form_that_an_older_server_refuses_and_a_broken
     assert Sent(one, size, counted=20).differs  # the second one is away
     assert Sent(one, size, counted=60).differs  # the list itself is written
     plain = Sent(one, (1, 2, 3), refused=RequestRefused(400, "text alone"))
-    assert prompt_counts._of_an_older_server(plain)
-    assert not prompt_counts._of_an_older_server(replace(plain, refused=RequestRefused(500, "broke")))
-    assert not prompt_counts._rendered_alike(ctx, [Sent(one, (1, 2, 3), counted=9)])
+    assert _of_an_older_server(plain)
+    assert not _of_an_older_server(replace(plain, refused=RequestRefused(500, "broke")))
+    assert not _rendered_alike(ctx, [Sent(one, (1, 2, 3), counted=9)])
 
 
 def test_numbers_of_tokens_tell_what_a_count_does_not() -> None:
@@ -215,23 +238,23 @@ def test_numbers_of_tokens_tell_what_a_count_does_not() -> None:
     assert not one.differs
     assert not replace(one, numbers=(0, 1, 2)).differs
     assert replace(one, numbers=(0, 2, 1)).differs
-    assert prompt_counts.numbers_of(Reply(raw=({"prompt_token_ids": [0, 1]},))) == (0, 1)
-    assert prompt_counts.numbers_of(Reply(raw=({"prompt_token_ids": None},))) is None
+    assert numbers_of(Reply(raw=({"prompt_token_ids": [0, 1]},))) == (0, 1)
+    assert numbers_of(Reply(raw=({"prompt_token_ids": None},))) is None
 
 
 @pytest.mark.engine
 def test_each_alteration_changes_a_count_and_is_named_by_it(ctx: Context) -> None:
-    chosen = prompt_counts._chosen(ctx)
+    chosen = _chosen(ctx)
     assert {one.nonce.part for one in chosen} == set(Part) - {Part.ORDINARY}
     explained: set[Alteration] = set()
     for alteration, change in mutations.CHANGES:
         wrong = []
         for one in chosen:
             other = failures.text_now(ctx, change(one.nonce.prompt)) or ""
-            [ids] = prompt_counts.tokens_of(ctx, (other,)) or ((),)
+            [ids] = tokens_of(ctx, (other,)) or ((),)
             if len(ids) != len(one.tokens):
                 wrong.append(replace(one, counted=len(ids)))
         assert wrong, alteration
-        if prompt_counts.explanation(ctx, wrong) is alteration:
+        if explanation(ctx, wrong) is alteration:
             explained.add(alteration)
     assert explained == set(Alteration)

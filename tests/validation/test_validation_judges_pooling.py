@@ -10,7 +10,16 @@ import pytest
 
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
-from importer.validation.probes import PROBES, classes, embedding, rerank, transcription
+from importer.validation.probes import PROBES
+from importer.validation.probes.tasks import (
+    RATE,
+    judge_classes,
+    judge_embedding,
+    judge_rerank,
+    scores,
+    tone,
+    vectors,
+)
 
 A, B = [0.6, 0.8], [0.8, 0.6]
 
@@ -36,7 +45,7 @@ def verdict(outcome: Outcome) -> str:
     ],
 )
 def test_vectors(rows: list[object], promised: tuple[int | None, bool | None], expected: str) -> None:
-    assert verdict(embedding.judge(rows, *promised)) == expected
+    assert verdict(judge_embedding(rows, *promised)) == expected
 
 
 RIGHT = [(1, 0.9), (2, 0.2), (0, 0.1)]
@@ -54,7 +63,7 @@ RIGHT = [(1, 0.9), (2, 0.2), (0, 0.1)]
     ],
 )
 def test_scores(first: list[tuple[int, float]], again: list[tuple[int, float]], expected: str) -> None:
-    assert verdict(rerank.judge(first, again)) == expected
+    assert verdict(judge_rerank(first, again)) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,19 +78,19 @@ def test_scores(first: list[tuple[int, float]], again: list[tuple[int, float]], 
     ],
 )
 def test_classes(rows: list[object], labels: int | None, expected: str) -> None:
-    assert verdict(classes.judge(rows, labels)) == expected
+    assert verdict(judge_classes(rows, labels)) == expected
 
 
 def test_answers_of_another_shape_hold_nothing() -> None:
     for answer in (None, [], {"data": 7}, {"data": [7]}):
-        assert embedding.vectors(answer, "embedding") == []
-        assert rerank.scores(answer) == []
-    assert embedding.vectors({"data": [{"index": 1, "x": 2}, {"index": 0, "x": 3}]}, "x") == [3, 2]
+        assert vectors(answer, "embedding") == []
+        assert scores(answer) == []
+    assert vectors({"data": [{"index": 1, "x": 2}, {"index": 0, "x": 3}]}, "x") == [3, 2]
 
 
 def test_the_recording_is_a_second_of_sound() -> None:
-    with wave.open(io.BytesIO(transcription.tone())) as recording:
-        assert recording.getnframes() == recording.getframerate() == transcription.RATE
+    with wave.open(io.BytesIO(tone())) as recording:
+        assert recording.getnframes() == recording.getframerate() == RATE
 
 
 @pytest.mark.parametrize("kind", ["embedding", "reranker", "classifier", "reward", "transcription"])

@@ -13,7 +13,17 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import NotApplicable as Skipped
-from importer.validation.probes import call_history, prompt_rendered, reasoning_off, tool_result_turn
+from importer.validation.probes.prompt import (
+    judge_beginning,
+    judge_counts,
+    judge_switches,
+    judge_text,
+    judge_turn,
+    judge_variables,
+    prompt_rendered,
+)
+from importer.validation.probes.reasoning import left_open
+from importer.validation.probes.tools import judge_call_history, judge_rendered
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
@@ -37,7 +47,7 @@ from tests.judging import CALL, MODEL, asked, copied, remedy, rendering, said, v
     ],
 )
 def test_calls_of_earlier_turns(rendered: str, written: str, expected: str) -> None:
-    assert verdict(call_history.judge(rendered, written)) == expected
+    assert verdict(judge_call_history(rendered, written)) == expected
 
 
 def test_the_longer_call_is_longer_only_there() -> None:
@@ -54,7 +64,7 @@ def test_the_longer_call_is_longer_only_there() -> None:
     ],
 )
 def test_a_prompt_begins_once(text: str, bos: str, expected: str) -> None:
-    assert verdict(prompt_rendered.judge_beginning(text, bos)) == expected
+    assert verdict(judge_beginning(text, bos)) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,7 @@ def test_a_prompt_begins_once(text: str, bos: str, expected: str) -> None:
     ],
 )
 def test_the_assistants_turn_is_begun(asked: str, unasked: str, answered: str, expected: str) -> None:
-    assert verdict(prompt_rendered.judge_turn(asked, unasked, answered)) == expected
+    assert verdict(judge_turn(asked, unasked, answered)) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,12 +95,12 @@ def test_the_assistants_turn_is_begun(asked: str, unasked: str, answered: str, e
 def test_the_engines_prompt_is_as_long_as_ours(
     chat: int, rendered: int, others: tuple[str, ...], expected: str
 ) -> None:
-    assert verdict(prompt_rendered.judge_counts(chat, rendered, others)) == expected
+    assert verdict(judge_counts(chat, rendered, others)) == expected
 
 
 def test_variables_that_the_template_does_not_know() -> None:
-    assert verdict(prompt_rendered.judge_variables([])) == "pass"
-    unknown = prompt_rendered.judge_variables(["thinking"])
+    assert verdict(judge_variables([])) == "pass"
+    unknown = judge_variables(["thinking"])
     assert verdict(unknown) == "fail configuration"
     assert "chat_template_kwargs" in remedy(unknown)
     assert promise_of({"chat_template_kwargs": {"a": 1}}).variables == {"a": 1}
@@ -143,15 +153,15 @@ def test_a_prompt_that_nobody_can_render_is_not_judged(monkeypatch: pytest.Monke
 )
 def test_a_switch_that_is_a_text(value: str, template: str, expected: str) -> None:
     text = Template(template)
-    told = prompt_rendered.judge_switches({"enable_thinking": value}, lambda name, v: text.render({name: v}))
+    told = judge_switches({"enable_thinking": value}, lambda name, v: text.render({name: v}))
     assert verdict(told) == expected
 
 
 def test_of_two_results_both_reach_the_prompt() -> None:
-    assert tool_result_turn.judge_rendered("sunny and rainy") is None
-    assert tool_result_turn.judge_rendered(None) is None
-    assert tool_result_turn.judge_rendered("neither") is None, "then results do not reach it at all"
-    lost = tool_result_turn.judge_rendered("only rainy")
+    assert judge_rendered("sunny and rainy") is None
+    assert judge_rendered(None) is None
+    assert judge_rendered("neither") is None, "then results do not reach it at all"
+    lost = judge_rendered("only rainy")
     assert lost is not None
     assert verdict(lost) == "fail configuration"
 
@@ -165,7 +175,7 @@ def test_of_two_results_both_reach_the_prompt() -> None:
     ],
 )
 def test_an_engine_may_make_parts_of_a_text(text: str, counts: tuple[int, int], expected: str) -> None:
-    assert verdict(prompt_rendered.judge_text(text, *counts)) == expected
+    assert verdict(judge_text(text, *counts)) == expected
 
 
 @pytest.mark.parametrize(
@@ -180,4 +190,4 @@ def test_an_engine_may_make_parts_of_a_text(text: str, counts: tuple[int, int], 
     ],
 )
 def test_a_prompt_that_ends_in_an_open_block(rendered: str, open_: bool) -> None:
-    assert (reasoning_off.left_open(rendered) is not None) is open_
+    assert (left_open(rendered) is not None) is open_

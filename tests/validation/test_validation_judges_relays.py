@@ -16,19 +16,24 @@ from importer.validation.context import Context
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Pass, ProbeRow
-from importer.validation.probes import (
-    concurrency,
-    files_as_imported,
-    reasoning_apart,
+from importer.validation.probes.chat import (
+    judge_missed,
+    left_out_simple_answers,
     simple_answers,
-    stop_words,
     stream_equals_whole,
-    tool_call,
-    tool_result_turn,
-    tools_in_prompt,
-    turns_rendered,
-    typed_arguments,
+    template_fault,
 )
+from importer.validation.probes.prompt import (
+    ALIKE,
+    TOOLS_IN_PROMPT_LATER,
+    judge_empty,
+    judge_later,
+    turns_rendered,
+)
+from importer.validation.probes.reasoning import judge_reasoning_apart
+from importer.validation.probes.sampling import judge_stop_words, stop_words
+from importer.validation.probes.server import concurrency, files_as_imported
+from importer.validation.probes.tools import judge_order, judge_pointed, tool_call, whole_with_point
 from importer.validation.prompts import CALLED, CALLED_EMPTY, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, from_stream, from_whole
@@ -61,8 +66,8 @@ def counting(content: str, finish: str = "stop") -> Reply:
     ],
 )
 def test_a_number_that_is_left_out_in_the_middle(said: str, gap: str | None) -> None:
-    assert simple_answers.left_out(counting(said)) == gap
-    assert simple_answers.left_out(counting(said, "length")) is None
+    assert left_out_simple_answers(counting(said)) == gap
+    assert left_out_simple_answers(counting(said, "length")) is None
 
 
 def test_one_gap_in_counting_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,27 +87,27 @@ def test_one_gap_in_counting_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_path: Path) -> None:
-    noise = simple_answers.judge_missed(None, 3, 3)
-    assert simple_answers.template_fault(noise, context(MODEL)) is None
+    noise = judge_missed(None, 3, 3)
+    assert template_fault(noise, context(MODEL)) is None
     ctx = context(edited(tmp_path, "{{- '<|im_start|>assistant\\n' -}}", "{{- '<|im_start|>assistant' -}}"))
-    found = simple_answers.template_fault(noise, ctx)
+    found = template_fault(noise, ctx)
     assert found is not None
-    assert (found.attribution, found.remedy) == ("configuration", turns_rendered.ALIKE)
+    assert (found.attribution, found.remedy) == ("configuration", ALIKE)
     assert isinstance(turns_rendered.run(ctx), Pass)  # some models write that break themselves
 
 
 def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
-    word = stop_words.judge([Reply("\n\nHello to you.")], ("\n\n",))
-    noise = simple_answers.judge_missed(None, 3, 3)
-    rows = [ProbeRow(simple_answers.NAME, "", noise), ProbeRow(stop_words.NAME, "", word)]
-    rows.append(ProbeRow(tool_call.NAME, "", Fail(as_reason("no call"), "engine")))
+    word = judge_stop_words([Reply("\n\nHello to you.")], ("\n\n",))
+    noise = judge_missed(None, 3, 3)
+    rows = [ProbeRow(simple_answers.name, "", noise), ProbeRow(stop_words.name, "", word)]
+    rows.append(ProbeRow(tool_call.name, "", Fail(as_reason("no call"), "engine")))
     told = root_causes.traced(rows)
     assert isinstance(word, Fail)
     assert {
         (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
     } == {("configuration", remedy(word))}
     assert (
-        root_causes.traced([*rows[:1], ProbeRow(stop_words.NAME, "", Pass(as_reason("none")))])[0].outcome
+        root_causes.traced([*rows[:1], ProbeRow(stop_words.name, "", Pass(as_reason("none")))])[0].outcome
         == noise
     )
 
@@ -111,7 +116,7 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
 def test_what_a_value_spoils_is_no_engines(name: str) -> None:
     swapped = Fail(as_reason("'count' got the answer to 'sum'"), "engine")
     cause = run.judge(Fail(as_reason("no call"), "model"), name, 3.0)
-    rows = [ProbeRow(tool_call.NAME, "", cause), ProbeRow(concurrency.NAME, "", swapped)]
+    rows = [ProbeRow(tool_call.name, "", cause), ProbeRow(concurrency.name, "", swapped)]
     told = root_causes.traced(rows)[1].outcome
     assert isinstance(told, Fail)
     assert (told.attribution, remedy(told)) == ("configuration", remedy(cause))
@@ -122,44 +127,44 @@ def test_what_a_value_spoils_is_no_engines(name: str) -> None:
 def test_templates_of_whole_models_write_calls_without_arguments(name: str) -> None:
     ctx = context(FORMATS[name].folder)
     called, empty = ctx.rendered(CALLED), ctx.rendered(CALLED_EMPTY)
-    assert isinstance(turns_rendered.judge_empty(called or "", empty or ""), Pass)
-    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *tools_in_prompt.LATER)]
-    assert isinstance(tools_in_prompt.judge_later(*shown), Pass)
+    assert isinstance(judge_empty(called or "", empty or ""), Pass)
+    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER)]
+    assert isinstance(judge_later(*shown), Pass)
 
 
 def test_a_call_without_arguments_stays_json() -> None:
     some = '<tool_call>{"name": "find_events", "arguments": {"place": "Bergen"}}</tool_call>'
     good = '<tool_call>{"name": "list_events", "arguments": {}}</tool_call>'
-    assert isinstance(turns_rendered.judge_empty(some, good), Pass)
-    assert isinstance(turns_rendered.judge_empty(some, '[{"name": "list_events"}]'), Pass)
-    assert isinstance(turns_rendered.judge_empty(some, good.replace("{}", "")), Fail)
+    assert isinstance(judge_empty(some, good), Pass)
+    assert isinstance(judge_empty(some, '[{"name": "list_events"}]'), Pass)
+    assert isinstance(judge_empty(some, good.replace("{}", "")), Fail)
     xml = "<function=find_events><parameter=place>Bergen</parameter></function>"
-    assert isinstance(turns_rendered.judge_empty(xml, "<function=list_events></function>"), Pass)
-    assert isinstance(turns_rendered.judge_empty(some, ""), Pass)  # refused, which another probe tells
+    assert isinstance(judge_empty(xml, "<function=list_events></function>"), Pass)
+    assert isinstance(judge_empty(some, ""), Pass)  # refused, which another probe tells
 
 
 def test_tools_that_vanish_once_one_has_spoken(tmp_path: Path) -> None:
     gone = "{%- if tools and not (messages | selectattr('role', 'equalto', 'tool') | list) -%}"
     ctx = context(edited(tmp_path, "{%- if tools -%}", gone))
-    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *tools_in_prompt.LATER)]
-    assert isinstance(tools_in_prompt.judge_later(*shown), Fail)
-    assert isinstance(tools_in_prompt.judge_later("a", "a", "b", "b"), Pass)  # none at all: told elsewhere
-    assert isinstance(tools_in_prompt.judge_later("a", "ab", None, "b"), Pass)
+    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER)]
+    assert isinstance(judge_later(*shown), Fail)
+    assert isinstance(judge_later("a", "a", "b", "b"), Pass)  # none at all: told elsewhere
+    assert isinstance(judge_later("a", "ab", None, "b"), Pass)
 
 
 def test_a_whole_number_has_no_point() -> None:
     given = {"seats": 2, "budget": 99.0, "traveller": {"name": "Zoë", "age": 31}}
-    assert typed_arguments.whole_with_point(json.dumps(given)) == []
+    assert whole_with_point(json.dumps(given)) == []
     pointed = json.dumps(given).replace('"seats": 2', '"seats": 2.0').replace("31", "31.0")
-    assert typed_arguments.whole_with_point(pointed) == ["2.0", "31.0"]
-    assert typed_arguments.whole_with_point(json.dumps(given).replace("31", "31.5")) == []
-    assert typed_arguments.whole_with_point("no JSON") == []
-    found = typed_arguments.judge_pointed(["2.0"], json.dumps(given))
+    assert whole_with_point(pointed) == ["2.0", "31.0"]
+    assert whole_with_point(json.dumps(given).replace("31", "31.5")) == []
+    assert whole_with_point("no JSON") == []
+    found = judge_pointed(["2.0"], json.dumps(given))
     assert found is not None
     assert found.attribution == "engine"
-    assert typed_arguments.judge_pointed(["2.0"], pointed) is None  # the model wrote it so
-    assert typed_arguments.judge_pointed(["2.0"], "") is None  # nobody can tell
-    assert typed_arguments.judge_pointed([], "{}") is None
+    assert judge_pointed(["2.0"], pointed) is None  # the model wrote it so
+    assert judge_pointed(["2.0"], "") is None  # nobody can tell
+    assert judge_pointed([], "{}") is None
 
 
 @pytest.mark.parametrize(
@@ -176,7 +181,7 @@ def test_a_whole_number_has_no_point() -> None:
     ],
 )
 def test_results_in_the_order_of_the_template(told: str, alone: str, expected: str | None) -> None:
-    found = tool_result_turn.judge_order(told, alone)
+    found = judge_order(told, alone)
     assert (found.attribution if found else None) == expected
 
 
@@ -215,7 +220,7 @@ def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
     call = Fail(
         as_reason("the parser lost it"), "configuration", Reason(Remedy.OWN_TEMPLATE, parser="hermes")
     )
-    rows = [ProbeRow(files_as_imported.NAME, "", files), ProbeRow(tool_call.NAME, "", call)]
+    rows = [ProbeRow(files_as_imported.name, "", files), ProbeRow(tool_call.name, "", call)]
     told = root_causes.traced(rows)[1].outcome
     assert isinstance(told, Fail)
     assert remedy(told) == remedy(files)
@@ -238,7 +243,7 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
     pieces = [f"data: {json.dumps({'choices': [{'delta': {k: v}}]})}\n\n" for k, v in message.items()]
     pieces.append('data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n')
     for reply in (from_whole(body), from_stream(piece.encode() for piece in pieces)):
-        found = reasoning_apart.judge(reply)
+        found = judge_reasoning_apart(reply)
         assert found.outcome == expected
         assert not isinstance(found, Fail) or found.attribution == "engine"
 
@@ -247,11 +252,11 @@ def test_an_engine_or_a_model_at_fault_always_has_a_change_told() -> None:
     bare = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
     told = replace(bare, remedy=WHOLE_ANSWERS)
     for outcome, change in ((bare, Reason(Remedy.ANOTHER_ENGINE)), (told, WHOLE_ANSWERS)):
-        made = root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", outcome)).outcome
+        made = root_causes.with_a_remedy(ProbeRow(tool_call.name, "", outcome)).outcome
         assert isinstance(made, Fail)
         assert (made.reason, made.remedy) == (outcome.reason, change)
-    model = root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", Fail(as_reason("x"), "model"))).outcome
+    model = root_causes.with_a_remedy(ProbeRow(tool_call.name, "", Fail(as_reason("x"), "model"))).outcome
     assert isinstance(model, Fail)
     assert model.remedy == Reason(Remedy.TRAINED_WEIGHTS)
     for other in (Pass(as_reason("fine")), Fail(as_reason("x"), "configuration")):
-        assert root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", other)).outcome == other
+        assert root_causes.with_a_remedy(ProbeRow(tool_call.name, "", other)).outcome == other

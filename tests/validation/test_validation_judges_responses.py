@@ -21,8 +21,14 @@ from importer.validation.other_apis import (
     numbered,
 )
 from importer.validation.outcome import Outcome
-from importer.validation.probes import reasoning_apart, responses_reasoning, responses_tools
-from importer.validation.probes import responses as greeting
+from importer.validation.probes.other_apis import (
+    judge_responses,
+    judge_responses_tools,
+    responses,
+    responses_reasoning,
+    responses_tools,
+)
+from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
 
 Event = dict[str, Any]
@@ -97,18 +103,18 @@ def test_a_recorded_answer_passes() -> None:
             from_response(recorded(engine, "greeting", "json")),
             from_events_responses_reply(recorded(engine, "greeting", "sse")),
         ):
-            assert verdict(greeting.judge(reply)) == verdict(reasoning_apart.judge(reply)) == "pass"
+            assert verdict(judge_responses(reply)) == verdict(judge_reasoning_apart(reply)) == "pass"
         called = from_response(recorded(engine, "weather", "json"))
-        assert verdict(responses_tools.judge(called)) == "pass"
+        assert verdict(judge_responses_tools(called)) == "pass"
         assert from_response(recorded(engine, "thought-cut", "json")).finish_reason == "length"
 
 
 def test_a_stream_without_numbers_is_noted_and_a_wrong_number_is_a_fault() -> None:
     plain = [{k: v for k, v in e.items() if k != "sequence_number"} for e in events(case="greeting")]
-    noted = greeting.judge(from_events_responses_reply(wire(plain)))
+    noted = judge_responses(from_events_responses_reply(wire(plain)))
     assert noted.outcome == "pass"
     assert noted.gives(ResponsesReason.UNNUMBERED)
-    assert not greeting.judge(from_events_responses_reply(wire(events(case="greeting")))).gives(
+    assert not judge_responses(from_events_responses_reply(wire(events(case="greeting")))).gives(
         ResponsesReason.UNNUMBERED
     )
     assert broken_by(wire([*plain[:1], *events(case="greeting")[1:]])) is ResponsesReason.WRONG_NUMBER
@@ -236,11 +242,11 @@ def test_the_request_has_the_formats_shape() -> None:
 
 def test_it_is_asked_where_it_is_offered() -> None:
     offered = Expectations(tool_parser="x", reasoning_parser="x", offers=frozenset({"responses"}))
-    probes = (greeting, responses_reasoning, responses_tools)
+    probes = (responses, responses_reasoning, responses_tools)
     assert [probe.needs(offered) for probe in probes] == [None] * 3
     assert [probe.needs(Expectations(detected=frozenset({"responses"}))) is None for probe in probes] == [
         True,
         False,
         False,
     ]
-    assert greeting.needs(Expectations())
+    assert responses.needs(Expectations())

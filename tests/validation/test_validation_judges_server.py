@@ -7,7 +7,8 @@ import pytest
 from importer.validation.errors import ExchangeError, RequestRefused, TimedOut
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
-from importer.validation.probes import client_disconnect, concurrency, context_length, long_prompt
+from importer.validation.probes.chat import long_prompt
+from importer.validation.probes.server import judge_client_disconnect, judge_concurrency, judge_context_length
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
 from tests.facts import as_reason
@@ -34,14 +35,14 @@ def verdict(outcome: Outcome) -> str:
 def test_many_at_once(
     answers: list[Reply | ExchangeError], last: Reply | ExchangeError, expected: str
 ) -> None:
-    assert verdict(concurrency.judge(PROMPTS, answers, lambda: last)) == expected
+    assert verdict(judge_concurrency(PROMPTS, answers, lambda: last)) == expected
 
 
 def test_the_answer_after_others_left() -> None:
-    assert verdict(client_disconnect.judge(FOUR, 1.2, 1.0)) == "pass"
-    assert verdict(client_disconnect.judge(Reply(reasoning="Hm."), 1.2, 1.0)) == "pass"
-    assert verdict(client_disconnect.judge(FOUR, 30.0, 1.0)) == "fail engine"
-    assert verdict(client_disconnect.judge(Reply(), 1.2, 1.0)) == "fail engine"
+    assert verdict(judge_client_disconnect(FOUR, 1.2, 1.0)) == "pass"
+    assert verdict(judge_client_disconnect(Reply(reasoning="Hm."), 1.2, 1.0)) == "pass"
+    assert verdict(judge_client_disconnect(FOUR, 30.0, 1.0)) == "fail engine"
+    assert verdict(judge_client_disconnect(Reply(), 1.2, 1.0)) == "fail engine"
 
 
 def test_a_prompt_too_long() -> None:
@@ -52,6 +53,6 @@ def test_a_prompt_too_long() -> None:
 
 
 def test_the_context_that_is_served() -> None:
-    assert verdict(context_length.judge(2048, 2048)) == "pass"
-    assert verdict(context_length.judge(4096, 2048)) == "fail configuration"
-    assert [verdict(context_length.judge(v, 2048)) for v in (None, True, "2048")] == ["not-applicable"] * 3
+    assert verdict(judge_context_length(2048, 2048)) == "pass"
+    assert verdict(judge_context_length(4096, 2048)) == "fail configuration"
+    assert [verdict(judge_context_length(v, 2048)) for v in (None, True, "2048")] == ["not-applicable"] * 3

@@ -15,7 +15,15 @@ from importer.validation.calls import judge_call
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
-from importer.validation.probes import count_tokens, images, messages, messages_tools
+from importer.validation.probes.other_apis import (
+    count_tokens,
+    judge_count_tokens,
+    judge_messages,
+    judge_messages_tools,
+    messages,
+    messages_tools,
+)
+from importer.validation.probes.tasks import RED, images, judge_images, png, ways
 from importer.validation.prompts import WEATHER
 
 Event = dict[str, Any]
@@ -70,7 +78,7 @@ def test_whole_and_streamed_are_one_reply() -> None:
     )
     assert (streamed.content, streamed.reasoning, streamed.finish_reason) == ("Hello!", "A greeting.", "stop")
     assert (streamed.usage.prompt, streamed.usage.completion) == (11, 21)
-    assert verdict(messages.judge(streamed)) == "pass"
+    assert verdict(judge_messages(streamed)) == "pass"
 
 
 def test_a_call_whole_and_streamed() -> None:
@@ -79,7 +87,7 @@ def test_a_call_whole_and_streamed() -> None:
         other_apis.from_events(wire(stream(THOUGHT, CALL, stop="tool_use"))),
     )
     for reply in replies:
-        assert verdict(messages_tools.judge(reply)) == "pass"
+        assert verdict(judge_messages_tools(reply)) == "pass"
         assert json.loads(reply.tool_calls[0].arguments) == {"location": "Paris"}
 
 
@@ -93,7 +101,7 @@ def test_a_call_whole_and_streamed() -> None:
     ],
 )
 def test_a_greeting_that_is_not_right(reply: bytes, expected: str) -> None:
-    assert verdict(messages.judge(other_apis.from_message(reply))) == expected
+    assert verdict(judge_messages(other_apis.from_message(reply))) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +114,7 @@ def test_a_greeting_that_is_not_right(reply: bytes, expected: str) -> None:
     ],
 )
 def test_a_call_that_is_not_right(reply: bytes, expected: str) -> None:
-    assert verdict(messages_tools.judge(other_apis.from_message(reply))) == expected
+    assert verdict(judge_messages_tools(other_apis.from_message(reply))) == expected
 
 
 @pytest.mark.parametrize(
@@ -196,7 +204,7 @@ def test_tools_that_do_not_reach_the_prompt() -> None:
     ],
 )
 def test_tokens_counted_before(counts: list[tuple[str, Any, int | None]], expected: str) -> None:
-    assert verdict(count_tokens.judge(counts)) == expected
+    assert verdict(judge_count_tokens(counts)) == expected
 
 
 NAMES = ("text only", "an image", "an image only", "two images")
@@ -218,20 +226,20 @@ NAMES = ("text only", "an image", "an image only", "two images")
     ],
 )
 def test_images(found: tuple[int | RequestRefused | None, ...], expected: str) -> None:
-    assert verdict(images.judge(dict(zip(NAMES, found, strict=False)))) == expected
+    assert verdict(judge_images(dict(zip(NAMES, found, strict=False)))) == expected
 
 
 def test_an_engine_that_breaks_over_an_image_that_the_template_drops_is_not_to_blame() -> None:
     found = {"text only": 10, "an image": RequestRefused(500, "0 placeholders, 1 image")}
-    assert verdict(images.judge(found, rendered=False)) == "fail configuration"
-    assert verdict(images.judge(found, rendered=True)) == "fail engine"
-    assert verdict(images.judge({"text only": RequestRefused(500, "boom")}, rendered=False)) == "fail engine"
+    assert verdict(judge_images(found, rendered=False)) == "fail configuration"
+    assert verdict(judge_images(found, rendered=True)) == "fail engine"
+    assert verdict(judge_images({"text only": RequestRefused(500, "boom")}, rendered=False)) == "fail engine"
 
 
 def test_the_images_are_images() -> None:
-    assert images.png(images.RED).startswith(b"\x89PNG")
-    assert set(images.ways(2)) == set(NAMES)
-    assert set(images.ways(1)) == set(NAMES[:3])
+    assert png(RED).startswith(b"\x89PNG")
+    assert set(ways(2)) == set(NAMES)
+    assert set(ways(1)) == set(NAMES[:3])
     assert images.needs(Expectations(images=1, offers=frozenset({"images"}))) is None
     assert images.needs(Expectations(images=1, offers=frozenset()))
     assert images.needs(Expectations(offers=frozenset({"images"})))

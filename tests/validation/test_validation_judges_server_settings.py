@@ -12,15 +12,18 @@ from importer.engines.process import StopReport
 from importer.memory.estimate_types import resident
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import Outcome
-from importer.validation.probes import (
+from importer.validation.probes import stops_cleanly
+from importer.validation.probes.cache import CacheUse, judge_prefix_cache, judge_times, prefix_cache
+from importer.validation.probes.sampling import judge_seeded
+from importer.validation.probes.server import (
+    at_start,
+    judge_memory_flat,
+    judge_memory_predicted,
+    judge_parser,
+    judge_sampling,
     memory_flat,
-    memory_predicted,
-    prefix_cache,
-    sampling_arrives,
-    settings_read_back,
-    stops_cleanly,
+    read_right,
 )
-from importer.validation.probes.prefix_cache import CacheUse
 from importer.validation.reply import Reply, ToolCall
 from tests.judging import words
 
@@ -94,7 +97,7 @@ def test_a_generation_config_that_is_no_dictionary_says_nothing() -> None:
 def test_the_parser_that_runs(
     said: str, promised: str | None, infers: bool, reads: bool, expected: str
 ) -> None:
-    outcome = settings_read_back.judge_parser("tool_parser", said, promised, infers=infers, reads=reads)
+    outcome = judge_parser("tool_parser", said, promised, infers=infers, reads=reads)
     assert verdict(outcome) == expected
 
 
@@ -102,11 +105,11 @@ def test_a_call_that_is_read_by_half_is_not_read() -> None:
     def reply(name: str, arguments: str = '{"location": "Paris"}') -> Reply:
         return Reply(tool_calls=(ToolCall(0, "id", name, arguments),), finish_reason="tool_calls")
 
-    assert settings_read_back.read_right(reply("get_weather"))
-    assert settings_read_back.read_right(reply("get_weather", '{"location": "Rome"}'))  # the model's own
-    assert not settings_read_back.read_right(reply("<function=get_weather>\n<parameter=location>"))
-    assert not settings_read_back.read_right(reply("get_weather", '"{}"'))
-    assert not settings_read_back.read_right(Reply("I cannot.", finish_reason="stop"))
+    assert read_right(reply("get_weather"))
+    assert read_right(reply("get_weather", '{"location": "Rome"}'))  # the model's own
+    assert not read_right(reply("<function=get_weather>\n<parameter=location>"))
+    assert not read_right(reply("get_weather", '"{}"'))
+    assert not read_right(Reply("I cannot.", finish_reason="stop"))
 
 
 @pytest.mark.parametrize(
@@ -120,13 +123,13 @@ def test_a_call_that_is_read_by_half_is_not_read() -> None:
     ],
 )
 def test_the_sampling_that_runs(said: dict[str, float], promised: dict[str, float], expected: str) -> None:
-    assert verdict(settings_read_back.judge_sampling(said, promised)) == expected
+    assert verdict(judge_sampling(said, promised)) == expected
 
 
 def test_values_that_the_client_sends_are_not_looked_for_in_the_engine() -> None:
     sampling = {"temperature": 0.6, "seed": 1}
     promise = Expectations(sampling=sampling, client_sampling={"seed": 1})
-    assert settings_read_back.at_start(promise) == {"temperature": 0.6}
+    assert at_start(promise) == {"temperature": 0.6}
 
 
 ONE, TWO, OTHER = ("", "1"), ("", "2"), ("", "3")
@@ -148,7 +151,7 @@ ONE, TWO, OTHER = ("", "1"), ("", "2"), ("", "3")
 def test_the_same_dice_with_values_sent_and_without(
     thrown: list[tuple[tuple[str, str], ...]], expected: str
 ) -> None:
-    assert verdict(sampling_arrives.judge_seeded(thrown)) == expected
+    assert verdict(judge_seeded(thrown)) == expected
 
 
 @pytest.mark.parametrize(
@@ -164,24 +167,24 @@ def test_the_same_dice_with_values_sent_and_without(
 )
 def test_the_second_turn_in_the_cache(cached: list[int], expected: str) -> None:
     found = [CacheUse(str(n), 333, count) for n, count in enumerate(cached)]
-    assert verdict(prefix_cache.judge(315, found)) == expected
+    assert verdict(judge_prefix_cache(315, found)) == expected
 
 
 def test_the_time_to_a_first_token_where_nothing_is_counted() -> None:
-    assert verdict(prefix_cache.judge_times(4.0, 0.3)) == "pass"
-    assert verdict(prefix_cache.judge_times(4.0, 3.9)) == "fail engine"
-    assert verdict(prefix_cache.judge_times(0.02, 0.02)) == "not-applicable"
+    assert verdict(judge_times(4.0, 0.3)) == "pass"
+    assert verdict(judge_times(4.0, 3.9)) == "fail engine"
+    assert verdict(judge_times(0.02, 0.02)) == "not-applicable"
     assert prefix_cache.needs(Expectations(context=128))
     assert prefix_cache.needs(Expectations()) is prefix_cache.needs(Expectations(context=600)) is None
 
 
 def test_memory_over_twenty_turns() -> None:
     flat = [500 * MIB] * 20
-    assert verdict(memory_flat.judge(flat)) == "pass"
-    assert verdict(memory_flat.judge([100 * MIB] * 4 + [500 * MIB] * 16)) == "pass"  # it was warming up
-    assert verdict(memory_flat.judge([(500 + 10 * n) * MIB for n in range(20)])) == "fail engine"
+    assert verdict(judge_memory_flat(flat)) == "pass"
+    assert verdict(judge_memory_flat([100 * MIB] * 4 + [500 * MIB] * 16)) == "pass"  # it was warming up
+    assert verdict(judge_memory_flat([(500 + 10 * n) * MIB for n in range(20)])) == "fail engine"
     # a large engine's cache may keep the last conversations
-    assert verdict(memory_flat.judge([(16_000 + 40 * n) * MIB for n in range(20)])) == "pass"
+    assert verdict(judge_memory_flat([(16_000 + 40 * n) * MIB for n in range(20)])) == "pass"
     assert memory_flat.needs(Expectations(context=256))
     assert memory_flat.needs(Expectations()) is None
 
@@ -204,16 +207,16 @@ def test_what_was_predicted_of_memory(
     weights: tuple[int, int], tokens: tuple[int, int], expected: str
 ) -> None:
     found = {"weights": beside(*weights), "kv_cache_tokens": beside(*tokens)}
-    assert verdict(memory_predicted.judge(found)) == expected
-    assert verdict(memory_predicted.judge({})) == "not-applicable"
+    assert verdict(judge_memory_predicted(found)) == expected
+    assert verdict(judge_memory_predicted({})) == "not-applicable"
 
 
 def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
     fit = {"estimate": {"total": {"low": 1, "likely": 16_000 * MIB, "high": 1}}}
     assert resident(fit, None) == resident({}, 5) == {}
-    assert verdict(memory_predicted.judge(resident(fit, 17_000 * MIB))) == "pass"
-    assert verdict(memory_predicted.judge(resident(fit, 9_000 * MIB))) == "pass"
-    assert verdict(memory_predicted.judge(resident(fit, 32_000 * MIB))) == "fail configuration"
+    assert verdict(judge_memory_predicted(resident(fit, 17_000 * MIB))) == "pass"
+    assert verdict(judge_memory_predicted(resident(fit, 9_000 * MIB))) == "pass"
+    assert verdict(judge_memory_predicted(resident(fit, 32_000 * MIB))) == "fail configuration"
     on_card = {"estimate": {**fit["estimate"], "load": {"device": "cuda"}}}
     assert resident(on_card, 32_000 * MIB) == {}, "its memory is in no process"
 

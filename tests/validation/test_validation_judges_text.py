@@ -13,21 +13,31 @@ from importer.validation.context import Context, together
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
-from importer.validation.probes import (
+from importer.validation.probes.chat import (
+    judge_history,
+    judge_log_probabilities,
+    judge_system_role,
+    judge_token_limit,
+    judge_usage_counts,
+    leak,
+    system_role,
+    token_signs,
+    two_user_turns,
+)
+from importer.validation.probes.prompt import TOKENIZE_ROUND_TRIP_TEXT, judge_tokenize_round_trip
+from importer.validation.probes.reasoning import judge_reasoning_cut, judge_reasoning_off
+from importer.validation.probes.sampling import (
+    GUIDES,
     guided_output,
-    history,
-    log_probabilities,
-    no_special_tokens,
-    reasoning_cut,
-    reasoning_off,
+    judge_greedy,
+    judge_guided_output,
+    judge_penalty,
+    judge_stop_strings,
+    judge_structured_output,
+    judge_warm,
+    middle,
     sampling_arrives,
     stop_strings,
-    structured_output,
-    system_role,
-    token_limit,
-    tokenize_round_trip,
-    two_user_turns,
-    usage_counts,
 )
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply, Usage
@@ -60,14 +70,14 @@ def said(content: str, finish: str = "stop", *, reasoning: str = "", usage: Usag
     ],
 )
 def test_a_stop_string_across_two_words(content: str, finish: str, expected: str) -> None:
-    assert verdict(stop_strings.judge(said(content, finish), COUNTED, "ee, fo")) == expected
+    assert verdict(judge_stop_strings(said(content, finish), COUNTED, "ee, fo")) == expected
 
 
 def test_an_engine_that_names_the_stop_string_is_believed() -> None:
     raw = ({"choices": [{"stop_reason": "ee, fo"}]}, {"choices": []})
     thought = replace(said("", reasoning="One, two, thr"), raw=raw)
-    assert verdict(stop_strings.judge(thought, COUNTED, "ee, fo")) == "pass"
-    assert verdict(stop_strings.judge(replace(thought, raw=()), COUNTED, "ee, fo")) == "inconclusive model"
+    assert verdict(judge_stop_strings(thought, COUNTED, "ee, fo")) == "pass"
+    assert verdict(judge_stop_strings(replace(thought, raw=()), COUNTED, "ee, fo")) == "inconclusive model"
 
 
 def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,14 +132,14 @@ def test_an_answer_has_an_expected_word_whole(prompt: Prompt, text: str, right: 
 
 
 def test_where_to_stop_is_found_in_what_was_written() -> None:
-    word, across = stop_strings.middle(COUNTED)
+    word, across = middle(COUNTED)
     text = COUNTED.content
     assert text.count(word) == text.count(across) == 1
     assert 0 < text.index(across) < text.index(word) < len(text)
     assert across.endswith(word[:2])
     assert " " in across
-    assert stop_strings.middle(said("Ten.")) == ()
-    assert stop_strings.middle(replace(COUNTED, reasoning=text)) == ()
+    assert middle(said("Ten.")) == ()
+    assert middle(replace(COUNTED, reasoning=text)) == ()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +154,7 @@ def test_where_to_stop_is_found_in_what_was_written() -> None:
 )
 def test_a_limit_of_tokens(finish: str, count: int, expected: str) -> None:
     reply = said("One, two", finish, usage=Usage(21, count))
-    assert verdict(token_limit.judge(reply)) == expected
+    assert verdict(judge_token_limit(reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -158,7 +168,7 @@ def test_a_limit_of_tokens(finish: str, count: int, expected: str) -> None:
     ],
 )
 def test_thinking_that_is_switched_off(reply: Reply, expected: str) -> None:
-    assert verdict(reasoning_off.judge(reply)) == expected
+    assert verdict(judge_reasoning_off(reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -176,7 +186,7 @@ def test_thinking_that_is_switched_off(reply: Reply, expected: str) -> None:
 )
 def test_a_thought_that_is_cut(reply: Reply, expected: str) -> None:
     full = said("Four.", reasoning="This is a sum.")
-    assert verdict(reasoning_cut.judge(reply, full)) == expected
+    assert verdict(judge_reasoning_cut(reply, full)) == expected
 
 
 def counted(prompt: int | None, completion: int | None, total: int | None = None) -> Reply:
@@ -198,7 +208,7 @@ def counted(prompt: int | None, completion: int | None, total: int | None = None
     ],
 )
 def test_counts_of_tokens(whole: Reply, streamed: Reply, tokenizer: int | None, expected: str) -> None:
-    assert verdict(usage_counts.judge(whole, streamed, tokenizer)) == expected
+    assert verdict(judge_usage_counts(whole, streamed, tokenizer)) == expected
 
 
 def token(text: str, logprob: Any = -0.1, *top: tuple[str, float]) -> dict[str, Any]:
@@ -222,7 +232,7 @@ def token(text: str, logprob: Any = -0.1, *top: tuple[str, float]) -> dict[str, 
 )
 def test_log_probabilities(entries: tuple[Any, ...], expected: str) -> None:
     reply = replace(said("Hello!", usage=Usage(11, 2)), logprobs=entries)
-    assert verdict(log_probabilities.judge(reply)) == expected
+    assert verdict(judge_log_probabilities(reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -243,37 +253,35 @@ def test_log_probabilities(entries: tuple[Any, ...], expected: str) -> None:
     ],
 )
 def test_an_answer_of_a_schema(reply: Reply, expected: str) -> None:
-    assert verdict(structured_output.judge(reply)) == expected
+    assert verdict(judge_structured_output(reply)) == expected
 
 
 def test_an_answer_of_a_pattern() -> None:
-    for _, pattern in guided_output.GUIDES.values():
-        assert verdict(guided_output.judge(said("Two plus two is four."), pattern)) == "fail engine"
-    assert verdict(guided_output.judge(said("cab"), "[a-c]{3}")) == "pass"
+    for _, pattern in GUIDES.values():
+        assert verdict(judge_guided_output(said("Two plus two is four."), pattern)) == "fail engine"
+    assert verdict(judge_guided_output(said("cab"), "[a-c]{3}")) == "pass"
     assert guided_output.needs(Expectations()) is not None
     assert guided_output.needs(Expectations(offers=frozenset({"guided"}))) is None
 
 
 def test_answers_that_repeat_themselves() -> None:
     one, other = ("", "7"), ("", "11")
-    assert verdict(sampling_arrives.judge_greedy([[one, one]])) == "pass"
-    assert verdict(sampling_arrives.judge_greedy([[one, other], [other, one]], [one, one])) == "fail engine"
-    assert verdict(sampling_arrives.judge_greedy([[one, other], [one, one]], [one, one])) == "pass"  # chance
-    assert (
-        verdict(sampling_arrives.judge_greedy([[one, other], [other, one]], [other, one])) == "not-applicable"
-    )
+    assert verdict(judge_greedy([[one, one]])) == "pass"
+    assert verdict(judge_greedy([[one, other], [other, one]], [one, one])) == "fail engine"
+    assert verdict(judge_greedy([[one, other], [one, one]], [one, one])) == "pass"  # chance
+    assert verdict(judge_greedy([[one, other], [other, one]], [other, one])) == "not-applicable"
 
 
 def test_answers_that_vary() -> None:
     one, many = [("", "7")] * 8, [("", str(n)) for n in range(8)]
-    assert verdict(sampling_arrives.judge_warm(many, ())) == "pass"
-    assert verdict(sampling_arrives.judge_warm(one, many)) == "fail engine"
-    assert verdict(sampling_arrives.judge_warm(one, one)) == "not-applicable"
+    assert verdict(judge_warm(many, ())) == "pass"
+    assert verdict(judge_warm(one, many)) == "fail engine"
+    assert verdict(judge_warm(one, one)) == "not-applicable"
 
 
 def test_a_penalty_that_is_heard() -> None:
     with_it, without = ("", "again"), ("", "again again again")
-    judge = sampling_arrives.judge_penalty
+    judge = judge_penalty
     assert verdict(judge(with_it, with_it, without, "presence_penalty")) == "pass"
     assert verdict(judge(without, with_it, without, "presence_penalty")) == "fail engine"
     assert verdict(judge(without, without, without, "presence_penalty")) == "not-applicable"
@@ -287,9 +295,9 @@ def test_sampling_that_the_client_sends_is_not_looked_for() -> None:
 
 def test_the_systems_words() -> None:
     short, longer = said("Hi.", usage=Usage(19, 2)), said("Hi.", usage=Usage(53, 2))
-    assert verdict(system_role.judge(short, longer)) == "pass"
-    assert verdict(system_role.judge(short, short)) == "fail configuration"
-    assert verdict(system_role.judge(said("Hi."), said("Hi."))) == "not-applicable"
+    assert verdict(judge_system_role(short, longer)) == "pass"
+    assert verdict(judge_system_role(short, short)) == "fail configuration"
+    assert verdict(judge_system_role(said("Hi."), said("Hi."))) == "not-applicable"
 
 
 @pytest.mark.parametrize("probe", [system_role, two_user_turns])
@@ -309,29 +317,29 @@ def test_a_refusal_is_clean_unless_the_server_breaks(probe: Any, monkeypatch: py
 
 
 def test_what_was_said_before() -> None:
-    assert verdict(history.judge(said("Your name is Mira.", usage=Usage(47, 6)), 14)) == "pass"
+    assert verdict(judge_history(said("Your name is Mira.", usage=Usage(47, 6)), 14)) == "pass"
     forgot = said("I do not know.", usage=Usage(47, 6))
-    assert verdict(history.judge(forgot, 14)) == "inconclusive model"
-    assert verdict(history.judge(replace(forgot, usage=Usage(12, 6)), 14)) == "fail configuration"
+    assert verdict(judge_history(forgot, 14)) == "inconclusive model"
+    assert verdict(judge_history(replace(forgot, usage=Usage(12, 6)), 14)) == "fail configuration"
 
 
 def test_tokens_there_and_back() -> None:
-    there, text = {"tokens": [1, 2], "count": 2}, tokenize_round_trip.TEXT
-    assert verdict(tokenize_round_trip.judge(there, {"prompt": text})) == "pass"
-    assert verdict(tokenize_round_trip.judge(there, {"prompt": f" {text}"})) == "pass"
-    assert verdict(tokenize_round_trip.judge(there, {"prompt": text[:-1]})) == "fail configuration"
-    assert verdict(tokenize_round_trip.judge({**there, "count": 3}, {"prompt": text})) == "fail engine"
-    assert verdict(tokenize_round_trip.judge(there, {})) == "fail engine"
+    there, text = {"tokens": [1, 2], "count": 2}, TOKENIZE_ROUND_TRIP_TEXT
+    assert verdict(judge_tokenize_round_trip(there, {"prompt": text})) == "pass"
+    assert verdict(judge_tokenize_round_trip(there, {"prompt": f" {text}"})) == "pass"
+    assert verdict(judge_tokenize_round_trip(there, {"prompt": text[:-1]})) == "fail configuration"
+    assert verdict(judge_tokenize_round_trip({**there, "count": 3}, {"prompt": text})) == "fail engine"
+    assert verdict(judge_tokenize_round_trip(there, {})) == "fail engine"
 
 
 def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:
-    ends = no_special_tokens.signs(Expectations(markers=("[EOT]",), client_sampling={"stop": ["#turn#"]}))
+    ends = token_signs(Expectations(markers=("[EOT]",), client_sampling={"stop": ["#turn#"]}))
     assert ends == ("[EOT]", "#turn#")
-    shown = no_special_tokens.leak(said("Hello!#turn#"), ends)
+    shown = leak(said("Hello!#turn#"), ends)
     assert shown is not None
     assert verdict(shown) == "fail engine"
-    assert no_special_tokens.leak(said("Hello!"), ends) is None
-    assert no_special_tokens.signs(Expectations(client_sampling={"stop": "#turn#"})) == ("#turn#",)
+    assert leak(said("Hello!"), ends) is None
+    assert token_signs(Expectations(client_sampling={"stop": "#turn#"})) == ("#turn#",)
 
 
 def test_the_worst_of_several_ways_is_told() -> None:
@@ -360,6 +368,6 @@ def test_the_worst_of_several_ways_is_told() -> None:
     ],
 )
 def test_pieces_that_nobody_decoded(text: str, told: bool) -> None:
-    found = no_special_tokens.leak(Reply(content=text, finish_reason="stop"))
+    found = leak(Reply(content=text, finish_reason="stop"))
     assert (found is not None) is told
     assert found is None or "tokenizer.json" in remedy(found)

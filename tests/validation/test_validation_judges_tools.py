@@ -12,12 +12,15 @@ from importer.reasons import Reason
 from importer.validation.calls import judge_call
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.outcome import Outcome
-from importer.validation.probes import (
-    call_id_returns,
-    invented_tool,
-    parallel_calls,
+from importer.validation.probes.tools import (
+    ToolChoiceReason,
+    id_answered,
+    judge_forbidden,
+    judge_forced,
+    judge_invented_tool,
+    judge_parallel_calls,
+    judge_truncated_call,
     tool_choice,
-    truncated_call,
 )
 from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_ARGUMENTS, WEATHER
 from importer.validation.reply import Reply, ToolCall
@@ -42,9 +45,9 @@ BOTH = '[get_weather(location="Paris"), get_weather(location="Rome")]'
 
 
 def test_two_calls_are_two() -> None:
-    assert verdict(parallel_calls.judge(calls(PARIS, ROME))) == "pass"
-    assert verdict(parallel_calls.judge(calls(PARIS, wrote="get_weather Paris"))) == "not-applicable"
-    assert verdict(parallel_calls.judge(calls(PARIS, wrote=BOTH))) == "fail configuration"
+    assert verdict(judge_parallel_calls(calls(PARIS, ROME))) == "pass"
+    assert verdict(judge_parallel_calls(calls(PARIS, wrote="get_weather Paris"))) == "not-applicable"
+    assert verdict(judge_parallel_calls(calls(PARIS, wrote=BOTH))) == "fail configuration"
 
 
 @pytest.mark.parametrize("shared", ["id", "index"])
@@ -52,14 +55,14 @@ def test_calls_that_cannot_be_told_apart(shared: str) -> None:
     first, second = calls(PARIS, ROME).tool_calls
     same = replace(second, **{shared: getattr(first, shared)})
     assert (
-        verdict(parallel_calls.judge(replace(calls(PARIS, ROME), tool_calls=(first, same)))) == "fail engine"
+        verdict(judge_parallel_calls(replace(calls(PARIS, ROME), tool_calls=(first, same)))) == "fail engine"
     )
 
 
 def test_a_question_for_two_that_is_answered_with_text() -> None:
-    assert verdict(parallel_calls.judge(Reply(content=BOTH, finish_reason="stop"))) == "fail configuration"
+    assert verdict(judge_parallel_calls(Reply(content=BOTH, finish_reason="stop"))) == "fail configuration"
     assert (
-        verdict(parallel_calls.judge(Reply(content="Sunny.", finish_reason="stop"))) == "inconclusive model"
+        verdict(judge_parallel_calls(Reply(content="Sunny.", finish_reason="stop"))) == "inconclusive model"
     )
 
 
@@ -101,21 +104,21 @@ def test_escaped_letters_are_the_letters() -> None:
 
 
 def test_a_required_call() -> None:
-    assert verdict(tool_choice.judge_forced(calls(PARIS, finish="stop"), REQUIRED, None)) == "pass"
+    assert verdict(judge_forced(calls(PARIS, finish="stop"), REQUIRED, None)) == "pass"
     said = Reply(content="Hello!", finish_reason="stop")
-    assert verdict(tool_choice.judge_forced(said, REQUIRED, None)) == "fail engine"
+    assert verdict(judge_forced(said, REQUIRED, None)) == "fail engine"
     endless = replace(said, finish_reason="length")
-    assert verdict(tool_choice.judge_forced(endless, REQUIRED, None)) == "inconclusive model"
+    assert verdict(judge_forced(endless, REQUIRED, None)) == "inconclusive model"
     broken = calls(("get_weather", '{"location": '))
-    assert verdict(tool_choice.judge_forced(broken, REQUIRED, None)) == "fail engine"
+    assert verdict(judge_forced(broken, REQUIRED, None)) == "fail engine"
 
 
 def test_a_named_call_and_a_forbidden_one() -> None:
     time = calls(("get_time", {"location": "Paris"}), finish="stop")
-    assert verdict(tool_choice.judge_forced(time, NAMED, "get_time")) == "pass"
-    assert verdict(tool_choice.judge_forced(calls(PARIS), NAMED, "get_time")) == "fail engine"
-    assert verdict(tool_choice.judge_forbidden(calls(PARIS))) == "fail engine"
-    assert verdict(tool_choice.judge_forbidden(Reply(content="It is sunny."))) == "pass"
+    assert verdict(judge_forced(time, NAMED, "get_time")) == "pass"
+    assert verdict(judge_forced(calls(PARIS), NAMED, "get_time")) == "fail engine"
+    assert verdict(judge_forbidden(calls(PARIS))) == "fail engine"
+    assert verdict(judge_forbidden(Reply(content="It is sunny."))) == "pass"
 
 
 def test_tool_choice_needs_an_engine_that_knows_it() -> None:
@@ -125,12 +128,12 @@ def test_tool_choice_needs_an_engine_that_knows_it() -> None:
 
 
 def test_a_tool_that_nobody_offered() -> None:
-    assert verdict(invented_tool.judge(Reply(content="I cannot look that up."))) == "pass"
-    assert verdict(invented_tool.judge(calls(ROME))) == "pass"
+    assert verdict(judge_invented_tool(Reply(content="I cannot look that up."))) == "pass"
+    assert verdict(judge_invented_tool(calls(ROME))) == "pass"
     made_up = ("get_time", {"location": "Rome"})
-    assert verdict(invented_tool.judge(calls(made_up))) == "fail model"
-    assert verdict(invented_tool.judge(calls(made_up, wrote="get_time in Rome"))) == "fail model"
-    assert verdict(invented_tool.judge(calls(made_up, wrote="It is noon."))) == "fail engine"
+    assert verdict(judge_invented_tool(calls(made_up))) == "fail model"
+    assert verdict(judge_invented_tool(calls(made_up, wrote="get_time in Rome"))) == "fail model"
+    assert verdict(judge_invented_tool(calls(made_up, wrote="It is noon."))) == "fail engine"
 
 
 @pytest.mark.parametrize(
@@ -146,11 +149,11 @@ def test_a_tool_that_nobody_offered() -> None:
     ],
 )
 def test_a_call_that_was_cut(reply: Reply, expected: str) -> None:
-    assert verdict(truncated_call.judge(reply)) == expected
+    assert verdict(judge_truncated_call(reply)) == expected
 
 
 def test_a_result_goes_back_under_the_engines_own_id() -> None:
-    prompt = call_id_returns.answered(ToolCall(0, "chatcmpl-tool-7", "get_weather", '{"location": "Paris"}'))
+    prompt = id_answered(ToolCall(0, "chatcmpl-tool-7", "get_weather", '{"location": "Paris"}'))
     asked, answered = prompt.messages[-2:]
     assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] == "chatcmpl-tool-7"
     assert prompt.tools == WEATHER.tools
@@ -160,4 +163,4 @@ def test_a_parser_that_is_data_takes_no_tool_choice() -> None:
     """vLLM answers 400: the proof covers calls by the model's own choice alone."""
     assert tool_choice.needs(Expectations(tool_parser="hermes")) is None
     rejected = tool_choice.needs(Expectations(tool_parser="hf"))
-    assert rejected == Reason(tool_choice.ToolChoiceReason.PARSER_REJECTS, parser="hf")
+    assert rejected == Reason(ToolChoiceReason.PARSER_REJECTS, parser="hf")

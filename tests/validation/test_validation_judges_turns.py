@@ -29,18 +29,21 @@ from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnre
 from importer.validation.expectations import Expectations
 from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow
-from importer.validation.probes import (
-    call_history,
-    plain_chat,
+from importer.validation.probes.chat import judge_lost, judge_missed, simple_answers, system_role
+from importer.validation.probes.prompt import (
+    TurnsReason,
+    judge_markers,
+    judge_template,
+    judge_text_tokenizer_whole,
+    judge_vocabulary,
     prompt_rendered,
-    reasoning_off,
-    settings_read_back,
-    simple_answers,
-    system_role,
     template_coverage,
     tokenizer_whole,
     turns_rendered,
 )
+from importer.validation.probes.reasoning import inverted
+from importer.validation.probes.server import SettingsReason, settings_read_back
+from importer.validation.probes.tools import judge_null
 from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
@@ -204,8 +207,8 @@ def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     found = read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~"))
     assert isinstance(found, Pass)
     today = date_at(now())
-    assert Reason(turns_rendered.TurnsReason.DATED, date=today) in (found.reason, *found.notes)
-    assert today in render(Reason(turns_rendered.TurnsReason.DATED, date=today))
+    assert Reason(TurnsReason.DATED, date=today) in (found.reason, *found.notes)
+    assert today in render(Reason(TurnsReason.DATED, date=today))
     assert date_at(-CLOCK.timestamp()) == "1970-01-01"
 
 
@@ -238,20 +241,20 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
     ctx = context(edited(tmp_path, "{%- if tools -%}", "{%- if tools | length -%}"))
     with pytest.raises(RequestRefused):
         ctx.refused(RequestRefused(404, "no len()"), SYSTEM)
-    assert system_role.NAME in root_causes.APART
+    assert system_role.name in root_causes.APART
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:
     found = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
     reply = Reply("", "", (), "tool_calls", Usage(9, 9))
     half = replace(reply, behind='<tool_call>\n{"name": "get_')
-    assert plain_chat.judge_lost(found, reply) is found
-    assert plain_chat.judge_lost(found, half).attribution == "model"
+    assert judge_lost(found, reply) is found
+    assert judge_lost(found, half).attribution == "model"
 
 
 def test_null_is_no_text() -> None:
-    assert isinstance(call_history.judge_null(90, 90), Pass)
-    found = call_history.judge_null(91, 90)
+    assert isinstance(judge_null(90, 90), Pass)
+    found = judge_null(91, 90)
     assert isinstance(found, Fail)
     assert found.attribution == "configuration"
 
@@ -260,13 +263,13 @@ def test_a_switch_that_is_turned_round(tmp_path: Path) -> None:
     old = "enable_thinking is defined and not enable_thinking"
     for folder, turned in ((MODEL, False), (edited(tmp_path, old, f"not ({old})"), True)):
         texts = [context(folder).rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)]
-        assert isinstance(reasoning_off.inverted(*texts), Fail) is turned
-    assert reasoning_off.inverted("<assistant><think>", "<assistant></think>") is None
+        assert isinstance(inverted(*texts), Fail) is turned
+    assert inverted("<assistant><think>", "<assistant></think>") is None
 
 
 def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_blame() -> None:
-    assert isinstance(prompt_rendered.judge_template(same=True), Pass)
-    found = prompt_rendered.judge_template(same=False)
+    assert isinstance(judge_template(same=True), Pass)
+    found = judge_template(same=False)
     assert isinstance(found, Fail)
     declined = Inconclusive(as_reason("the model answered without a call"), "model")
     ctx = context(MODEL)
@@ -284,27 +287,27 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), "model"))
     own = row("stops-cleanly", Fail(as_reason("the port is taken"), "engine"))
     for cause in (
-        row(prompt_rendered.NAME, prompt_rendered.judge_template(same=False)),
-        row(tokenizer_whole.NAME, tokenizer_whole.judge_text("say hello to zoe, from koln!")),
+        row(prompt_rendered.name, judge_template(same=False)),
+        row(tokenizer_whole.name, judge_text_tokenizer_whole("say hello to zoe, from koln!")),
     ):
         told = root_causes.traced([cause, engines, models, own])
         assert [r.outcome.attribution for r in told] == ["configuration"] * 3 + ["engine"]
 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
-    noise = ProbeRow(simple_answers.NAME, "", Fail(as_reason("3 of 3 are wrong"), "configuration", OWN))
-    unread = Reason(settings_read_back.SettingsReason.NOT_RUN, promised="hermes")
+    noise = ProbeRow(simple_answers.name, "", Fail(as_reason("3 of 3 are wrong"), "configuration", OWN))
+    unread = Reason(SettingsReason.NOT_RUN, promised="hermes")
     parts: tuple[Attribution, ...] = ("engine", "model", "configuration")
     for part in parts:
-        parser = ProbeRow(settings_read_back.NAME, "", Fail(unread, part, Reason(Remedy.CHOOSE_TOOL_PARSER)))
+        parser = ProbeRow(settings_read_back.name, "", Fail(unread, part, Reason(Remedy.CHOOSE_TOOL_PARSER)))
         assert root_causes.traced([noise, parser])[1].outcome.attribution == "configuration"
         told = Fail(as_reason("it runs with another"), part, Reason(Remedy.CHOOSE_TOOL_PARSER))
-        reported = ProbeRow(settings_read_back.NAME, "", told)
+        reported = ProbeRow(settings_read_back.name, "", told)
         assert root_causes.traced([noise, reported])[1].outcome.attribution == part
 
 
 def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
-    noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
+    noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
     other = ProbeRow("tool-call", "", Inconclusive(as_reason("the model answered without a call"), "model"))
     for name, mend, part in (
         ("bare", Reason(Remedy.RENDER_EVERYTHING), "configuration"),
@@ -312,7 +315,7 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
         ("bare", Reason(Remedy.NO_CLOCK), "model"),
     ):
         gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name,))
-        lost = ProbeRow(template_coverage.NAME, "", gone)
+        lost = ProbeRow(template_coverage.name, "", gone)
         told = root_causes.traced([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
 
@@ -329,12 +332,12 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     ],
 )
 def test_letters_that_a_tokenizer_keeps(back: str, whole: bool) -> None:
-    assert isinstance(tokenizer_whole.judge_text(back), Pass) is whole
+    assert isinstance(judge_text_tokenizer_whole(back), Pass) is whole
 
 
 @pytest.mark.parametrize(("sampled", "reached", "whole"), [(300, 0, False), (300, 280, True), (5, 0, True)])
 def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) -> None:
-    found = tokenizer_whole.judge_vocabulary(tokenizer.Tokenized((), sampled, reached))
+    found = judge_vocabulary(tokenizer.Tokenized((), sampled, reached))
     assert isinstance(found, Pass) is whole
 
 
@@ -348,7 +351,7 @@ def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) ->
     ],
 )
 def test_a_thought_closed_with_a_calls_marker(written: str, marker: str | None) -> None:
-    told = tokenizer_whole.judge_markers(written)
+    told = judge_markers(written)
     assert isinstance(told, Pass) if marker is None else marker in words(told)
 
 
@@ -366,11 +369,11 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
         found = tokenizer.asker(python, recipe.folder)((TEXT,))
         assert found is not None
         assert found.back == (TEXT,)
-        assert isinstance(tokenizer_whole.judge_vocabulary(found), Pass)
+        assert isinstance(judge_vocabulary(found), Pass)
     data = json.loads((MODEL / "tokenizer.json").read_text())
     for change, judge in (
-        ({"normalizer": {"type": "Lowercase"}}, lambda t: tokenizer_whole.judge_text(t.back[0])),
-        ({"model": {**data["model"], "merges": []}}, tokenizer_whole.judge_vocabulary),
+        ({"normalizer": {"type": "Lowercase"}}, lambda t: judge_text_tokenizer_whole(t.back[0])),
+        ({"model": {**data["model"], "merges": []}}, judge_vocabulary),
     ):
         (tmp_path / "tokenizer.json").write_text(json.dumps({**data, **change}))
         found = tokenizer.asker(python, tmp_path)((TEXT,))
@@ -397,8 +400,8 @@ def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> Non
     )
     gone = ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused"))
     rows = [
-        ProbeRow(template_coverage.NAME, "", lost),
-        ProbeRow(simple_answers.NAME, "", RequestRefused(500, "it met an issue").outcome()),
+        ProbeRow(template_coverage.name, "", lost),
+        ProbeRow(simple_answers.name, "", RequestRefused(500, "it met an issue").outcome()),
         ProbeRow("system-role", "", gone.outcome()),
         ProbeRow("tool-call", "", gone.outcome()),
     ]

@@ -15,8 +15,9 @@ from importer.validation.diagnosis import altered
 from importer.validation.expectations import promise_of
 from importer.validation.likelihood import Likelihood, ScoredText, per_token, recorded
 from importer.validation.outcome import Fail, Pass, ProbeRow
-from importer.validation.probes import files_as_imported, tool_call
-from importer.validation.probes import likelihood as probe
+from importer.validation.probes import chat as probe
+from importer.validation.probes.server import files_as_imported, judge_files_as_imported
+from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
 from tests.facts import as_reason
 from tests.judging import words
@@ -29,15 +30,15 @@ def scored(nats: float) -> list[ScoredText]:
 
 
 def test_without_a_reference_the_number_is_shown() -> None:
-    shown = probe.judge(BEFORE, ())
+    shown = probe.judge_likelihood(BEFORE, ())
     assert isinstance(shown, Pass)
     assert words(shown).startswith("0.3 nats for each of 5 tokens")
 
 
 def test_a_loss_beyond_the_margin_is_the_model_s_fault() -> None:
-    assert isinstance(probe.judge(scored(0.3 + probe.MARGIN - 0.01), BEFORE), Pass)
-    assert isinstance(probe.judge(scored(0.0), BEFORE), Pass)
-    worse = probe.judge(scored(0.3 + probe.MARGIN + 0.01), BEFORE)
+    assert isinstance(probe.judge_likelihood(scored(0.3 + probe.MARGIN - 0.01), BEFORE), Pass)
+    assert isinstance(probe.judge_likelihood(scored(0.0), BEFORE), Pass)
+    worse = probe.judge_likelihood(scored(0.3 + probe.MARGIN + 0.01), BEFORE)
     assert isinstance(worse, Fail)
     assert worse.attribution == "model"
     assert worse.remedy is not None
@@ -45,7 +46,7 @@ def test_a_loss_beyond_the_margin_is_the_model_s_fault() -> None:
 
 
 def test_a_setting_that_alters_numbers_is_the_document_s_fault() -> None:
-    worse = probe.judge(scored(9.0), BEFORE)
+    worse = probe.judge_likelihood(scored(9.0), BEFORE)
     outcome = altered(worse, promise_of({"name": "x", "quantization": "fp8"}))
     assert outcome.attribution == "configuration"
     assert outcome.remedy is not None
@@ -83,13 +84,13 @@ def test_a_broken_entry_is_no_reference(broken: object) -> None:
 
 
 def test_a_loss_explains_answers_and_other_weights_explain_the_loss() -> None:
-    loss = ProbeRow(probe.NAME, "", probe.judge(scored(9.0), BEFORE))
+    loss = ProbeRow(probe.likelihood.name, "", probe.judge_likelihood(scored(9.0), BEFORE))
     call = Fail(as_reason("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
-    rows = root_causes.traced([loss, ProbeRow(tool_call.NAME, "", call)])
+    rows = root_causes.traced([loss, ProbeRow(tool_call.name, "", call)])
     assert [row.outcome.attribution for row in rows] == ["model", "model"]
-    assert [row.outcome.follows for row in rows] == [(), (probe.NAME,)]
+    assert [row.outcome.follows for row in rows] == [(), (probe.likelihood.name,)]
     digests = {"model.safetensors": "a" * 64}
-    files = files_as_imported.judge(digests, {"model.safetensors": "b" * 64})
-    both = root_causes.traced([ProbeRow(files_as_imported.NAME, "", files), loss])
-    assert [row.outcome.follows for row in both] == [(), (files_as_imported.NAME,)]
+    files = judge_files_as_imported(digests, {"model.safetensors": "b" * 64})
+    both = root_causes.traced([ProbeRow(files_as_imported.name, "", files), loss])
+    assert [row.outcome.follows for row in both] == [(), (files_as_imported.name,)]
     assert both[1].outcome.remedy == files.remedy

@@ -14,14 +14,10 @@ from importer.validation.context import Context
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, NotApplicable, Pass
 from importer.validation.probe import Probe
-from importer.validation.probes import (
-    PROBES,
-    plain_chat,
-    reasoning_cut,
-    token_limit,
-    tool_call_streamed,
-    truncated_call,
-)
+from importer.validation.probes import PROBES
+from importer.validation.probes.chat import plain_chat, token_limit
+from importer.validation.probes.reasoning import reasoning_cut
+from importer.validation.probes.tools import tool_call_streamed, truncated_call
 
 CUT = {"thinking-cut": Reason(JudgeReason.NO_REASONING)}
 LOSES = Reason(ProofReason.WHOLE_ONLY, cases=(Reason(ProofReason.NOT_REPLAYED),))
@@ -85,7 +81,7 @@ def test_what_the_server_lacks_is_its_limit_and_a_pass_stays() -> None:
 
 
 def test_features_of_probes_are_those_of_engines() -> None:
-    features = {one.NAME: one.FEATURE for one in PROBES if hasattr(one, "FEATURE")}
+    features = {one.name: one.feature for one in PROBES if one.feature}
     assert features
     assert set(features.values()) <= set(OFFERS)
     for one in (token_limit, reasoning_cut):

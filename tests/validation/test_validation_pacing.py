@@ -20,8 +20,16 @@ from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, Overloaded
 from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, ProbeRow
-from importer.validation.probes import PROBES, first_answer, health, model_listed, plain_chat
-from importer.validation.probes.first_answer import FirstAnswerReason
+from importer.validation.probes import PROBES
+from importer.validation.probes.chat import plain_chat
+from importer.validation.probes.server import (
+    WITHIN,
+    FirstAnswerReason,
+    first_answer,
+    health,
+    model_listed,
+    paced,
+)
 from importer.validation.progress import SilenceReason, listened, speed
 from importer.validation.prompts import GREETING
 from importer.validation.remedy import Remedy
@@ -111,7 +119,7 @@ def test_a_server_is_heard_while_another_waits(
 def test_a_server_that_answers_health_alone_has_a_verdict_in_a_stated_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert 2 * first_answer.WITHIN < 100  # the streamed greeting, then the whole one
+    assert 2 * WITHIN < 100  # the streamed greeting, then the whole one
     monkeypatch.setattr(first_answer, "WITHIN", 0.3)
     over, asked = threading.Event(), list[int]()
 
@@ -157,12 +165,12 @@ def test_a_slow_engine_has_shorter_answers_and_prompts(
     rate: float, plain: int | None, reads: float, prompt: int | None
 ) -> None:
     measured = Pass(Reason(FirstAnswerReason.MEASURED, rate=rate, reads=reads))
-    promise = first_answer.paced(Expectations(max_tokens=4096), measured)
+    promise = paced(Expectations(max_tokens=4096), measured)
     assert (promise.plain, promise.prompt) == (plain, prompt)
     assert promise.limit(256) == min(256, plain or 256)
     assert promise.limit(256, tools=True) == 256
     assert promise.room(2000) == min(2000, prompt or 2000)
-    unknown = first_answer.paced(promise, Pass(Reason(FirstAnswerReason.BEGAN, seconds=1.0)))
+    unknown = paced(promise, Pass(Reason(FirstAnswerReason.BEGAN, seconds=1.0)))
     assert (unknown.limit(256), unknown.room(2000)) == (256, 2000)
 
 
@@ -253,8 +261,8 @@ def test_steps_count_and_name_what_runs_and_the_speed_is_that_of_the_server() ->
     with serving(Steady) as url:
         rows = ask(url, steps=lambda step: steps.append(step) if isinstance(step, Step) else None)
     assert [step.done for step in steps] == sorted(step.done for step in steps)
-    assert steps[0].running == (health.NAME,)
-    assert steps[1].running == (first_answer.NAME,)
+    assert steps[0].running == (health.name,)
+    assert steps[1].running == (first_answer.name,)
     last = steps[-1].figures
     assert last["total"] == len(PROBES)
     assert isinstance(last["seconds"], float)

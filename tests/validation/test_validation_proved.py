@@ -12,7 +12,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail
-from importer.validation.probes import settings_read_back
+from importer.validation.probes.server import settings_read_back
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply, ToolCall
 from tests.facts import as_reason

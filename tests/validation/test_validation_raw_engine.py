@@ -24,7 +24,9 @@ from importer.validation.evidence_sources import Background
 from importer.validation.expectations import Expectations, promise_of
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.probe import ProbeOptions
-from importer.validation.probes import health, prefix_cache, settings_read_back, tool_call
+from importer.validation.probes.cache import prefix_cache
+from importer.validation.probes.server import health, settings_read_back
+from importer.validation.probes.tools import tool_call
 from importer.validation.prompts import (
     GREETING,
     SUM,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from importer.validation import reply as sse
 from importer.validation.errors import ReplyError
-from importer.validation.probes.stream_equals_whole import form
+from importer.validation.probes.chat import stream_form
 from importer.validation.reply import (
     Delta,
     EventParser,
@@ -288,7 +288,7 @@ def test_recorded_streams_give_the_recorded_whole(folder: Path, case: str, place
     streamed = from_stream(cut(body, places))
     unsplit = UNSPLIT.get((folder.name, case))
     assert (
-        form(streamed) == form(whole)
+        stream_form(streamed) == stream_form(whole)
         if unsplit is None
         else (whole.reasoning, whole.content) == ("", unsplit)
     )

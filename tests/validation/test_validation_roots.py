@@ -12,8 +12,8 @@ from importer.validation.attribution import root_causes
 from importer.validation.errors import RequestRefused
 from importer.validation.fact import Fact, FactReason, Rung
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow
-from importer.validation.probes.stream_equals_whole import StreamReason
-from importer.validation.probes.structured_output import StructuredReason
+from importer.validation.probes.chat import StreamReason
+from importer.validation.probes.sampling import StructuredReason
 from importer.validation.remedy import Remedy
 from tests.facts import as_reason
 from tests.judging import verdict

@@ -16,7 +16,9 @@ from importer.validation.context import Context
 from importer.validation.engine_log import Journal
 from importer.validation.expectations import promise_of
 from importer.validation.probe import Probe
-from importer.validation.probes import health, prefix_cache, sampling_arrives
+from importer.validation.probes.cache import prefix_cache
+from importer.validation.probes.sampling import sampling_arrives
+from importer.validation.probes.server import health
 from importer.validation.run import probe
 
 pytestmark = pytest.mark.engine

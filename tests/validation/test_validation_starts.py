@@ -22,7 +22,9 @@ from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnre
 from importer.validation.expectations import Expectations
 from importer.validation.failures import PromptCause
 from importer.validation.outcome import Fail, ProbeRow
-from importer.validation.probes import plain_chat, prompt_counts, request_options, simple_answers
+from importer.validation.probes.chat import judge_date, judge_missed, simple_answers
+from importer.validation.probes.prompt import prompt_counts
+from importer.validation.probes.sampling import request_options
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
@@ -116,11 +118,11 @@ def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: 
     part = "engine" if remedy is Remedy.SERVERS_ALIKE else "configuration"
     shown = Fail(as_reason("prompt"), part, Reason(remedy, argument="--x"))
     crossed = Fail(as_reason("crossed"), "engine", Reason(Remedy.OWN_ANSWERS))
-    noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
-    rows = [ProbeRow(prompt_counts.NAME, "", shown), ProbeRow(request_options.NAME, "", crossed), noise]
+    noise = ProbeRow(simple_answers.name, "", judge_missed(None, 3, 3))
+    rows = [ProbeRow(prompt_counts.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
     traced = root_causes.traced(rows)
     assert {row.outcome.attribution for row in traced} == {part}
-    assert [row.outcome.follows for row in traced[1:]] == [(prompt_counts.NAME,)] * 2
+    assert [row.outcome.follows for row in traced[1:]] == [(prompt_counts.name,)] * 2
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -139,7 +141,7 @@ def test_a_call_in_the_field_from_before_there_were_several(streamed: bool) -> N
     ("created", "day"), [(12, "1970-01-01"), (0, None), (1_790_000_000, None), ("now", None), (None, None)]
 )
 def test_an_answer_of_another_time(created: object, day: str | None) -> None:
-    told = plain_chat.judge_date(Reply("hello", raw=({"created": created},)))
+    told = judge_date(Reply("hello", raw=({"created": created},)))
     assert (told.reason.fields["day"] if told else None) == day
     assert told is None or (told.attribution, told.remedy) == ("environment", Reason(Remedy.SET_CLOCK))
 

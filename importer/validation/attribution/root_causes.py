@@ -10,30 +10,23 @@ from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
 from importer.validation.fact import Rung, broken_in_answer, first_broken
 from importer.validation.outcome import BY_ANSWERS, Fail, Inconclusive, Outcome, ProbeRow, asks_for
-from importer.validation.probes import (
-    call_history,
-    context_length,
+from importer.validation.probes import stops_cleanly
+from importer.validation.probes.cache import prefix_cache
+from importer.validation.probes.chat import (
     default_max_tokens,
-    files_as_imported,
-    health,
     likelihood,
     long_prompt,
-    messages_tools,
-    model_listed,
     no_special_tokens,
     plain_chat,
-    prefix_cache,
-    prompt_counts,
-    prompt_rendered,
-    reasoning_apart,
-    request_options,
-    sampling_arrives,
-    settings_read_back,
     simple_answers,
-    stop_words,
-    stops_cleanly,
     stream_equals_whole,
     system_role,
+)
+from importer.validation.probes.other_apis import messages_tools
+from importer.validation.probes.prompt import (
+    TokenizerReason,
+    prompt_counts,
+    prompt_rendered,
     template_coverage,
     token_numbers,
     tokenize_round_trip,
@@ -41,31 +34,41 @@ from importer.validation.probes import (
     tools_in_prompt,
     turns_rendered,
 )
+from importer.validation.probes.reasoning import reasoning_apart
+from importer.validation.probes.sampling import OptionReason, request_options, sampling_arrives, stop_words
+from importer.validation.probes.server import (
+    SettingsReason,
+    context_length,
+    files_as_imported,
+    health,
+    model_listed,
+    settings_read_back,
+)
+from importer.validation.probes.tools import call_history
 from importer.validation.prompts import TALK
 from importer.validation.remedy import PARSER_OF, Remedy
 from importer.validation.tool_markup import thinking_markup
 
 Explains = Callable[[ProbeRow], bool]
-ANSWERS = simple_answers.NAME
-THOUGHTS = reasoning_apart.NAME
+ANSWERS = simple_answers.name
+THOUGHTS = reasoning_apart.name
 # Probes of the engine and of the prompt: they do not depend on the answers of the model.
 APART = {
-    probe.NAME
+    probe.name
     for probe in (
         health, model_listed, context_length, settings_read_back, prompt_rendered, prompt_counts,
         template_coverage, turns_rendered,
         system_role, tools_in_prompt, files_as_imported, call_history, tokenize_round_trip, tokenizer_whole,
-        token_numbers, long_prompt, stops_cleanly,
+        token_numbers, long_prompt,
     )
-}  # fmt: skip
+} | {stops_cleanly.NAME}  # fmt: skip
 # Probes that send no chat.
 OFFLINE = {
-    probe.NAME
+    probe.name
     for probe in (
         health, model_listed, files_as_imported, template_coverage, turns_rendered, tokenizer_whole,
-        stops_cleanly,
     )
-}  # fmt: skip
+} | {stops_cleanly.NAME}  # fmt: skip
 # Changes of the parser that a document names.
 NAMES_PARSER = (
     Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.SET_PARSER_FOR_CASE, Remedy.SET_PARSER_IN_PIECES,
@@ -153,7 +156,7 @@ def _rests_on_answers(row: ProbeRow) -> bool:
 
     That on a parser does, where the engine does not report it and a call decides.
     """
-    called = row.outcome.gives(settings_read_back.SettingsReason.NOT_RUN)
+    called = row.outcome.gives(SettingsReason.NOT_RUN)
     return called or row.probe not in APART
 
 
@@ -169,7 +172,7 @@ def _refused(row: ProbeRow) -> bool:
 
 def _answered(row: ProbeRow) -> bool:
     """Return whether an answer is attributed to an engine."""
-    return of_engine(row) and row.probe not in APART - {long_prompt.NAME}
+    return of_engine(row) and row.probe not in APART - {long_prompt.name}
 
 
 def _of_clients(failure: Fail) -> bool:
@@ -179,18 +182,18 @@ def _of_clients(failure: Fail) -> bool:
 
 def _of_temperature(failure: Fail) -> bool:
     """Return whether every answer has another temperature than its request."""
-    kinds = request_options.OptionReason
+    kinds = OptionReason
     return failure.gives(kinds.COLD_DIFFERS, kinds.ALL_ALIKE)
 
 
 def _by_chance(failure: Fail) -> bool:
     """Return whether the tokenizer makes other tokens of a text each time: no two requests are alike."""
-    return failure.gives(tokenizer_whole.TokenizerReason.BY_CHANCE)
+    return failure.gives(TokenizerReason.BY_CHANCE)
 
 
 def _set_up(row: ProbeRow) -> bool:
     """Return whether an answer, or a prompt that depends on settings, is attributed to an engine."""
-    return _answered(row) or (of_engine(row) and row.probe == prompt_rendered.NAME)
+    return _answered(row) or (of_engine(row) and row.probe == prompt_rendered.name)
 
 
 def rests(row: ProbeRow) -> bool:
@@ -234,7 +237,7 @@ def _by_sampling(row: ProbeRow) -> bool:
 
 def _retold(row: ProbeRow) -> bool:
     """Return whether a call failed in the format of Anthropic, that has objects for arguments."""
-    return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
+    return row.probe == messages_tools.name and isinstance(row.outcome, Fail)
 
 
 def _read(row: ProbeRow) -> bool:
@@ -262,44 +265,44 @@ def _declined(row: ProbeRow) -> bool:
 
 # Causes of wrong simple answers of an intact model.
 NOISE = (
-    RootCause(prompt_rendered.NAME, (Remedy.ONE_TEMPLATE, Remedy.RENDER_TEXT), _rests_on_answers),
-    RootCause(sampling_arrives.NAME, SENDS, _rests_on_answers, _of_the_dice),
-    RootCause(template_coverage.NAME, TURNS, _rests_on_answers, _talks_not),
-    RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
-    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
+    RootCause(prompt_rendered.name, (Remedy.ONE_TEMPLATE, Remedy.RENDER_TEXT), _rests_on_answers),
+    RootCause(sampling_arrives.name, SENDS, _rests_on_answers, _of_the_dice),
+    RootCause(template_coverage.name, TURNS, _rests_on_answers, _talks_not),
+    RootCause(turns_rendered.name, TURNS, _rests_on_answers, _talks_not),
+    RootCause(stop_words.name, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
 )
 # Where all answers are cut or wrong, every verdict on answers follows.
 ROOTS = (
-    RootCause(files_as_imported.NAME, (), _of_files),
-    RootCause(prompt_rendered.NAME, (Remedy.RENDER_TEXT,), _sent),
-    RootCause(tokenizer_whole.NAME, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
-    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.OWN_STREAMS), _sent, _of_clients),
-    RootCause(prompt_counts.NAME, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
-    RootCause(request_options.NAME, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
-    RootCause(prompt_counts.NAME, (Remedy.REQUESTS_UNALTERED,), _sent),
-    RootCause(request_options.NAME, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
-    RootCause(default_max_tokens.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
+    RootCause(files_as_imported.name, (), _of_files),
+    RootCause(prompt_rendered.name, (Remedy.RENDER_TEXT,), _sent),
+    RootCause(tokenizer_whole.name, (Remedy.OWN_TOKENIZER,), _sent, _by_chance),
+    RootCause(request_options.name, (Remedy.OWN_ANSWERS, Remedy.OWN_STREAMS), _sent, _of_clients),
+    RootCause(prompt_counts.name, (Remedy.SERVERS_ALIKE, Remedy.TAKE_OUT_ARGUMENT), _sent),
+    RootCause(request_options.name, (Remedy.OWN_ANSWERS, Remedy.NO_CAP), _sent),
+    RootCause(prompt_counts.name, (Remedy.REQUESTS_UNALTERED,), _sent),
+    RootCause(request_options.name, (Remedy.HEED_OPTIONS,), _rests_on_answers, _of_temperature),
+    RootCause(default_max_tokens.name, (Remedy.RAISE_LIMITS,), _rests_on_answers, came),
     RootCause(ANSWERS, (), _rests_on_answers, came),
 )
 CAUSES = (
     RootCause(None, (Remedy.RAISE_BODY_LIMIT,), _declined),
     RootCause(None, (Remedy.CORRECT_SETTING, Remedy.SHORTER_KEEP_ALIVE), broken),
     RootCause(None, (Remedy.SERVERS_ALIKE,), _answered),
-    RootCause(model_listed.NAME, (), _refused),
-    RootCause(settings_read_back.NAME, PARSERS, _set_up),
-    RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
+    RootCause(model_listed.name, (), _refused),
+    RootCause(settings_read_back.name, PARSERS, _set_up),
+    RootCause(stream_equals_whole.name, NAMES_PARSER, _answered),
     RootCause(
-        prompt_rendered.NAME,
+        prompt_rendered.name,
         (Remedy.HEED_GENERATION_PROMPT, Remedy.TAKE_OUT_VARIABLE),
         _answered,
         _begins_turns,
     ),
     RootCause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _goes_on),
-    RootCause(plain_chat.NAME, (Remedy.ENDING_WEIGHTS,), _writes_on),
-    RootCause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
-    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
+    RootCause(plain_chat.name, (Remedy.ENDING_WEIGHTS,), _writes_on),
+    RootCause(no_special_tokens.name, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
+    RootCause(stop_words.name, (Remedy.TAKE_OUT_STOPWORD,), _answered),
     RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
-    RootCause(sampling_arrives.NAME, SENDS, _by_sampling, _of_the_dice),
+    RootCause(sampling_arrives.name, SENDS, _by_sampling, _of_the_dice),
     RootCause(None, PENALTIES, _answered),
     RootCause(None, (Remedy.CLOSE_BLOCK,), _with_variables),
     RootCause(THOUGHTS, (), _thinks),
@@ -313,26 +316,26 @@ CAUSES = (
 OBSERVERS: tuple[tuple[Rung, str, tuple[Remedy, ...]], ...] = (
     (
         Rung.TEMPLATE,
-        prompt_rendered.NAME,
+        prompt_rendered.name,
         (Remedy.IMPORT_AGAIN, Remedy.HEED_GENERATION_PROMPT, Remedy.RENDER_TEXT),
     ),
-    (Rung.TEMPLATE, template_coverage.NAME, ()),
-    (Rung.TEMPLATE, turns_rendered.NAME, ()),
-    (Rung.TEMPLATE, tools_in_prompt.NAME, ()),
-    (Rung.TEMPLATE, call_history.NAME, ()),
-    (Rung.TOKENS, tokenizer_whole.NAME, ()),
-    (Rung.TOKENS, prompt_counts.NAME, ()),
-    (Rung.DRAWN, prefix_cache.NAME, (Remedy.SOUND_CACHE,)),
-    (Rung.DRAWN, likelihood.NAME, ()),
+    (Rung.TEMPLATE, template_coverage.name, ()),
+    (Rung.TEMPLATE, turns_rendered.name, ()),
+    (Rung.TEMPLATE, tools_in_prompt.name, ()),
+    (Rung.TEMPLATE, call_history.name, ()),
+    (Rung.TOKENS, tokenizer_whole.name, ()),
+    (Rung.TOKENS, prompt_counts.name, ()),
+    (Rung.DRAWN, prefix_cache.name, (Remedy.SOUND_CACHE,)),
+    (Rung.DRAWN, likelihood.name, ()),
 )
 
 
 IN_ANY_CASE = {"engine": Remedy.ANOTHER_ENGINE, "model": Remedy.TRAINED_WEIGHTS}
 # Probes of the prompt as the engine has it, and of options, that what breaks before the engine explains.
 PROMPTS = {
-    probe.NAME for probe in (prompt_counts, request_options, tools_in_prompt, call_history, system_role)
+    probe.name for probe in (prompt_counts, request_options, tools_in_prompt, call_history, system_role)
 }
-SENDS_NOTHING = OFFLINE | {prompt_rendered.NAME}  # the last one with IMPORT_AGAIN
+SENDS_NOTHING = OFFLINE | {prompt_rendered.name}  # the last one with IMPORT_AGAIN
 BY_ITSELF = (Remedy.OPTIONS_UNALTERED, Remedy.NO_OWN_STOPS)  # the weights answer right without a chat
 UNKNOWN_VARIABLE = (Remedy.RENAME_VARIABLE,)  # the template does not know it, and something else may
 
@@ -414,12 +417,12 @@ def _of_prompts(rows: Sequence[ProbeRow]) -> Sequence[ProbeRow]:
     """Return the rows; where a rung breaks before the engine, its prompts and options follow from that."""
     failed = _failed(rows)
     seen = _observed({name: failure for name, failure in failed.items() if name in SENDS_NOTHING})
-    variable = failed.get(prompt_rendered.NAME)
+    variable = failed.get(prompt_rendered.name)
     if seen is None and variable is not None and asks_for(variable, *UNKNOWN_VARIABLE):
-        seen = prompt_rendered.NAME
-    started = failed.get(settings_read_back.NAME)
+        seen = prompt_rendered.name
+    started = failed.get(settings_read_back.name)
     if seen is None and started is not None and asks_for(started, Remedy.START_WITH_PARSER):
-        seen = settings_read_back.NAME  # an engine without its parser may write calls into the prompt itself
+        seen = settings_read_back.name  # an engine without its parser may write calls into the prompt itself
     if seen is None:
         return rows
     return [_following(row, seen, failed[seen]) if row.probe in PROMPTS and of_engine(row) else row

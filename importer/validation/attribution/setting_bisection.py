@@ -82,7 +82,7 @@ def _without(
     """Return the failures that one setting explains, by probe; ``None`` where no setting does."""
 
     def asked(left_out: Collection[Setup], some: Sequence[ProbeRow]) -> Mapping[str, ProbeRow]:
-        probes = [one for one in every() if one.NAME in {row.probe for row in some}]
+        probes = [one for one in every() if one.name in {row.probe for row in some}]
         try:
             with controls.start(left_out, deadline - time.monotonic()) as served:
                 return {row.probe: row for row in ask(served, probes)}

@@ -29,7 +29,8 @@ from importer.validation.outcome import (
     failing,
 )
 from importer.validation.probe import Probe
-from importer.validation.probes import no_special_tokens, reasoning_cut, stream_equals_whole
+from importer.validation.probes.chat import SpecialTokensReason, StreamReason
+from importer.validation.probes.reasoning import reasoning_cut
 from importer.validation.proof_check import none_better
 from importer.validation.remedy import PARSER_OF, Remedy
 from importer.validation.trace import Better, Trace, trace
@@ -141,8 +142,8 @@ STREAMED = "streamed"  # the name of that part of a probe
 CASE = "thinking-cut"  # of the proof
 ONLY_STREAMED = (
     CommonReason.WHOLE_IS_RIGHT,
-    stream_equals_whole.StreamReason.DIFFERS,
-    no_special_tokens.SpecialTokensReason.ONLY_STREAMED,
+    StreamReason.DIFFERS,
+    SpecialTokensReason.ONLY_STREAMED,
 )
 
 
@@ -175,7 +176,7 @@ def within(outcome: Outcome, probe: Probe, ctx: Context) -> Outcome:
 
 def explaining(outcome: Outcome, probe: Probe, ctx: Context) -> Reason | None:
     """Return the limit that explains a failure of the probe; ``None`` where there is none."""
-    feature = getattr(probe, "FEATURE", None)
+    feature = probe.feature
     if feature is not None and not _concerns(probe, ctx):
         feature = None
     lacking = ctx.promise.lacks(feature) if feature is not None else None
@@ -198,7 +199,7 @@ def explaining(outcome: Outcome, probe: Probe, ctx: Context) -> Reason | None:
 
 def _concerns(probe: Probe, ctx: Context) -> bool:
     """Return whether the document sets a value that the probe's limit is about, where it is about some."""
-    about = getattr(probe, "CONCERNS", ())
+    about = probe.concerns
     return not about or any(name in ctx.promise.sampling for name in about)
 
 

@@ -1,77 +1,81 @@
-"""The probes: one module each, one line each in the registry, in the order of the report."""
+"""The probes, one module a subject, in the order of the report."""
 
 from __future__ import annotations
 
 from importer.registry import Registry
 from importer.validation.expectations import Expectations
 from importer.validation.probe import Probe
-from importer.validation.probes import (
-    call_history,
-    call_id_returns,
-    classes,
-    client_disconnect,
-    concurrency,
-    context_length,
-    count_tokens,
+from importer.validation.probes.cache import prefix_cache
+from importer.validation.probes.chat import (
     default_max_tokens,
-    embedding,
-    files_as_imported,
-    first_answer,
-    guided_output,
-    health,
     history,
-    images,
-    invented_tool,
     likelihood,
     log_probabilities,
     long_prompt,
-    memory_flat,
-    memory_predicted,
-    messages,
-    messages_tools,
-    model_listed,
-    multi_step_calls,
-    no_argument_call,
     no_special_tokens,
-    no_tool_needed,
-    parallel_calls,
     plain_chat,
     plain_completion,
-    prefix_cache,
-    prompt_counts,
-    prompt_rendered,
-    reasoning_apart,
-    reasoning_cut,
-    reasoning_off,
-    request_options,
-    rerank,
+    simple_answers,
+    stream_equals_whole,
+    system_role,
+    token_limit,
+    two_user_turns,
+    usage_counts,
+)
+from importer.validation.probes.other_apis import (
+    count_tokens,
+    messages,
+    messages_tools,
     responses,
     responses_reasoning,
     responses_tools,
-    sampling_arrives,
-    settings_read_back,
-    simple_answers,
-    stop_strings,
-    stop_words,
-    stream_equals_whole,
-    structured_output,
-    system_role,
+)
+from importer.validation.probes.prompt import (
+    prompt_counts,
+    prompt_rendered,
     template_coverage,
-    token_limit,
     token_numbers,
     tokenize_round_trip,
     tokenizer_whole,
+    tools_in_prompt,
+    turns_rendered,
+)
+from importer.validation.probes.reasoning import reasoning_apart, reasoning_cut, reasoning_off
+from importer.validation.probes.sampling import (
+    guided_output,
+    request_options,
+    sampling_arrives,
+    stop_strings,
+    stop_words,
+    structured_output,
+)
+from importer.validation.probes.server import (
+    client_disconnect,
+    concurrency,
+    context_length,
+    files_as_imported,
+    first_answer,
+    health,
+    memory_flat,
+    memory_predicted,
+    model_listed,
+    settings_read_back,
+)
+from importer.validation.probes.tasks import classes, embedding, images, rerank, transcription
+from importer.validation.probes.tools import (
+    call_history,
+    call_id_returns,
+    invented_tool,
+    multi_step_calls,
+    no_argument_call,
+    no_tool_needed,
+    parallel_calls,
     tool_call,
     tool_call_streamed,
     tool_choice,
     tool_result_turn,
-    tools_in_prompt,
-    transcription,
     truncated_call,
-    turns_rendered,
-    two_user_turns,
     typed_arguments,
-    usage_counts,
 )
 
 PROBES: tuple[Probe, ...] = (
@@ -143,7 +147,7 @@ PROBES: tuple[Probe, ...] = (
     memory_flat,
 )
 BY_NAME = Registry[Probe](
-    "probes", {one.NAME: one for one in PROBES}, Probe, lambda one: one.needs(Expectations())
+    "probes", {one.name: one for one in PROBES}, Probe, lambda one: one.needs(Expectations())
 )
 
 

@@ -1,6 +1,4 @@
-"""The probe of the prefix cache: the second turn finds the first one there, also with other sampling and in
-a batch, and it changes no answer.
-"""
+"""Probes of the cache of prompts."""
 
 from __future__ import annotations
 
@@ -18,6 +16,7 @@ from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
 from importer.validation.fact import Rung
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.probe import probe
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -51,10 +50,6 @@ class PrefixCacheReason(ReasonKind):
     SLOW = "slow", "the second turn does not find the first in a cache: {times}"
 
 
-NAME = "prefix-cache"
-LESSON = (
-    "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3."
-)
 ALONE = True  # it measures time, and the cache must hold nothing of other probes
 SHORTEST = 256  # tokens of context; blocks of a cache have up to 128 and more
 WORD = "again "
@@ -83,13 +78,18 @@ class HeldError(Exception):
         self.opening, self.refused = opening, refused
 
 
-def needs(promise: Expectations) -> Reason | None:
+def needs_prefix_cache(promise: Expectations) -> Reason | None:
     """Return why the probe does not apply: no chat, or a context too short for two turns."""
     short = promise.context is not None and promise.context < SHORTEST
     return no_chat(promise) or (Reason(PrefixCacheReason.TOO_SHORT) if short else None)
 
 
-def run(ctx: Context) -> Outcome:
+@probe(
+    "prefix-cache",
+    "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3.",
+    needs=needs_prefix_cache,
+)
+def prefix_cache(ctx: Context) -> Outcome:
     """Judge what a cache holds, and whether an answer is the same with it and without."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
@@ -139,7 +139,7 @@ def _turns(ctx: Context) -> Outcome:
             )
         answers.append((f"of {TOGETHER} at once", answer))
     answers.append(("alone after a batch", _brief(ctx, _second(opening))))
-    return judge(first.usage.prompt, [_cache_use(when, reply) for when, reply in answers])
+    return judge_prefix_cache(first.usage.prompt, [_cache_use(when, reply) for when, reply in answers])
 
 
 def _words(promise: Expectations) -> int:
@@ -211,7 +211,7 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
     return Fail(Reason(PrefixCacheReason.CUT_IN_SILENCE, words=words, tokens=counted), "engine", remedy)
 
 
-def judge(first: int, answers: Sequence[CacheUse]) -> Outcome:
+def judge_prefix_cache(first: int, answers: Sequence[CacheUse]) -> Outcome:
     """Judge the tokens of the first turn's prompt, and the cached ones of the answers to the second."""
     if any(use.prompt < first for use in answers):
         return NotApplicable(Reason(PrefixCacheReason.NOT_HELD))

@@ -1,0 +1,1038 @@
+"""Probes of the conversation: answers, streams, lengths, system turns and history."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.validation import alternate_forms
+from importer.validation.context import STEADY, VERBATIM, Context, ask_both_ways, holds
+from importer.validation.diagnosis import endless, left_out, same_length, swallowed
+from importer.validation.errors import ExchangeError, ReplyError, RequestRefused
+from importer.validation.expectations import CommonReason, Expectations, PromiseReason, no_chat, no_tools
+from importer.validation.likelihood import ScoredText, per_token
+from importer.validation.mutations import ends_otherwise
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, asks_for, failing
+from importer.validation.probe import probe
+from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
+from importer.validation.prompts import (
+    COUNT,
+    GREETING,
+    NAME_RECALL,
+    SUM,
+    SYSTEM,
+    SYSTEM_LONGER,
+    TALK,
+    TWO_USERS,
+    WEATHER,
+    WEATHER_ANSWERED,
+    Prompt,
+    user,
+)
+from importer.validation.remedy import (
+    NO_REASONING_PARSER,
+    OTHER_REASONING_PARSER,
+    OTHER_TOOL_PARSER,
+    TRAINED_WEIGHTS,
+    WHOLE_ANSWERS,
+    Remedy,
+)
+from importer.validation.rendering import streaming_fault
+from importer.validation.reply import Reply
+from importer.validation.tokens import OWN, altered
+from importer.validation.tool_markup import (
+    blanked,
+    call_markup,
+    control_token,
+    drafted,
+    thinking_markup,
+    undecoded,
+)
+
+
+class CompletionReason(ReasonKind):
+    """The reasons of ``plain-completion``."""
+
+    CHATS = "chats", "the model chats"
+    NOTHING = "nothing", "the model had nothing to add"
+    WENT_ON = "went-on", "went on {text!r}"
+
+
+TEXT = "The capital of France is"
+LENGTH = 16  # tokens
+
+
+def needs_plain_completion(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: the model chats."""
+    return None if no_chat(promise) else Reason(CompletionReason.CHATS)
+
+
+@probe(
+    "plain-completion",
+    "Base models were imported with a chat template and parsers, though they only go on from a text.",
+    needs=needs_plain_completion,
+)
+def plain_completion(ctx: Context) -> Outcome:
+    """Request a few tokens more."""
+    body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
+    text = ctx.client.complete(body, ctx.log)
+    if not text.strip():
+        return Inconclusive(Reason(CompletionReason.NOTHING), "model")
+    return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))
+
+
+class PlainChatReason(ReasonKind):
+    """The reasons of ``plain-chat``."""
+
+    BEGINS_A_CALL = "begins-a-call", "the model begins a call to say hello"
+    CALL_NOT_OFFERED = "call-not-offered", "a tool call arrived where no tool was offered"
+    ALL_REASONING = "all-reasoning", "content is empty: the whole answer arrived as reasoning"
+    DATED = "dated", "an answer is of {day} by the clock of the server"
+    NO_WORD = "no-word", "the model ended its turn without a word"
+
+
+FIRST = datetime(2020, 1, 1, tzinfo=UTC).timestamp()  # no server of this API is older; 0 stands for none
+Judge = Callable[[Reply, tuple[str, ...]], Outcome]
+
+
+@probe(
+    "plain-chat",
+    "A wrong reasoning parser leaves content null, a missing end-of-turn token talks on: both with HTTP 200.",
+    needs=no_chat,
+)
+def plain_chat(ctx: Context) -> Outcome:
+    """Judge the answer to a greeting, and its date."""
+    outcome = answered(ctx, GREETING)
+    if outcome.gives(CommonReason.STILL_WRITING):
+        return failing(outcome, "model", Reason(Remedy.ENDING_WEIGHTS))
+    return judge_date(ctx.first(GREETING)) or outcome if isinstance(outcome, Pass) else outcome
+
+
+def judge_date(reply: Reply) -> Fail | None:
+    """Judge when an answer was made, by the server's clock; ``None`` where that may be."""
+    created = next((data.get("created") for data in reply.raw), None)
+    if not isinstance(created, int | float) or not 0 < created < FIRST:
+        return None
+    day = datetime.fromtimestamp(created, UTC).date().isoformat()
+    return Fail(Reason(PlainChatReason.DATED, day=day), "environment", Reason(Remedy.SET_CLOCK))
+
+
+def answered(ctx: Context, prompt: Prompt, judge_one: Judge | None = None) -> Outcome:
+    """Return the judgement of the answers to a greeting; ``judge_one`` is ``judge`` unless given."""
+    judge_reply = judge_one or judge_plain_chat
+    outcome = ctx.judged(prompt, lambda reply: judge_reply(reply, ctx.promise.markers))
+    seen = ctx.look(prompt) if isinstance(outcome, Fail) else None
+    return judge_lost(outcome, seen) if isinstance(outcome, Fail) and seen is not None else outcome
+
+
+def judge_lost(failure: Fail, seen: Reply) -> Outcome:
+    """Judge a failure beside the text of the model: half a call is lost, and attributed to the model."""
+    if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
+        return Inconclusive(Reason(PlainChatReason.BEGINS_A_CALL), "model", trials=failure.trials)
+    return failure
+
+
+def judge_plain_chat(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer to a greeting."""
+    if reply.finish_reason == "length":
+        return endless(reply, markers)
+    if reply.tool_calls:
+        return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), "engine")
+    if reply.finish_reason != "stop":
+        return Fail(
+            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
+            "engine",
+            ends_otherwise("stop", reply),
+        )
+    if reply.content.strip():
+        return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
+    if reply.reasoning.strip():
+        return Fail(
+            Reason(PlainChatReason.ALL_REASONING),
+            "configuration",
+            NO_REASONING_PARSER,
+        )
+    if swallowed(reply):
+        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
+    return Inconclusive(Reason(PlainChatReason.NO_WORD), "model", TRAINED_WEIGHTS)
+
+
+class SimpleAnswersReason(ReasonKind):
+    """The reasons of ``simple-answers``."""
+
+    RIGHT = "right", "{right} of {asked} are right"
+    UNBROKEN = (
+        "unbroken",
+        "the template begins an answer without the {rest!r} that stands before earlier ones",
+    )
+    WRONG = "wrong", "{missed} of {asked} simple questions are answered wrong"
+    UNKNOWN_MARKER = "unknown-marker", "the template's {marker} is no token of the tokenizer's"
+    GAP = "gap", "counting to ten, the model leaves out {gap!r} and goes on"
+    OTHER_FORM = "other-form", "in turns of {form} all of them are right"
+    UNOPENED = "unopened", "behind {opening!r} all of them are right, and the template does not write it"
+    RIGHT_BY_ITSELF = (
+        "right-by-itself",
+        "behind the same text the weights answer right, where no chat is asked for",
+    )
+
+
+SHOWN = 12  # characters behind the end of an answer
+QUESTIONS = (SUM, COUNT, NAME_RECALL)
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@probe(
+    "simple-answers",
+    "Values of another model, a foreign tokenizer, weights that were rounded away: fluent start, then noise.",
+    needs=no_chat,
+)
+def simple_answers(ctx: Context) -> Outcome:
+    """Judge the answers to three questions; where most are wrong, check template and tokenizer."""
+    answers = {prompt.name: ctx.first(prompt) for prompt in QUESTIONS}
+    missed, trials = _missed(answers), len(QUESTIONS)
+    if 2 * len(missed) > len(QUESTIONS) and not ctx.promise.hot:  # a small model misses some by chance
+        steady = {prompt.name: _steadily(ctx, prompt, answers[prompt.name]) for prompt in missed}
+        answers, trials = answers | steady, trials + len(missed)
+        missed = _missed(answers)
+    gap = left_out_simple_answers(answers[COUNT.name])
+    if 2 * len(missed) <= len(QUESTIONS) and gap is None:
+        right = len(QUESTIONS) - len(missed)
+        return Pass(Reason(SimpleAnswersReason.RIGHT, right=right, asked=len(QUESTIONS)), trials)
+    if any(_right_before_token(answers[prompt.name], prompt) for prompt in QUESTIONS):
+        cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
+        cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
+        if isinstance(cut_failure, Fail):
+            return cut_failure
+    failure = judge_missed(unknown_marker(ctx), len(missed), len(QUESTIONS), gap)
+    noise = len(missed) == len(QUESTIONS)
+    return (
+        template_fault(failure, ctx)
+        or form_fault(failure, ctx, noise=noise)
+        or opening_fault(failure, ctx)
+        or tokenizer_fault(failure, ctx)
+        or options_fault(failure, ctx, answers)
+        or failure
+    )
+
+
+def _steadily(ctx: Context, prompt: Prompt, reply: Reply) -> Reply:
+    """Return a steady answer; with its whole room where a slow engine's shorter one has cut the first."""
+    if not ctx.promise.slow or reply.finish_reason != "length":
+        return ctx.ask(prompt, **STEADY)
+    return ctx.ask(prompt, max_tokens=replace(ctx.promise, plain=None).limit(prompt.tokens), **STEADY)
+
+
+def _missed(answers: Mapping[str, Reply]) -> list[Prompt]:
+    return [prompt for prompt in QUESTIONS if not prompt.answered_by(answers[prompt.name].content)]
+
+
+def _right_before_token(reply: Reply, prompt: Prompt) -> bool:
+    """Return whether a right answer is gone on with behind a control token; noise may hold any token."""
+    text = (reply.written or reply.content).casefold()
+    token = control_token(text)
+    return token is not None and prompt.answered_by(text.partition(token)[0])
+
+
+def template_fault(failure: Fail, ctx: Context) -> Fail | None:
+    """Return the failure as a fault of the template, where that is not the one of the import."""
+    if ctx.render is None:
+        return None
+    if ctx.without_template:
+        note, remedy = Reason(CommonReason.NO_TEMPLATE), Reason(Remedy.FETCH_TEMPLATE)
+    elif ctx.proof is not None and ctx.proof.template not in ("", ctx.render.digest):
+        note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
+    elif (broken := unbroken(ctx)) is not None:
+        note, remedy = broken, ALIKE
+    else:
+        return None
+    return failing(failure, "configuration", remedy, note)
+
+
+def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
+    """Return the failure as a fault of the template, where the weights answer to turns of a known form."""
+    several = ctx.render is not None and ctx.render.others  # the engine may read another template
+    form = None if several else alternate_forms.answering(ctx, QUESTIONS, noise=noise)
+    if form is None:
+        return None
+    turns = alternate_forms.text_of(form, SUM)
+    remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
+    note = Reason(SimpleAnswersReason.OTHER_FORM, form=form.name)
+    return failing(failure, "configuration", remedy, note)
+
+
+def opening_fault(failure: Fail, ctx: Context) -> Fail | None:
+    """Return the failure as a fault of the template, where the weights answer behind an opened thought."""
+    opening = alternate_forms.opening(ctx, QUESTIONS)
+    if opening is None:
+        return None
+    note = Reason(SimpleAnswersReason.UNOPENED, opening=opening)
+    return failing(failure, "configuration", Reason(Remedy.OPEN_THOUGHT, opening=opening), note)
+
+
+def unbroken(ctx: Context) -> Reason | None:
+    """Return the line break that earlier answers begin with, and a new one does not.
+
+    Some models write that break themselves, so it is no fault where answers are right.
+    """
+    opening = replace(TALK, name="told-opening", messages=TALK.messages[:1])
+    earlier, new = beginnings(ctx.rendered(TALK) or "", ctx.rendered(opening) or "")
+    rest = earlier.removeprefix(new)
+    if not new or not earlier.startswith(new) or rest.strip() or "\n" not in rest:
+        return None
+    return Reason(SimpleAnswersReason.UNBROKEN, rest=rest)
+
+
+def tokenizer_fault(failure: Fail, ctx: Context) -> Fail | None:
+    """Return the failure as a fault of the tokenizer, where that changes prompts or answers."""
+    whole = tokenizer_whole.run(ctx)
+    note = whole.reason if isinstance(whole, Fail) else altered(ctx)
+    return None if note is None else failing(failure, "configuration", OWN, note)
+
+
+def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> Fail | None:
+    """Return the failure as a fault of what stands before the weights, where they answer right to the same
+    tokens without a chat. Values of the document that change an answer are tried elsewhere.
+    """
+    wrote = {name: f"{reply.reasoning}\n{reply.content}" for name, reply in answers.items()}
+    missed = [prompt for prompt in QUESTIONS if not prompt.answered_by(wrote[prompt.name])]
+    bent = ctx.promise.hot or ctx.promise.stopwords or {*ctx.promise.client_sampling} - {*STEADY}
+    counts = ctx.counted(missed[0]) if missed and not bent else None
+    if counts is None or counts[0] != counts[1] or not alternate_forms.right_by_itself(ctx, missed):
+        return None
+    note = Reason(SimpleAnswersReason.RIGHT_BY_ITSELF)
+    own = alternate_forms.by_itself(ctx, missed[0])
+    before = ended_before(own, answers[missed[0].name])
+    remedy = (
+        Reason(Remedy.OPTIONS_UNALTERED) if before is None else Reason(Remedy.NO_OWN_STOPS, before=before)
+    )
+    return failing(failure, "engine", remedy, note)
+
+
+def ended_before(own: str, reply: Reply) -> str | None:
+    """Return the text that an answer ends before, where it is the beginning of what the weights write."""
+    came = "".join(f"{reply.reasoning}{reply.content}".split())
+    if reply.finish_reason != "stop" or not came:
+        return None
+    shown = [(place, letter) for place, letter in enumerate(blanked(own)) if not letter.isspace()]
+    if "".join(letter for _, letter in shown[: len(came)]) != came:
+        return None
+    place = shown[len(came) - 1][0] + 1
+    return own[place : place + SHOWN] or None
+
+
+def judge_missed(marker: str | None, missed: int, questions: int, gap: str | None = None) -> Fail:
+    """Return the failure of wrong answers; ``marker`` is one of the template that the tokenizer does not
+    know.
+
+    ``gap`` is a number that was left out in the middle of counting.
+    """
+    reason = Reason(SimpleAnswersReason.WRONG, missed=missed, asked=questions)
+    if gap is not None:
+        reason = Reason(SimpleAnswersReason.GAP, gap=gap)
+    if marker is not None:
+        note = Reason(SimpleAnswersReason.UNKNOWN_MARKER, marker=marker)
+        return Fail(reason, "configuration", OWN, notes=(note,))
+    return Fail(reason, "model", Reason(Remedy.WHOLE_WEIGHTS))
+
+
+def unknown_marker(ctx: Context) -> str | None:
+    """Return a control token of the prompt that the engine counts as several, or ``None``."""
+    marker = control_token(ctx.rendered(GREETING) or "")
+    if marker is None or ctx.promise.lacks("completions"):
+        return None
+    try:
+        one, two = (_tokens(ctx, marker * times) for times in (1, 2))
+    except ExchangeError:
+        return None
+    return marker if one is not None and two is not None and two - one > 1 else None
+
+
+def _tokens(ctx: Context, text: str) -> int | None:
+    body = {"model": ctx.model, "prompt": text, "max_tokens": 1}
+    return ctx.client.completion(body, ctx.log).usage.prompt
+
+
+def left_out_simple_answers(reply: Reply) -> str | None:
+    """Return the first number that an answer to a count to ten leaves out in the middle.
+
+    An answer counts in words if it has half of the numbers in order; dots stand for omitted ones.
+    """
+    text = reply.content.casefold()
+    if reply.finish_reason != "stop" or "..." in text or "…" in text:
+        return None
+    numbers = in_order(text)
+    gaps = [
+        n for n in NUMBERS if n not in numbers and any(NUMBERS.index(s) > NUMBERS.index(n) for s in numbers)
+    ]
+    return gaps[0] if gaps and 2 * len(numbers) >= len(NUMBERS) and numbers[:2] == list(NUMBERS[:2]) else None
+
+
+def in_order(text: str) -> list[str]:
+    """Return the numbers in words that ``text`` holds, each behind the one before."""
+    numbers, position = [], 0
+    for number in NUMBERS:
+        match = re.compile(rf"\b{number}\b").search(text, position)
+        if match is not None:
+            numbers.append(number)
+            position = match.end()
+    return numbers
+
+
+class LikelihoodReason(ReasonKind):
+    """The reasons of ``likelihood``."""
+
+    NO_TEXT = "no-text", "there is no rendered prompt, or no answer to it"
+    NOT_OFFERED = "not-offered", "the engine returns no probabilities of a prompt's tokens"
+    MEASURED = (
+        "measured",
+        "{nats} nats for each of {tokens} tokens of its own answers; nothing to compare with yet",
+    )
+    AS_BEFORE = "as-before", "{nats} nats for each of {tokens} tokens; {before} in the first validated run"
+    WORSE = (
+        "worse",
+        (
+            "{nats} nats for each of {tokens} tokens; {before} in the first validated run, and {margin} more "
+            "at most"
+        ),
+    )
+
+
+PATH = "/v1/completions"
+PROMPTS = (GREETING, SUM, COUNT)
+ANSWER = 24  # tokens of an answer
+GREEDY = {"temperature": 0.0, **VERBATIM}
+MARGIN = 0.2  # nats for each token; docs/validation.md has the figures behind it
+
+
+def needs_likelihood(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: it reads rendered turns through plain completions."""
+    return no_chat(promise) or promise.lacks("completions")
+
+
+@probe(
+    "likelihood",
+    "Weights at three bits or with other positions still spoke fluently: nobody measured the loss.",
+    needs=needs_likelihood,
+)
+def likelihood(ctx: Context) -> Outcome:
+    """Measure the reference's texts, else the model's own greedy answers."""
+    known = ctx.likelihood.reference
+    texts = ((text.prompt, text.answer) for text in known) if known else _answers(ctx)
+    scored: list[ScoredText] = []
+    for prompt, answer in texts:
+        text = _score(ctx, prompt, answer)
+        if text is None:
+            return NotApplicable(Reason(LikelihoodReason.NOT_OFFERED))
+        scored.append(text)
+    if not scored:
+        return NotApplicable(Reason(LikelihoodReason.NO_TEXT))
+    ctx.likelihood.measured[:] = scored
+    return judge_likelihood(scored, known)
+
+
+def judge_likelihood(scored: Sequence[ScoredText], known: Sequence[ScoredText]) -> Outcome:
+    """Judge the nats of the same texts beside those of the first validated run."""
+    tokens = sum(text.tokens for text in known or scored)
+    now = per_token(scored, known or scored)
+    if not known:
+        return Pass(Reason(LikelihoodReason.MEASURED, nats=now, tokens=tokens))
+    before = per_token(known, known)
+    fields = {"nats": now, "before": before, "tokens": tokens}
+    if now > before + MARGIN:
+        worse = Reason(LikelihoodReason.WORSE, margin=MARGIN, **fields)
+        return Fail(worse, "model", Reason(Remedy.WHOLE_WEIGHTS))
+    return Pass(Reason(LikelihoodReason.AS_BEFORE, **fields))
+
+
+def _answers(ctx: Context) -> Iterator[tuple[str, str]]:
+    """Yield the rendered prompts with the model's own answers, cut after ``ANSWER`` tokens."""
+    for prompt in PROMPTS:
+        rendered = ctx.rendered(prompt)
+        if rendered and (answer := _text(_complete(ctx, rendered, ANSWER))):
+            yield rendered, answer
+
+
+def _score(ctx: Context, prompt: str, answer: str) -> ScoredText | None:
+    """Return the text with its nats; ``None`` where the engine returns no probabilities of a prompt.
+
+    The prompt goes first and alone: mlx-lm ends over a prompt that is a whole entry of its cache, as one with
+    its own answer is.
+    """
+    begun = _read(ctx, prompt)
+    if begun is None:
+        return None
+    whole = _read(ctx, prompt + answer) or ()
+    entries = whole[len(begun) :]
+    if not entries:
+        raise ReplyError(Reason(LikelihoodReason.NO_TEXT))
+    return ScoredText(prompt, answer, len(entries), round(-sum(map(_logprob, entries)), 4))
+
+
+def _read(ctx: Context, text: str) -> Sequence[object] | None:
+    """Return the entry of each token of a prompt; ``None`` where the engine shows none."""
+    try:
+        answer = _complete(ctx, text, 1, prompt_logprobs=0)
+    except RequestRefused as refused:
+        if refused.broke:
+            raise
+        return None
+    listed = _choice(answer).get("prompt_logprobs")
+    return listed if isinstance(listed, list) else None
+
+
+def _complete(ctx: Context, prompt: str, most: int, **more: Any) -> Mapping[str, Any]:
+    body = {"model": ctx.model, "prompt": prompt, "max_tokens": most, **GREEDY, **more}
+    answer = ctx.client.post(PATH, body, ctx.log)
+    return answer if isinstance(answer, Mapping) else {}
+
+
+def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = answer.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, Mapping) else {}
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    text = _choice(answer).get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _logprob(entry: object) -> float:
+    """Return the logarithm of one token of the prompt: the only one in its entry."""
+    values = list(entry.values()) if isinstance(entry, Mapping) else []
+    first = values[0].get("logprob") if values and isinstance(values[0], Mapping) else None
+    if not isinstance(first, int | float):
+        raise ReplyError(Reason(LikelihoodReason.NOT_OFFERED))
+    return float(first)
+
+
+class StreamReason(ReasonKind):
+    """The reasons of ``stream-equals-whole``."""
+
+    NOT_DONE = "not-done", "the stream ends without [DONE]"
+    ALIKE = "alike", "both are alike"
+    SAME_ONES = "same-ones", "answers vary from one to the next; both ways give the same ones"
+    SAME_PARTS = "same-parts", "answers vary from one to the next; both ways give the same parts"
+    DIFFERS = "differs", "{name} differs: whole {whole!r}, streamed {streamed!r}"
+
+
+REPEATS = 2  # further answers: a difference of the path repeats, one of random draws does not
+
+Form = tuple[object, ...]
+
+
+@probe(
+    "stream-equals-whole",
+    "Streaming paths lose calls, braces and reasoning: one parser emptied 27 of 64 splits, with HTTP 200.",
+    needs=no_chat,
+)
+def stream_equals_whole(ctx: Context) -> Outcome:
+    """Compare a plain question and, with tools, one that calls a tool."""
+    prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER]
+    outcomes = [_compare(ctx, prompt) for prompt in prompts]
+    flawed = [o for o in outcomes if not isinstance(o, Pass)]
+    if flawed:
+        return flawed[0]
+    first, *notes = dict.fromkeys(o.reason for o in outcomes)
+    return Pass(first, trials=len(outcomes), notes=tuple(notes))
+
+
+def _compare(ctx: Context, prompt: Prompt) -> Outcome:
+    whole, streamed = ctx.first(prompt), ctx.first(prompt, stream=True)
+    if "length" in (whole.finish_reason, streamed.finish_reason):
+        return endless(whole)  # what follows a missed end is babble, never twice the same
+    if not streamed.ended:
+        return Fail(Reason(StreamReason.NOT_DONE), "engine", WHOLE_ANSWERS, trials=2)
+    if stream_form(whole) == stream_form(streamed):
+        return Pass(Reason(StreamReason.ALIKE))
+    wholes = [whole, *(ctx.ask(prompt) for _ in range(REPEATS))]
+    streams = [streamed, *(ctx.ask(prompt, stream=True) for _ in range(REPEATS))]
+    if {stream_form(w) for w in wholes} & {stream_form(s) for s in streams}:
+        return Pass(Reason(StreamReason.SAME_ONES), trials=1 + REPEATS)
+    repeats_itself = len({stream_form(w) for w in wholes}) == 1
+    if not repeats_itself and {shape(w) for w in wholes} & {shape(s) for s in streams}:
+        return Pass(Reason(StreamReason.SAME_PARTS), trials=1 + REPEATS)
+    failure = Fail(difference(whole, streamed), "engine", trials=1 + REPEATS)
+
+    def like_the_whole(reply: Reply) -> Outcome:
+        return Pass(Reason(StreamReason.ALIKE)) if stream_form(reply) == stream_form(whole) else failure
+
+    return ctx.noted(prompt, like_the_whole, streaming_fault(ctx, prompt, failure), stream=True)
+
+
+def stream_form(reply: Reply) -> Form:
+    """Return the parts that must be equal: all but ids and white space at the edges."""
+    calls = tuple((c.name, _canonical(c.arguments)) for c in reply.tool_calls)
+    return reply.content.strip(), reply.reasoning.strip(), calls, reply.finish_reason
+
+
+def shape(reply: Reply) -> Form:
+    """Return the parts that an answer has, for a comparison of sampled answers."""
+    calls = tuple(c.name for c in reply.tool_calls)
+    return bool(reply.content.strip()), bool(reply.reasoning.strip()), calls, reply.finish_reason
+
+
+def difference(whole: Reply, streamed: Reply) -> Reason:
+    """Return the first part that differs, both sides quoted."""
+    names = ("content", "reasoning", "tool calls", "finish_reason")
+    for name, a, b in zip(names, stream_form(whole), stream_form(streamed), strict=True):
+        if a != b:
+            return Reason(StreamReason.DIFFERS, name=name, whole=str(a)[:120], streamed=str(b)[:120])
+    return Reason(StreamReason.ALIKE)
+
+
+def _canonical(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+class SpecialTokensReason(ReasonKind):
+    """The reasons of ``no-special-tokens``."""
+
+    NONE = "none", "no markup in what is served"
+    PIECES = "pieces", "pieces of words as {piece!r} are in the {place}"
+    CALL_MARKER = "call-marker", "the call marker {marker} is in the {place}"
+    STOPS_AND_SHOWS = "stops-and-shows", "the engine stops at {token} and shows it in the {place}"
+    STRAY = "stray", "{token} is in the {place}"
+    ONLY_STREAMED = "only-streamed", "only when streamed"
+
+
+CLEAN = Pass(Reason(SpecialTokensReason.NONE))
+
+
+@probe(
+    "no-special-tokens",
+    "End-of-turn tokens leaked in one of two streaming paths and not in the other; nobody looked at both.",
+    needs=no_chat,
+)
+def no_special_tokens(ctx: Context) -> Outcome:
+    """Judge the answers to a greeting and, with tools, to a tool's question and its result."""
+    prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER, WEATHER_ANSWERED]
+    for prompt in prompts:
+        leaks = [leak(ctx.first(prompt, stream=stream), token_signs(ctx.promise)) for stream in (False, True)]
+        if leaks[1] and not leaks[0]:
+            note = Reason(SpecialTokensReason.ONLY_STREAMED)
+            failure = replace(leaks[1], notes=(*leaks[1].notes, note), trials=len(prompts) * 2)
+            if asks_for(failure, Remedy.DECLARE):  # whole answers hide it, and go on behind it
+                return failure
+            return streaming_fault(ctx, prompt, failure)
+        if leaks[0]:
+            return ctx.noted(prompt, lambda reply: leak(reply, token_signs(ctx.promise)) or CLEAN, leaks[0])
+    return replace(CLEAN, trials=len(prompts) * 2)
+
+
+def token_signs(promise: Expectations) -> tuple[str, ...]:
+    """Return the texts that no client may see: the proof's markers and the document's stop words."""
+    stops = promise.client_sampling.get("stop") or ()
+    return (*promise.markers, *((stops,) if isinstance(stops, str) else map(str, stops)))
+
+
+def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
+    """Return the failure of the first markup in a reply, with its attribution."""
+    for place, text in _texts(reply):
+        if piece := undecoded(text):
+            remedy = Reason(Remedy.FETCH_TOKENIZER_JSON)
+            return Fail(Reason(SpecialTokensReason.PIECES, piece=piece, place=place), "configuration", remedy)
+        # A block that no parser took is the document's; a lone token is what this probe is for.
+        if marker := thinking_markup(text):
+            return Fail(Reason(CommonReason.THINKING_MARKER, marker=marker, place=place), "configuration",
+                        OTHER_REASONING_PARSER)  # fmt: skip
+        thought = place == "reasoning" and bool(reply.tool_calls or drafted(text, reply.content))
+        if (marker := call_markup(text)) and not thought:
+            return Fail(Reason(SpecialTokensReason.CALL_MARKER, marker=marker, place=place), "configuration",
+                        OTHER_TOOL_PARSER)  # fmt: skip
+        if token := control_token(text, markers):
+            return _stray(token, place, text, reply)
+    return None
+
+
+def _stray(token: str, place: str, text: str, reply: Reply) -> Fail:
+    if reply.finish_reason == "stop" and text.rstrip().endswith(token):
+        return Fail(Reason(SpecialTokensReason.STOPS_AND_SHOWS, token=token, place=place), "engine")
+    return Fail(
+        Reason(SpecialTokensReason.STRAY, token=token, place=place),
+        "configuration",
+        Reason(Remedy.DECLARE, token=token),
+    )
+
+
+def _texts(reply: Reply) -> Iterator[tuple[str, str]]:
+    yield "content", reply.content
+    yield "reasoning", reply.reasoning
+    for call in reply.tool_calls:
+        yield "call's name", call.name
+        yield "call's arguments", call.arguments
+
+
+class TokenLimitReason(ReasonKind):
+    """The reasons of ``token-limit``."""
+
+    TOO_MANY = "too-many", "{count} tokens where {limit} were allowed"
+    CUT = "cut", "cut at {limit} tokens, finish_reason 'length'"
+    NOT_SAID = "not-said", "the answer was cut, and finish_reason is {finish_reason!r}, not 'length'"
+
+
+LIMIT = 5  # tokens
+
+
+@probe(
+    "token-limit",
+    "An answer that was cut said 'stop', or ran on to the engine's own limit: clients took it for whole.",
+    needs=no_chat,
+)
+def token_limit(ctx: Context) -> Outcome:
+    """Allow a few tokens for an answer that needs many."""
+    return ask_both_ways(ctx, COUNT, judge_token_limit, max_tokens=LIMIT)
+
+
+def judge_token_limit(reply: Reply) -> Outcome:
+    """Judge an answer longer than ``LIMIT`` tokens."""
+    count, finish = reply.usage.completion, reply.finish_reason
+    if count is not None and count > LIMIT:
+        return Fail(Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT), "engine")
+    if finish == "length":
+        return Pass(Reason(TokenLimitReason.CUT, limit=LIMIT))
+    if finish == "stop" and (count is None or count < LIMIT):
+        return Inconclusive(Reason(CommonReason.DONE_BEFORE), "model")
+    return Fail(
+        Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), "engine", ends_otherwise("length", reply)
+    )
+
+
+def _cut(fields: Fields) -> str:
+    tokens = "few" if fields["tokens"] is None else fields["tokens"]
+    return f"without max_tokens in the request an answer is cut after {tokens} tokens"
+
+
+class OwnLimitReason(ReasonKind):
+    """The reasons of ``own-limit``."""
+
+    ALL_CUT = "all-cut", "answers are cut after {tokens} tokens where {allowed} are allowed"
+    ANY_LIMIT = "any-limit", "the answer comes to any limit: see plain-chat"
+    CUT = "cut", _cut
+    ENDS = "ends", "ends by itself, finish_reason {finish_reason!r}"
+
+
+CAPPED = Reason(Remedy.RAISE_LIMITS)
+
+
+@probe(
+    "own-limit",
+    "Clients that sent no max_tokens got the engine's own few, and took half an answer for a whole one.",
+    needs=no_chat,
+)
+def default_max_tokens(ctx: Context) -> Outcome:
+    """Repeat without ``max_tokens`` a request that is answered to the end with it, both without chance."""
+    full = ctx.first(COUNT)
+    if full.finish_reason != "length":
+        full = ctx.ask(COUNT, **STEADY)
+    reply = full if full.finish_reason == "length" else ctx.ask(COUNT, max_tokens=None, **STEADY)
+    return judge_default_max_tokens(reply, full, ctx.promise.limit(COUNT.tokens))
+
+
+def judge_default_max_tokens(reply: Reply, full: Reply, allowed: int) -> Outcome:
+    """Judge an answer to a request without a limit, beside one with a limit of ``allowed`` tokens."""
+    if full.finish_reason == "length":
+        if full.usage.completion is not None and full.usage.completion < allowed:
+            reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)
+            return Fail(reason, "configuration", CAPPED)
+        return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
+    if reply.finish_reason == "length":
+        return Fail(
+            Reason(OwnLimitReason.CUT, tokens=reply.usage.completion),
+            "configuration",
+            Reason(Remedy.RAISE_MAX_TOKENS),
+        )
+    if not (reply.content.strip() or reply.reasoning.strip()):
+        return Inconclusive(Reason(CommonReason.EMPTY), "model")
+    return Pass(Reason(OwnLimitReason.ENDS, finish_reason=reply.finish_reason))
+
+
+class UsageReason(ReasonKind):
+    """The reasons of ``usage-counts``."""
+
+    NO_COUNT = "no-count", "the engine does not count tokens"
+    FLAWED = "flawed", "{way}: {flaw}"
+    PROMPTS_DIFFER = "prompts-differ", "prompt: {whole} tokens whole, {streamed} streamed"
+    ANSWERS_DIFFER = "answers-differ", "the same answer: {whole} tokens whole, {streamed} streamed"
+    TOKENIZER_DIFFERS = "tokenizer-differs", "prompt: {prompt} tokens, the tokenizer makes {counted}"
+    COUNTED = "counted", "{prompt} tokens of prompt, {completion} of answer, whole and streamed"
+    ODD = "odd", "counts {prompt} tokens of prompt and {completion} of answer"
+    ANSWER_NOT_COUNTED = "answer-not-counted", "counts no token of an answer that has text"
+    TOTAL = "total", "total_tokens is {total}, not {prompt} and {completion} together"
+
+
+def needs_usage_counts(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine with other counts for streams."""
+    return no_chat(promise) or promise.lacks("usage")
+
+
+@probe(
+    "usage-counts",
+    "Streams came without counts, or with others than the whole answer: bills and limits were wrong.",
+    needs=needs_usage_counts,
+)
+def usage_counts(ctx: Context) -> Outcome:
+    """Compare the counts of one greeting."""
+    whole, streamed = ctx.first(GREETING), ctx.first(GREETING, stream=True)
+    return judge_usage_counts(whole, streamed, prompt_tokens(ctx))
+
+
+def prompt_tokens(ctx: Context) -> int | None:
+    """Return the tokens of the prompt by the tokenizer, where the engine has that path."""
+    if ctx.promise.unsure("tokenize"):
+        return None
+    answer = ctx.client.post("/tokenize", {"model": ctx.model, "messages": list(GREETING.messages)}, ctx.log)
+    count = answer.get("count") if isinstance(answer, dict) else None
+    return count if isinstance(count, int) else None
+
+
+def judge_usage_counts(whole: Reply, streamed: Reply, counted: int | None = None) -> Outcome:
+    """Judge two answers to one prompt, and the tokenizer's count of it."""
+    if whole.usage.prompt is None and whole.usage.completion is None:
+        return NotApplicable(Reason(UsageReason.NO_COUNT))
+    for name, reply in (("whole", whole), ("streamed", streamed)):
+        flaw = _flaw(reply)
+        if flaw is not None:
+            return Fail(Reason(UsageReason.FLAWED, way=name, flaw=flaw), "engine")
+    if whole.usage.prompt != streamed.usage.prompt:
+        return Fail(
+            Reason(UsageReason.PROMPTS_DIFFER, whole=whole.usage.prompt, streamed=streamed.usage.prompt),
+            "engine",
+        )
+    counts = whole.usage.completion, streamed.usage.completion
+    same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
+    if same and counts[0] != counts[1]:
+        return Fail(Reason(UsageReason.ANSWERS_DIFFER, whole=counts[0], streamed=counts[1]), "engine")
+    if counted is not None and counted != whole.usage.prompt:
+        return Fail(
+            Reason(UsageReason.TOKENIZER_DIFFERS, prompt=whole.usage.prompt, counted=counted), "engine"
+        )
+    reason = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
+    return Pass(reason, trials=2)
+
+
+def _flaw(reply: Reply) -> Reason | None:
+    usage = reply.usage
+    if not usage.prompt or usage.completion is None:
+        return Reason(UsageReason.ODD, prompt=usage.prompt, completion=usage.completion)
+    if reply.content.strip() and not usage.completion:
+        return Reason(UsageReason.ANSWER_NOT_COUNTED)
+    totals = [u["total_tokens"] for u in (d.get("usage") for d in reply.raw) if isinstance(u, dict)
+              and isinstance(u.get("total_tokens"), int)]  # fmt: skip
+    if totals and totals[-1] != usage.prompt + usage.completion:
+        return Reason(UsageReason.TOTAL, total=totals[-1], prompt=usage.prompt, completion=usage.completion)
+    return None
+
+
+class LogProbabilitiesReason(ReasonKind):
+    """The reasons of ``log-probabilities``."""
+
+    NOT_SHOWN = "not-shown", "the engine shows none"
+    FLAWED = "flawed", "token {place}, {token!r}: {flaw}"
+    COUNT_DIFFERS = "count-differs", "{entries} log-probabilities of {count} tokens"
+    OTHER_TOKENS = "other-tokens", "the tokens are not the answer's: {written!r}"
+    SHOWN = "shown", "{entries} tokens, which make the answer"
+    NO_NUMBER = "no-number", "a log-probability is no number"
+    ABOVE_ZERO = "above-zero", "a log-probability is above zero: {value}"
+    NOT_IN_ORDER = "not-in-order", "the best are not in order: {values}"
+
+
+TOP = 3
+SLACK = 1e-3  # rounding of a log-probability
+
+
+def needs_log_probabilities(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine that does not show the drawn tokens."""
+    return no_chat(promise) or promise.lacks("logprobs", "drawn")
+
+
+@probe(
+    "log-probabilities",
+    "Probabilities of other tokens than those written, fewer than were counted, the best not first.",
+    needs=needs_log_probabilities,
+)
+def log_probabilities(ctx: Context) -> Outcome:
+    """Judge an answer with log-probabilities, whole and streamed."""
+    counts = ctx.promise.lacks("usage") is None
+    return ask_both_ways(
+        ctx, GREETING, partial(judge_log_probabilities, counts=counts), logprobs=True, top_logprobs=TOP
+    )
+
+
+def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
+    """Judge an answer beside the log-probabilities of its tokens; ``counts`` if the engine's counts are
+    right.
+    """
+    entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
+    if not entries:
+        return NotApplicable(Reason(LogProbabilitiesReason.NOT_SHOWN))
+    for place, entry in enumerate(entries):
+        flaw = _flaw_log_probabilities(entry)
+        if flaw is not None:
+            return Fail(
+                Reason(
+                    LogProbabilitiesReason.FLAWED, place=place, token=str(entry.get("token"))[:20], flaw=flaw
+                ),
+                "engine",
+            )
+    count = reply.usage.completion if counts else None
+    if count is not None and not count - 1 <= len(entries) <= count:  # the end token may be left out
+        return Fail(Reason(LogProbabilitiesReason.COUNT_DIFFERS, entries=len(entries), count=count), "engine")
+    if not holds(reply.written, reply.content):
+        return Fail(Reason(LogProbabilitiesReason.OTHER_TOKENS, written=reply.written[:80]), "engine")
+    return Pass(Reason(LogProbabilitiesReason.SHOWN, entries=len(entries)))
+
+
+def _flaw_log_probabilities(entry: Mapping[str, Any]) -> Reason | None:
+    """Return the fault of one token's entry, or ``None``."""
+    top = [t for t in entry.get("top_logprobs") or () if isinstance(t, dict)]
+    values = [e.get("logprob") for e in (entry, *top)]
+    numbers = [v for v in values if isinstance(v, int | float)]
+    if len(numbers) < len(values):
+        return Reason(LogProbabilitiesReason.NO_NUMBER)
+    if max(numbers) > SLACK:
+        return Reason(LogProbabilitiesReason.ABOVE_ZERO, value=max(numbers))
+    # The drawn token may stand among the best, before or behind them.
+    ranked = [t["logprob"] for t in top if t.get("token") != entry.get("token")]
+    return (
+        None
+        if ranked == sorted(ranked, reverse=True)
+        else Reason(LogProbabilitiesReason.NOT_IN_ORDER, values=numbers[1:])
+    )
+
+
+class SystemRoleReason(ReasonKind):
+    """The reasons of ``system-role``."""
+
+    UNSEEN = "unseen", "the system's words do not reach the prompt"
+    COUNTED = "counted", "prompts of {short} and {longer} tokens"
+
+
+@probe(
+    "system-role",
+    "Templates without a system role dropped it in silence, and every instruction with it.",
+    needs=no_chat,
+)
+def system_role(ctx: Context) -> Outcome:
+    """Compare prompts with a short system's turn and with a long one."""
+    try:
+        outcome = judge_system_role(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
+    except RequestRefused as refused:
+        return ctx.refused(refused, SYSTEM)
+    if isinstance(outcome, Fail):
+        return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, Reason(Remedy.RENDER_SYSTEM_ROLE))
+    return outcome
+
+
+def judge_system_role(short: Reply, longer: Reply) -> Outcome:
+    """Judge answers to a short and a long system's turn."""
+    if short.usage.prompt is None:
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    if same_length(short, longer) or (longer.usage.prompt or 0) < short.usage.prompt:
+        return Fail(
+            Reason(SystemRoleReason.UNSEEN), "configuration", Reason(Remedy.RENDER_SYSTEM_ROLE), trials=2
+        )
+    return Pass(
+        Reason(SystemRoleReason.COUNTED, short=short.usage.prompt, longer=longer.usage.prompt), trials=2
+    )
+
+
+@probe(
+    "two-user-turns",
+    "Templates that insist on alternating turns raised inside the server: a 500 for an ordinary chat.",
+    needs=no_chat,
+)
+def two_user_turns(ctx: Context) -> Outcome:
+    """Send two greetings in a row."""
+    try:
+        return answered(ctx, TWO_USERS)
+    except RequestRefused as refused:
+        return ctx.refused(refused, TWO_USERS)
+
+
+class HistoryReason(ReasonKind):
+    """The reasons of ``history``."""
+
+    NOT_SAID = "not-said", "the answer does not say what was told: {content!r}"
+
+
+EVERY_TURN = Reason(Remedy.RENDER_TURNS)
+
+
+@probe(
+    "history",
+    "A template that rendered the last turn only answered every question, and remembered nothing.",
+    needs=no_chat,
+)
+def history(ctx: Context) -> Outcome:
+    """Request a fact of an earlier turn."""
+    alone = ctx.first(SUM).usage.prompt
+    outcome = ctx.judged(NAME_RECALL, lambda reply: judge_history(reply, alone, ctx.promise.markers))
+    if isinstance(outcome, Fail) and asks_for(outcome, Remedy.RENDER_TURNS):
+        return left_out(ctx, (SUM, NAME_RECALL), outcome.reason, EVERY_TURN)
+    return outcome
+
+
+def judge_history(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer about an earlier turn; ``alone`` is the prompt of one short question in tokens."""
+    count = reply.usage.prompt
+    if NAME_RECALL.answered_by(reply.content):
+        return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
+    if count is not None and alone is not None and count <= alone:
+        return Fail(Reason(CommonReason.TURNS_UNSEEN), "configuration", EVERY_TURN)
+    if reply.finish_reason == "length":
+        return endless(reply, markers)
+    return Inconclusive(
+        Reason(HistoryReason.NOT_SAID, content=reply.content.strip()[:80]), "model", TRAINED_WEIGHTS
+    )
+
+
+class LongPromptReason(ReasonKind):
+    """The reasons of ``long-prompt``."""
+
+    TOO_LONG = "too-long", "its context of {context:,} tokens is too long to overrun"
+    ANY_LENGTH = "any-length", "the server takes a prompt of any length"
+    ANSWERED = "answered", "{words:,} words were answered: {content!r}"
+
+
+REMEDY = Reason(Remedy.SET_LONGEST)
+LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
+
+
+def needs_long_prompt(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, no limit in engine or document, or a limit too large to
+    exceed.
+    """
+    if promise.context is None:
+        return no_chat(promise) or Reason(PromiseReason.NO_CONTEXT)
+    far = Reason(LongPromptReason.TOO_LONG, context=promise.context) if promise.context > LONGEST else None
+    return no_chat(promise) or promise.lacks("limit") or far
+
+
+@probe(
+    "long-prompt",
+    "A prompt beyond the context ended in a crash, or was cut without a word and answered all the same.",
+    needs=needs_long_prompt,
+)
+def long_prompt(ctx: Context) -> Outcome:
+    """Send more words than the context has tokens."""
+    context = ctx.promise.context or 0
+    prompt = Prompt("long-prompt", (user("again " * (context + 64)),))
+    try:
+        reply = ctx.ask(prompt, max_tokens=1)
+    except RequestRefused as refused:
+        return ctx.refused(refused, prompt)
+    if ctx.promise.remote:
+        return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
+    return Fail(
+        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), "engine", REMEDY
+    )

@@ -1,0 +1,208 @@
+"""Probes of the other APIs of one server: Anthropic's messages and OpenAI's responses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from importer.reasons import Reason, ReasonKind
+from importer.validation import other_apis
+from importer.validation.calls import CallReason, judge_call
+from importer.validation.context import WAYS, Context
+from importer.validation.expectations import CommonReason, Expectations, no_reasoning, no_tools
+from importer.validation.other_apis import ResponsesReason, numbered
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
+from importer.validation.probe import probe
+from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
+from importer.validation.probes.reasoning import judge_reasoning_apart
+from importer.validation.probes.tools import id_answered, judge_tool_result_turn
+from importer.validation.prompts import GREETING, SUM, SUM_THINKING, WEATHER, Prompt
+from importer.validation.remedy import TRAINED_WEIGHTS
+from importer.validation.reply import Reply
+
+
+@probe(
+    "messages",
+    "Special tokens were kept from OpenAI's clients and shown to Anthropic's: that path had no filter.",
+    needs=other_apis.needs_anthropic,
+)
+def messages(ctx: Context) -> Outcome:
+    """Judge a greeting, whole and streamed."""
+    signs = token_signs(ctx.promise)
+    return other_apis.judged(ctx, GREETING, lambda reply: judge_messages(reply, signs))
+
+
+def judge_messages(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer to a greeting."""
+    return leak(reply, markers) or judge_plain_chat(reply, markers)
+
+
+def needs_messages_tools(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no tools, or no endpoint of this format."""
+    return no_tools(promise) or other_apis.needs_anthropic(promise)
+
+
+@probe(
+    "messages-tools",
+    "Calls came as text to Anthropic's clients, or with their input encoded once more: no agent went on.",
+    needs=needs_messages_tools,
+)
+def messages_tools(ctx: Context) -> Outcome:
+    """Judge both ways; without a call, compare the length of the prompt with that of the chat."""
+    signs = token_signs(ctx.promise)
+    outcome = other_apis.judged(ctx, WEATHER, lambda reply: judge_messages_tools(reply, signs))
+    if not isinstance(outcome, Inconclusive):
+        return outcome
+    chat, here = ctx.first(WEATHER), other_apis.ask_anthropic(ctx, WEATHER, max_tokens=1)
+    return other_apis.tools_left_out(chat.usage.prompt, here.usage.prompt) or outcome
+
+
+def judge_messages_tools(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer that should be a call."""
+    return leak(reply, markers) or judge_call(reply, WEATHER)
+
+
+class CountTokensReason(ReasonKind):
+    """The reasons of ``count-tokens``."""
+
+    NO_NUMBER = "no-number", "{prompt}: input_tokens is {before!r}"
+    DIFFERS = "differs", "{prompt}: {before} tokens counted before, {after} in the answer"
+    NO_COUNT = "no-count", "the answers do not count their prompt"
+    COUNTED = "counted", "{prompt} {tokens}"
+    SAME = "same", "tokens before as in the answer: {counts}"
+
+
+@probe(
+    "count-tokens",
+    "Agents cut their history by this count; where tools were left out of it, prompts overran the context.",
+    needs=other_apis.needs_anthropic,
+    feature="counts",
+)
+def count_tokens(ctx: Context) -> Outcome:
+    """Count a greeting, and a question with a tool."""
+    prompts = [GREETING, WEATHER] if ctx.promise.tool_parser else [GREETING]
+    return judge_count_tokens([(prompt.name, counted(ctx, prompt), used(ctx, prompt)) for prompt in prompts])
+
+
+def counted(ctx: Context, prompt: Prompt) -> Any:
+    """Return the count of the endpoint."""
+    body = {"model": ctx.model, **other_apis.request(prompt)}
+    answer = ctx.client.post(f"{other_apis.PATH}/count_tokens", body, ctx.log)
+    return answer.get("input_tokens") if isinstance(answer, dict) else None
+
+
+def used(ctx: Context, prompt: Prompt) -> int | None:
+    """Return the prompt tokens in the usage of the answer."""
+    return other_apis.ask_anthropic(ctx, prompt, max_tokens=1).usage.prompt
+
+
+def judge_count_tokens(counts: list[tuple[str, Any, int | None]]) -> Outcome:
+    """Judge name, count before and count in the answer of each prompt."""
+    for name, before, after in counts:
+        if not isinstance(before, int) or isinstance(before, bool) or before < 1:
+            return Fail(Reason(CountTokensReason.NO_NUMBER, prompt=name, before=before), "engine")
+        if after is not None and before != after:
+            return Fail(Reason(CountTokensReason.DIFFERS, prompt=name, before=before, after=after), "engine")
+    if all(after is None for _, _, after in counts):
+        return NotApplicable(Reason(CountTokensReason.NO_COUNT))
+    reasons = tuple(
+        Reason(CountTokensReason.COUNTED, prompt=name, tokens=before) for name, before, _ in counts
+    )
+    return Pass(Reason(CountTokensReason.SAME, counts=reasons), trials=len(counts))
+
+
+@probe(
+    "responses",
+    "A stream ended in a text that none of its pieces had held: the thought once more, as the answer.",
+    needs=other_apis.needs_responses,
+)
+def responses(ctx: Context) -> Outcome:
+    """Judge a greeting, whole and streamed."""
+    signs = token_signs(ctx.promise)
+    return other_apis.judged_responses(ctx, GREETING, lambda reply: judge_responses(reply, signs))
+
+
+def judge_responses(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer to a greeting; a stream without any number is noted."""
+    outcome = leak(reply, markers) or judge_plain_chat(reply, markers)
+    if isinstance(outcome, Pass) and len(reply.raw) > 1 and not numbered(reply):
+        return replace(outcome, notes=(*outcome.notes, Reason(ResponsesReason.UNNUMBERED)))
+    return outcome
+
+
+def needs_responses_reasoning(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no reasoning parser, or no endpoint of this format."""
+    return no_reasoning(promise) or other_apis.needs_responses(promise)
+
+
+@probe(
+    "responses-reasoning",
+    "Each endpoint has its own path for thoughts: apart in the chat, they were part of the message here.",
+    needs=needs_responses_reasoning,
+)
+def responses_reasoning(ctx: Context) -> Outcome:
+    """Judge a question that the chat answers with a thought."""
+    prompt = _thinking(ctx)
+    if prompt is None:
+        return NotApplicable(Reason(CommonReason.NO_THOUGHT))
+    return other_apis.judged_responses(ctx, prompt, judge_reasoning_apart)
+
+
+def _thinking(ctx: Context) -> Prompt | None:
+    """Return the first prompt whose chat has a thought."""
+    prompts = (SUM,) if ctx.promise.lacks("switches") else (SUM, SUM_THINKING)
+    return next((prompt for prompt in prompts if ctx.first(prompt).reasoning.strip()), None)
+
+
+RESULT = json.dumps({"temperature": -3, "condition": "snowy"})
+
+
+def needs_responses_tools(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no tools, or no endpoint of this format."""
+    return no_tools(promise) or other_apis.needs_responses(promise)
+
+
+@probe(
+    "responses-tools",
+    "Arguments stood whole in a new item and came again in pieces: clients joined them to broken JSON.",
+    needs=needs_responses_tools,
+)
+def responses_tools(ctx: Context) -> Outcome:
+    """Judge a call both ways, then the answer to its result; without a call, the length of the prompt."""
+    signs = token_signs(ctx.promise)
+    lacking = ctx.promise.lacks("call-pieces")
+    ways = WAYS if lacking is None else {"whole": False}
+    called = other_apis.judged_responses(
+        ctx, WEATHER, lambda reply: judge_responses_tools(reply, signs), ways
+    )
+    if isinstance(called, Inconclusive):
+        chat, here = ctx.first(WEATHER), other_apis.ask_responses(ctx, WEATHER, max_output_tokens=1)
+        return other_apis.tools_left_out(chat.usage.prompt, here.usage.prompt) or called
+    if not isinstance(called, Pass):
+        return called
+    answered = _answered(ctx)
+    if not isinstance(answered, Pass):
+        return named(answered, "result")
+    notes = (*called.notes, answered.reason, *([lacking] if lacking else []))
+    return replace(called, trials=called.trials + answered.trials, notes=notes)
+
+
+def judge_responses_tools(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer that should be a call."""
+    return leak(reply, markers) or judge_call(reply, WEATHER)
+
+
+def _answered(ctx: Context) -> Outcome:
+    """Send back the engine's own items with the result of the call, and judge the answer."""
+    reply = other_apis.ask_responses(ctx, WEATHER)
+    if not reply.tool_calls:
+        return Inconclusive(Reason(CallReason.NO_CALL), "model", TRAINED_WEIGHTS)
+    call = reply.tool_calls[0]
+    items = [*other_apis.request_responses(WEATHER)["input"], *reply.raw[0]["output"]]
+    results = [other_apis.output(one.id, RESULT) for one in reply.tool_calls]
+
+    def ask(stream: bool) -> Reply:
+        return other_apis.ask_responses(ctx, WEATHER, stream=stream, input=[*items, *results])
+
+    return other_apis.judged_beside_chat(ctx, id_answered(call), ask, judge_tool_result_turn)

@@ -1,0 +1,1071 @@
+"""Probes of the prompt: the template's text and its tokens reach the model unaltered."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from unicodedata import normalize
+
+from importer.chat_template.markers import SHAPE
+from importer.chat_template.render import date_at, now
+from importer.chat_template.request_coverage.findings import (
+    WayInField,
+    WayInFinding,
+    WayInKind,
+    WayInSeverity,
+)
+from importer.chat_template.study import TemplateAnalysis
+from importer.decisions.request_coverage import ON_TOOLS, needs_tools
+from importer.engines.tokenizer import Tokenized, TokenTable
+from importer.reasons import Reason, ReasonKind
+from importer.signals import evidence
+from importer.validation import failures, proof_check, tokens
+from importer.validation.context import Context, together
+from importer.validation.diagnosis import tools_unseen
+from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
+from importer.validation.evidence_sources import Render
+from importer.validation.expectations import UNKNOWN_CONTEXT, CommonReason, Expectations, no_chat, no_tools
+from importer.validation.fact import Rung
+from importer.validation.failures import text_now
+from importer.validation.mutations import CHANGES, Alteration
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.probe import probe
+from importer.validation.probes.sampling import words_between
+from importer.validation.prompts import (
+    CALLED,
+    CALLED_EMPTY,
+    GREETED,
+    GREETING,
+    NAME_RECALL,
+    ROUNDS,
+    SUM,
+    SYSTEM,
+    TAGGED,
+    TALK,
+    TRIP,
+    WEATHER,
+    WEATHER_ANSWERED,
+    WEATHER_TWO_TOOLS,
+    WORD,
+    NoncePrompt,
+    Part,
+    Prompt,
+    long,
+    short,
+)
+from importer.validation.remedy import Remedy
+from importer.validation.reply import Reply
+from importer.validation.tokens import KINDS, OWN, TEXT, OtherTokens, letters, round_trip, tokens_of, words_of
+from importer.validation.tool_markup import call_markup, thinking_markup, without_thinking
+
+
+class PromptReason(ReasonKind):
+    """The reasons of ``prompt-rendered``."""
+
+    BEGINS_TWICE = "begins-twice", "the template writes {bos} twice"
+    BEGINS_ONCE = "begins-once", "begins once"
+    NOTHING_TAKEN = "nothing-taken", "no variable is the engine's own"
+    TAKEN = "taken", "{variable} is the engine's to say to the template"
+    TURN_BEGUN = "turn-begun", "the assistant's turn is begun"
+    NO_TURN = (
+        "no-turn",
+        "the template begins no turn of the assistant, though {shown!r} stands before its words",
+    )
+    PROVED = "proved", "the template is the one that was proved"
+    ALL_KNOWN = "all-known", "every variable is known"
+    UNKNOWN = "unknown", "the template does not know {variable}: it changes nothing"
+    STARTED = "started", "the engine was started with the document's template variables"
+    NOT_STARTED = (
+        "not-started",
+        "the prompt has {plain} tokens, and {told} where a request names the document's variables",
+    )
+    HISTORY_ALIKE = "history-alike", "calls and results are rendered as the template does"
+    HISTORY_DIFFERS = (
+        "history-differs",
+        "calls and results take {more} tokens, and {rendered} as the template renders them",
+    )
+    TAKEN_FOR_YES = "taken-for-yes", "the template takes {variable}, the text {value!r}, for yes"
+    SWITCHES_HEEDED = "switches-heeded", "no switch is taken for its contrary"
+    COUNTED = "counted", "{tokens} tokens"
+    DIFFERS = "differs", "the prompt has {chat} tokens, and what the template renders {rendered}"
+    ANOTHER_READ = "another-read", "the engine reads another template"
+    TEXT_SHOWN = "text-shown", "a question's words are in the prompt"
+    TEXT_LOST = (
+        "text-lost",
+        "{words!r} does not reach the prompt: the template writes no content that is a plain text",
+    )
+
+
+SLACK = 8  # tokens: a template may write the date, and importer renders a fixed one
+SHARE = 0.05
+FORM = 6  # tokens: white space may differ
+# Variables that an engine sets for each request.
+TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
+ANSWER = str(GREETED.messages[-1]["content"])
+RESULT_TOLD = replace(WEATHER_ANSWERED, messages=(*WEATHER_ANSWERED.messages, GREETED.messages[-1]))
+HEED_TURN = Reason(Remedy.HEED_GENERATION_PROMPT)
+NO = ("false", "no", "off")
+
+
+@probe(
+    "prompt-rendered",
+    "A template file that was not read, a token written twice, a switch by another name: nobody looked.",
+    needs=no_chat,
+)
+def prompt_rendered(ctx: Context) -> Outcome:
+    """Judge the rendered prompt, then compare its length with the engine's count."""
+    text = ctx.rendered(GREETING)
+    if ctx.render is None or text is None:
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+    taken = [name for name in ctx.promise.variables if name in TAKEN]
+    unknown = [name for name in ctx.promise.variables if not ctx.render.knows(name)]
+    outcomes = {
+        "beginning": judge_beginning(text, ctx.render.bos),
+        "taken": judge_taken(taken),
+        "variables": judge_variables(unknown),
+    }
+    greeted, unasked = ctx.rendered(GREETED), ctx.rendered(replace(GREETING, begins=False))
+    if greeted is not None and unasked is not None:
+        outcomes["turn"] = judge_turn(text, unasked, greeted.partition(ANSWER)[0])
+        if not no_tools(ctx.promise):
+            outcomes["turn behind results"] = _behind_results(ctx, text.removeprefix(unasked).strip())
+    if ctx.proof is not None:
+        outcomes["template"] = judge_template(same=proof_check.same_template(ctx, ctx.proof))
+    outcomes["switches"] = judge_switches(
+        {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
+        lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
+    )
+    for prompt in (GREETING,) if no_tools(ctx.promise) else (GREETING, WEATHER):
+        counts = ctx.counted(prompt)
+        if counts is not None:
+            outcomes[prompt.name] = judge_counts(*counts, ctx.render.others)
+        if prompt is GREETING and counts is not None:
+            outcomes["text"] = judge_text(text, *counts)
+    if not no_tools(ctx.promise):
+        outcomes["history"] = judge_history(
+            *(ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1]))
+        )
+    if ctx.promise.variables and not ctx.promise.lacks("switches"):
+        outcomes["start"] = _at_start(ctx)
+    return together(outcomes)
+
+
+def _behind_results(ctx: Context, begun: str) -> Outcome:
+    """Judge the beginning of a turn behind a tool's result; some formats go on in the turn of the call.
+
+    ``begun``  what begins a turn behind a user's.
+    """
+    answered = replace(RESULT_TOLD, name="result-answered", begins=False)
+    asked = replace(RESULT_TOLD, name="result-told", messages=RESULT_TOLD.messages[:-1])
+    told, prompt, unasked = map(ctx.rendered, (answered, asked, replace(asked, begins=False)))
+    if told is None or prompt is None or unasked is None:
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+    history = told.partition(ANSWER)[0]
+    header = history.removeprefix(prompt).strip()
+    alike = bool(begun and header) and (header.startswith(begun) or begun.startswith(header))
+    return judge_turn(prompt, unasked, history) if alike else Pass(Reason(PromptReason.TURN_BEGUN))
+
+
+def _at_start(ctx: Context) -> Outcome:
+    """Compare a greeting with the same one with the variables of the document in the request."""
+    switched = replace(
+        GREETING, name="greeting-told", switches=ctx.promise.variables, extra={"max_tokens": 1}
+    )
+    return judge_start(ctx.first(GREETING).usage.prompt, ctx.first(switched).usage.prompt)
+
+
+def judge_beginning(text: str, bos: str) -> Outcome:
+    """Judge a rendered prompt; ``bos`` is the token that begins a text, or empty."""
+    if bos and text.startswith(bos * 2):
+        remedy = Reason(Remedy.TAKE_OUT_BEGINNING, bos=bos)
+        return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), "configuration", remedy)
+    return Pass(Reason(PromptReason.BEGINS_ONCE))
+
+
+def judge_taken(taken: list[str]) -> Outcome:
+    """Judge template variables of the document that the engine itself sets."""
+    if not taken:
+        return Pass(Reason(PromptReason.NOTHING_TAKEN))
+    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0], variables=tuple(taken))
+    return Fail(Reason(PromptReason.TAKEN, variable=taken[0]), "configuration", remedy)
+
+
+def judge_turn(prompt: str, without_turn: str, history: str) -> Outcome:
+    """Judge the beginning of a turn: the prompt, the prompt without it, and the history up to an answer."""
+    header = history.removeprefix(prompt)
+    if prompt != without_turn or not history.startswith(prompt) or not re.search(r"\w", header):
+        return Pass(Reason(PromptReason.TURN_BEGUN))
+    shown = header.strip()[:40]
+    reason = Reason(PromptReason.NO_TURN, shown=shown)
+    return Fail(reason, "configuration", HEED_TURN)
+
+
+def judge_template(*, same: bool) -> Outcome:
+    """Judge the served template: ``same`` if it is the one of the proof, or renders as it does."""
+    if same:
+        return Pass(Reason(PromptReason.PROVED))
+    return Fail(Reason(CommonReason.NOT_PROVED), "configuration", Reason(Remedy.IMPORT_AGAIN))
+
+
+def judge_variables(unknown: list[str]) -> Outcome:
+    """Judge template variables of the document that the template does not name."""
+    if not unknown:
+        return Pass(Reason(PromptReason.ALL_KNOWN))
+    remedy = Reason(Remedy.RENAME_VARIABLE, variable=unknown[0])
+    return Fail(Reason(PromptReason.UNKNOWN, variable=unknown[0]), "configuration", remedy)
+
+
+def judge_start(plain: int | None, switched: int | None) -> Outcome:
+    """Judge prompt tokens of a request, and of one with the template variables of the document."""
+    if plain == switched:
+        return Pass(Reason(PromptReason.STARTED))
+    reason = Reason(PromptReason.NOT_STARTED, plain=plain, told=switched)
+    remedy = Reason(Remedy.START_WITH_VARIABLES)
+    return Fail(reason, "configuration", remedy, trials=2)
+
+
+def judge_text(text: str, chat: int, rendered: int) -> Outcome:
+    """Judge a question in the rendered text; an engine that makes parts of a text has more tokens."""
+    words = str(GREETING.messages[0]["content"])
+    if words.casefold() in text.casefold() or chat != rendered:
+        return Pass(Reason(PromptReason.TEXT_SHOWN))
+    return Fail(Reason(PromptReason.TEXT_LOST, words=words), "configuration", Reason(Remedy.RENDER_TEXT))
+
+
+def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
+    """Judge tokens of the chat and of the rendered text, without calls and results and with some."""
+    if short is None or longer is None:
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    more, rendered = longer[0] - short[0], longer[1] - short[1]
+    if abs(more - rendered) <= FORM:
+        return Pass(Reason(PromptReason.HISTORY_ALIKE))
+    reason = Reason(PromptReason.HISTORY_DIFFERS, more=more, rendered=rendered)
+    remedy = Reason(Remedy.OTHER_VERSION_HISTORY)
+    return Fail(reason, "engine", remedy, trials=2)
+
+
+def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:
+    """Judge the variables of the document that are texts; ``write`` renders with another value of one."""
+    for name, value in switches.items():
+        if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
+            remedy = Reason(Remedy.WITHOUT_QUOTES, variable=name)
+            return Fail(
+                Reason(PromptReason.TAKEN_FOR_YES, variable=name, value=value), "configuration", remedy
+            )
+    return Pass(Reason(PromptReason.SWITCHES_HEEDED))
+
+
+def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outcome:
+    """Judge prompt tokens of a chat and of the rendered text; ``others`` hold another template."""
+    if abs(chat - rendered) <= SLACK + SHARE * rendered:
+        return Pass(Reason(PromptReason.COUNTED, tokens=chat))
+    reason = Reason(PromptReason.DIFFERS, chat=chat, rendered=rendered)
+    if others:
+        one = Reason(Remedy.ONE_TEMPLATE, files=others)
+        note = Reason(PromptReason.ANOTHER_READ)
+        return Fail(reason, "configuration", one, trials=2, notes=(note,))
+    return Fail(reason, "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
+
+
+class PromptArrivesReason(ReasonKind):
+    """The reasons of ``prompt-arrives``."""
+
+    ALTERED = "altered", "{part}: {what}, so the prompt has {counted} tokens and not {expected}"
+    CUT = "cut", "{part}: of {size} bytes a part is missing, {counted} tokens of {expected}"
+    DIFFERS = "differs", "{part}: the prompt has {counted} tokens, and the template's text {expected}"
+    REFUSED = "refused", "{part}: {size} bytes are refused, and {taken} are answered: {error}"
+    FILTERED = (
+        "filtered",
+        "a text with markup, paths, statements and numbers is refused, and others are not: {error}",
+    )
+    OTHER_TOKENS = (
+        "other-tokens",
+        "the engine makes other tokens of the same text in {conversations} conversations",
+    )
+    ARRIVED = "arrived", "{conversations} conversations have the tokens of the template's text"
+
+
+BREAK = 4  # tokens between two parts of a text, and of letters that it keeps apart
+SHOWN = 5  # parts that a remedy names
+MOST = 640  # tokens of a conversation: a CPU reads them within a second
+FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
+NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
+
+
+def needs_prompt_counts(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine whose counts are not exact."""
+    return no_chat(promise) or promise.lacks("usage")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A conversation with the tokens of its text, and the engine's count and numbers of them.
+
+    ``counted`` and ``numbers`` are ``None`` where the engine gives none; ``refused`` is its refusal.
+    """
+
+    nonce: NoncePrompt
+    tokens: tuple[int, ...]
+    counted: int | None = None
+    numbers: tuple[int, ...] | None = None
+    refused: RequestRefused | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Return whether other tokens than those of the text arrived; a break may stand between two parts."""
+        if self.nonce.part is Part.IN_PARTS:
+            return self.counted is not None and abs(self.counted - len(self.tokens)) > BREAK
+        other = self.numbers is not None and self.numbers != self.tokens
+        return other or (self.counted is not None and self.counted != len(self.tokens))
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the messages as JSON."""
+        return len(json.dumps(self.nonce.prompt.messages))
+
+
+@probe(
+    "prompt-arrives",
+    "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question.",
+    needs=needs_prompt_counts,
+)
+def prompt_counts(ctx: Context) -> Outcome:
+    """Ask for one token in each conversation, and compare the prompt's tokens with the tokenizer's."""
+    if ctx.render is None or not ctx.render.digest:
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+    chosen = _chosen(ctx)
+    if not chosen:
+        return NotApplicable(ctx.no_tokenizer)
+    sent = [one for one in (_send(ctx, each) for each in chosen) if not _of_an_older_server(one)]
+    sent += _ordinary(ctx)
+    if all(one.counted is None and one.refused is None for one in sent):
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    refused = judge_refusals(sent)
+    if refused is not None:
+        return refused
+    differing = failures.of_servers(ctx, _fullest(sent))
+    if differing is not None:
+        return differing
+    wrong = [one for one in sent if one.differs]
+    if not wrong:
+        return Pass(Reason(PromptArrivesReason.ARRIVED, conversations=len(sent)), trials=len(sent))
+    return _explained(ctx, wrong)
+
+
+def _chosen(ctx: Context) -> list[Sent]:
+    """Return the conversations that the template takes and the context holds, with their tokens."""
+    words = [text for _, text in words_of(ctx) if text.isascii()]
+    best = max(words, key=lambda text: (text.startswith(" "), len(text)), default=WORD)
+    nonces = [*short(_switches(ctx)), *long(best.strip())]
+    of_tools = () if no_tools(ctx.promise) is None else (Part.TOOLS, Part.ROUND, Part.RESULTS)
+    asked = [one for one in nonces if one.part not in of_tools]
+    texts = [(one, text) for one in asked if (text := text_now(ctx, one.prompt)) is not None]
+    tokens = tokens_of(ctx, tuple(text for _, text in texts))
+    if tokens is None:
+        return []
+    room = min(ctx.promise.room(MOST), (ctx.promise.context or UNKNOWN_CONTEXT) - 1)
+    fitting = [Sent(one, ids) for (one, _), ids in zip(texts, tokens, strict=True) if len(ids) <= room]
+    largest: dict[Part, Sent] = {}
+    for one in fitting:
+        largest.setdefault(one.nonce.part, one)  # the sizes of a part come in descending order
+    return list(largest.values())
+
+
+def _ordinary(ctx: Context) -> Iterator[Sent]:
+    """Yield questions that other probes ask, as far as they were answered: with names, places and numbers."""
+    asked = (NAME_RECALL, SUM, *(() if no_tools(ctx.promise) else (WEATHER, TRIP, ROUNDS[-1])))
+    texts = [(prompt, text) for prompt in asked if (text := text_now(ctx, prompt)) is not None]
+    tokens = tokens_of(ctx, tuple(text for _, text in texts)) or ()
+    for (prompt, _), ids in zip(texts, tokens, strict=False):
+        try:
+            counted = ctx.first(prompt).usage.prompt
+        except ExchangeError:
+            continue  # who asks it judges that
+        yield Sent(NoncePrompt(Part.ORDINARY, prompt), ids, counted)
+
+
+def _switches(ctx: Context) -> dict[str, object]:
+    """Return variables of the template's own that change its text; engines may take none in a request."""
+    analysis = None if ctx.render is None else ctx.render.analysis
+    if analysis is None or ctx.promise.lacks("switches"):
+        return {}
+    plain = Prompt("nonce-plain", short({})[0].prompt.messages)
+    for switches in (analysis.thinking.off, analysis.thinking.on):
+        if switches and text_now(ctx, replace(plain, switches=switches)) != text_now(ctx, plain):
+            return dict(switches)
+    return {}
+
+
+def _send(ctx: Context, one: Sent) -> Sent:
+    prompt = one.nonce.sent or one.nonce.prompt
+    if ctx.promise.unsure("tokenize") is None:
+        prompt = replace(prompt, extra={**prompt.extra, **NUMBERS})
+    try:
+        reply = ctx.first(prompt)
+    except RequestRefused as refused:
+        return replace(one, refused=refused)
+    return replace(one, counted=reply.usage.prompt, numbers=numbers_of(reply))
+
+
+def _of_an_older_server(one: Sent) -> bool:
+    """Return whether a server refuses another form of a conversation, and so does not alter it."""
+    return one.refused is not None and one.nonce.sent is not None and not one.refused.broke
+
+
+def numbers_of(reply: Reply) -> tuple[int, ...] | None:
+    """Return the numbers of the prompt's tokens, where the engine shows them."""
+    given = next((data.get("prompt_token_ids") for data in reply.raw), None)
+    return tuple(given) if isinstance(given, list) and given else None
+
+
+def _fullest(sent: Sequence[Sent]) -> Prompt:
+    """Return the conversation with tools, variables or most turns."""
+    of = {one.nonce.part: one for one in sent}
+    return next((of[part] for part in FULLEST if part in of), sent[0]).nonce.prompt
+
+
+def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
+    """Judge refusals of conversations that the context holds; that of a plain one is raised, and a loss."""
+    first = next((one for one in sent if one.refused is not None), None)
+    if first is None or first.refused is None:
+        return None
+    if first.refused.lost:
+        raise first.refused
+    taken = [one for one in sent if one.refused is None]
+    if taken and first.nonce.part is Part.FILTERED:
+        reason = Reason(PromptArrivesReason.FILTERED, rung=Rung.GATEWAY, error=first.refused.reason)
+        return Fail(reason, "engine", Reason(Remedy.NO_FILTER), trials=len(sent))
+    longer = [one for one in taken if one.size >= first.size]
+    if not taken or longer or first.nonce.part not in (Part.LONG_USER, Part.LONG_SYSTEM):
+        raise first.refused
+    reason = Reason(
+        PromptArrivesReason.REFUSED, rung=Rung.GATEWAY, part=first.nonce.part, size=first.size,
+        taken=max(one.size for one in taken), error=first.refused.reason,
+    )  # fmt: skip
+    return Fail(reason, "engine", Reason(Remedy.RAISE_BODY_LIMIT, size=first.size), trials=len(sent))
+
+
+def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
+    """Return the failure of wrong prompts, with the first alteration that explains their counts."""
+    rendered = prompt_rendered.run(ctx)
+    if isinstance(rendered, Fail) and rendered.attribution == "configuration":
+        return _failure(wrong, None, follows=rendered)
+    if ctx.render is not None and ctx.render.others:
+        remedy = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
+        return replace(_failure(wrong, None), attribution="configuration", remedy=remedy)
+    started = failures.of_start(ctx, [(one.nonce.prompt, one.counted) for one in wrong])
+    if started is not None:
+        return started
+    alteration = explanation(ctx, wrong)
+    if alteration is None and _rendered_alike(ctx, wrong):
+        return Pass(
+            Reason(PromptArrivesReason.OTHER_TOKENS, rung=Rung.TOKENS, conversations=len(wrong)),
+            trials=len(wrong),
+        )
+    return _failure(wrong, alteration)
+
+
+def _rendered_alike(ctx: Context, wrong: Sequence[Sent]) -> bool:
+    """Return whether the engine counts each text as its chat: then its tokenizer makes other tokens."""
+    counts = [
+        ctx.counted(one.nonce.prompt) for one in wrong if one.numbers is None and one.nonce.sent is None
+    ]
+    return bool(counts) and all(each is not None and each[0] == each[1] for each in counts)
+
+
+def explanation(ctx: Context, wrong: Sequence[Sent]) -> Alteration | None:
+    """Return the first alteration after which each text has as many tokens as the engine counted."""
+    altered = [_altered(ctx, one.nonce.prompt) for one in wrong]
+    texts = tuple(dict.fromkeys(text for changes in altered for _, text in changes))
+    tokens = dict(zip(texts, tokens_of(ctx, texts) or (), strict=False))
+    fits = [
+        {place for place, text in changes if len(tokens.get(text, ())) == one.counted}
+        for one, changes in zip(wrong, altered, strict=True)
+    ]
+    every = set.intersection(*fits) or fits[0]
+    return CHANGES[min(every)][0] if every else None
+
+
+def _altered(ctx: Context, prompt: Prompt) -> list[tuple[int, str]]:
+    """Return the texts of a conversation after each change in ``CHANGES``, with the change's place."""
+    changed = ((place, change(prompt)) for place, (_, change) in enumerate(CHANGES))
+    return [(n, text) for n, other in changed if other != prompt and (text := text_now(ctx, other))]
+
+
+def _failure(wrong: Sequence[Sent], alteration: Alteration | None, follows: Fail | None = None) -> Fail:
+    first, *rest = _facts(wrong, alteration)
+    trials = len(wrong)
+    if follows is not None:
+        return Fail(
+            first, follows.attribution, follows.remedy, trials, notes=tuple(rest),
+            follows=(prompt_rendered.name,),
+        )  # fmt: skip
+    parts = tuple(dict.fromkeys(one.nonce.part for one in wrong))[:SHOWN]
+    remedy = Reason(Remedy.REQUESTS_UNALTERED, parts=parts)
+    return Fail(first, "engine", remedy, trials, notes=tuple(rest))
+
+
+def _facts(wrong: Iterable[Sent], alteration: Alteration | None) -> Iterator[Reason]:
+    for one in wrong:
+        counted = one.counted if one.counted is not None else len(one.numbers or ())
+        fields = {"part": one.nonce.part, "counted": counted, "expected": len(one.tokens)}
+        cut = one.nonce.part in (Part.LONG_USER, Part.LONG_SYSTEM) and counted < len(one.tokens)
+        if alteration is not None:
+            yield Reason(PromptArrivesReason.ALTERED, rung=Rung.MESSAGES, what=alteration, **fields)
+        elif cut:
+            yield Reason(PromptArrivesReason.CUT, rung=Rung.MESSAGES, size=one.size, **fields)
+        else:
+            yield Reason(PromptArrivesReason.DIFFERS, rung=Rung.MESSAGES, **fields)
+
+
+class TemplateWholeReason(ReasonKind):
+    """The reasons of ``template-whole``."""
+
+    DEFECT = "defect", "in the chat template {problem}"
+    WHOLE = "whole", "{checked} nonces reach the prompt unaltered and in order"
+
+
+TEMPLATE_COVERAGE_MOST = 6  # findings that a row lists
+PARTS = frozenset(
+    {WayInField.SYSTEM_PART, WayInField.USER_PART, WayInField.ANSWER_PART, WayInField.RESULT_PART}
+)
+OF_TOOLS = frozenset(
+    {
+        WayInField.TOOL_NAME, WayInField.TOOL_DESCRIPTION, WayInField.PARAMETER,
+        WayInField.PARAMETER_DESCRIPTION, WayInField.ENUM, WayInField.NESTED_PARAMETER,
+        WayInField.NESTED_DESCRIPTION, WayInField.REQUIRED, WayInField.TYPE,
+    }
+)  # fmt: skip
+# What templates of vendors do, whose models are trained so.
+BY_DESIGN = frozenset(
+    {
+        (WayInKind.REPR, WayInField.BOOLEAN),
+        (WayInKind.REPR, WayInField.NULL),
+        (WayInKind.OUT_OF_ORDER, WayInField.WORDS_BESIDE_CALL),
+    }
+)
+ALL_TOOLS = 5  # the last number of the tools in the conversations
+BROKEN = (WayInKind.FAILS, WayInKind.NEEDS_FIELD, WayInKind.SYNTAX, WayInKind.TOO_COSTLY)
+REMEDIES = {
+    WayInKind.ESCAPED: Remedy.NO_ESCAPING,
+    WayInKind.ASCII: Remedy.NO_ESCAPING,
+    WayInKind.TEXT_ARGUMENTS: Remedy.WRITE_ARGUMENTS,
+    WayInKind.TOOLS_AFTER_RESULT: Remedy.SHOW_TOOLS,
+    WayInKind.TOOLS_LATER: Remedy.SHOW_TOOLS,
+    **dict.fromkeys(BROKEN, Remedy.OTHER_TEMPLATE),
+    **dict.fromkeys(ON_TOOLS, Remedy.RENDER_TOOLS),
+}
+LOSSES = (WayInKind.EVERYTHING_LOST, WayInKind.LOST, WayInKind.CUT, WayInKind.OUT_OF_ORDER)
+
+
+@probe(
+    "template-whole",
+    "Templates dropped the system beside tools, cut results, or escaped quotes: no fixed text showed it.",
+    needs=no_chat,
+)
+def template_coverage(ctx: Context) -> Outcome:
+    """Judge the way in of the template beside the weights; no request is sent."""
+    analysis = None if ctx.render is None else ctx.render.analysis
+    if analysis is None or analysis.way_in is None:
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+    return judge_template_coverage(analysis, ctx.promise)
+
+
+def judge_template_coverage(analysis: TemplateAnalysis, promise: Expectations) -> Outcome:
+    """Judge the findings on a template, the gravest first; those by design are notes of a pass."""
+    way_in = analysis.way_in
+    findings = [f for f in (way_in.findings if way_in else ()) if _concerns(f, promise)]
+    meant = [f for f in findings if by_design(f, calls_end_turns=calls_end_turns(analysis))]
+    defects = [f for f in findings if f not in meant]
+    if not defects:
+        checked = way_in.checked if way_in else 0
+        return Pass(
+            Reason(TemplateWholeReason.WHOLE, checked=checked), notes=tuple(_facts_template_coverage(meant))
+        )
+    first, *rest = _facts_template_coverage(defects)
+    within = (defects[0].conversation,) if defects[0].conversation else ()
+    return Fail(first, "configuration", remedy(defects[0]), notes=tuple(rest), within=within)
+
+
+def _concerns(finding: WayInFinding, promise: Expectations) -> bool:
+    """Return whether a finding is a defect of a request that the document promises to serve."""
+    if finding.severity is WayInSeverity.NOTICE:
+        return False
+    if finding.field in PARTS or finding.field is WayInField.IMAGE:
+        return promise.images > 0  # engines join the parts of a text for all other models
+    of_tools = needs_tools(finding) or finding.kind in ON_TOOLS
+    return not of_tools or no_tools(promise) is None
+
+
+def by_design(finding: WayInFinding, *, calls_end_turns: bool) -> bool:
+    """Return whether vendors' templates do the same.
+
+    The names and schemas of tools may stand without descriptions, but not those of some tools alone.
+    """
+    if finding.shape:
+        return finding.severity is not WayInSeverity.ERROR  # vendors' templates demand what may be left out
+    if finding.field is WayInField.LATER_SYSTEM or (finding.kind, finding.field) in BY_DESIGN:
+        return True
+    lost = finding.kind is WayInKind.LOST
+    if lost and finding.field is WayInField.TOOL_DESCRIPTION:
+        return {1, ALL_TOOLS} <= set(finding.numbers)
+    return lost and finding.field is WayInField.WORDS_BESIDE_CALL and calls_end_turns
+
+
+def calls_end_turns(analysis: TemplateAnalysis) -> bool:
+    """Return whether no marker closes a call: in such a format a turn is either words or calls."""
+    call = next((s.completion.rstrip() for s in analysis.samples if s.case == "one-call"), "")
+    return bool(call) and not any(marker.end() == len(call) for marker in SHAPE.finditer(call))
+
+
+def _facts_template_coverage(findings: Iterable[WayInFinding]) -> list[Reason]:
+    return [
+        Reason(
+            TemplateWholeReason.DEFECT, rung=Rung.TEMPLATE, conversation=f.conversation, kept=f.kept,
+            problem=f.reason,
+        )
+        for f in list(findings)[:TEMPLATE_COVERAGE_MOST]
+    ]  # fmt: skip
+
+
+def remedy(finding: WayInFinding) -> Reason:
+    """Return the change for a finding: always another template."""
+    if finding.kind is WayInKind.DOUBLED and finding.field is WayInField.SYSTEM:
+        return Reason(Remedy.SYSTEM_ONCE)
+    if finding.kind in LOSSES:
+        tools = finding.field in OF_TOOLS
+        told = {"tools": tools, "where": finding.conversation, "problem": finding.reason}
+        return Reason(Remedy.RENDER_EVERYTHING, **told)
+    return Reason(REMEDIES.get(finding.kind, Remedy.RENDER_UNALTERED))
+
+
+class TurnsReason(ReasonKind):
+    """The reasons of ``turns-rendered``."""
+
+    LEFT_OUT = "left-out", "see what is left out"
+    NOT_ENDED = "not-ended", "nothing ends an earlier answer in the prompt: {behind!r} stands behind it"
+    TAG_HARMLESS = "tag-harmless", "a tag of a user's cuts nothing off"
+    TAG_CUTS = "tag-cuts", "where a user writes </think>, the rest is not in the prompt: {words!r}"
+    EMPTY_ALIKE = "empty-alike", "a call without arguments is written as others are"
+    EMPTY_DIFFERS = (
+        "empty-differs",
+        "a call without arguments is no JSON in the prompt, and one with arguments is",
+    )
+    BEGIN_ALIKE = "begin-alike", "answers begin alike"
+    BEGIN_DIFFERS = "begin-differs", "earlier answers begin with {earlier!r}, a new one with {new!r}"
+    NO_CLOCK = "no-clock", "the same an hour later"
+    CLOCK = "clock", "the template writes the time of day: no prompt begins like another, and no cache helps"
+    ENDED_BETWEEN = (
+        "ended-between",
+        "{token} ends answers, and the template writes it between two calls of one turn",
+    )
+    ENDS_BEHIND = "ends-behind", "what ends a turn stands between no two calls"
+    DATED = "dated", "prompts have the date of this machine's clock: {date}"
+
+
+YEARS = 450 * 86_400.0  # seconds: the day, the month and the year are others
+LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
+BRACES = 1000  # that begin no JSON; a prompt with its tools has fewer
+ALIKE = Reason(Remedy.BEGIN_TURNS_ALIKE)
+
+
+@probe(
+    "turns-rendered",
+    "Templates ended new turns and not earlier ones, began them otherwise, or wrote the time of day.",
+    needs=no_chat,
+)
+def turns_rendered(ctx: Context) -> Outcome:
+    """Judge conversations as the template renders them; no request is sent."""
+    if ctx.render is None or not ctx.render.digest:
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
+    talk = TALK if _shows(ctx, TALK) else _in_parts(TALK)
+    opening = replace(talk, name=f"{talk.name}-opening", messages=talk.messages[:1])
+    text = _rendered(ctx, talk)
+    outcomes = {
+        "tags": judge_tagged(_rendered(ctx, TAGGED)),
+        talk.name: judge_ends(text, _rendered(ctx, opening), ctx.render.stops),
+        "later": judge_clock(*(_at(ctx.render, SYSTEM, later) for later in (0.0, LATER, YEARS)), today=now()),
+    }
+    if no_tools(ctx.promise) is None:
+        outcomes["arguments"] = judge_empty(_rendered(ctx, CALLED), _rendered(ctx, CALLED_EMPTY))
+        outcomes["calls"] = judge_calls(words_between(ctx), ctx.render.stops)
+    return together(outcomes)
+
+
+def _rendered(ctx: Context, prompt: Prompt) -> str:
+    return ctx.rendered(prompt) or ""
+
+
+def _shows(ctx: Context, prompt: Prompt) -> bool:
+    """Return whether a template shows plain contents; those of vision models may need parts."""
+    return prompt.messages[0]["content"] in _rendered(ctx, prompt)
+
+
+def _in_parts(prompt: Prompt) -> Prompt:
+    turns = ({**m, "content": [{"type": "text", "text": m["content"]}]} for m in prompt.messages)
+    return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(turns))
+
+
+def _at(render: Render, prompt: Prompt, later: float) -> str | None:
+    try:
+        return render.at(prompt, later)
+    except TemplateRefusedError:
+        return None
+
+
+def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
+    """Judge a question, an answer and a question, beside the first question alone; ``stops`` end an answer.
+
+    Where one of them ends the question, one ends the answer, too; and an answer begins as a new one does.
+    """
+    question, answer, other = (message["content"] for message in TALK.messages)
+    if not all(part in text for part in (question, answer, other)) or question not in opening:
+        return Pass(Reason(TurnsReason.LEFT_OUT))
+    before, new = beginnings(text, opening)
+    behind = text.partition(answer)[2].partition(other)[0]
+    if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
+        return Fail(
+            Reason(TurnsReason.NOT_ENDED, behind=behind),
+            "configuration",
+            Reason(Remedy.END_TURNS),
+        )
+    return judge_beginnings(before, new)
+
+
+def beginnings(text: str, opening: str) -> tuple[str, str]:
+    """Return the text between TALK's question and its answer, and behind the question without an answer."""
+    question, answer = (message["content"] for message in TALK.messages[:2])
+    return text.partition(question)[2].partition(answer)[0], opening.partition(question)[2]
+
+
+def judge_tagged(text: str) -> Outcome:
+    """Judge a question with a tag in it, as the template renders it; the tag itself may be changed."""
+    parts = [part.strip() for part in TAGGED.messages[0]["content"].split("</think>")]
+    lost = [part for part in parts if part not in text]
+    if len(lost) != 1:
+        return Pass(Reason(TurnsReason.TAG_HARMLESS))
+    reason = Reason(TurnsReason.TAG_CUTS, words=lost[0])
+    return Fail(reason, "configuration", Reason(Remedy.TAKE_THOUGHTS_OFF))
+
+
+def judge_empty(called: str, empty: str) -> Outcome:
+    """Judge conversations with a call with arguments and one without; many formats are no JSON."""
+    with_some, with_none = (names_in_json(text) for text in (called, empty))
+    if "find_events" not in with_some or not empty or "list_events" in with_none:
+        return Pass(Reason(TurnsReason.EMPTY_ALIKE))
+    return Fail(
+        Reason(TurnsReason.EMPTY_DIFFERS),
+        "configuration",
+        Reason(Remedy.WRITE_EMPTY),
+    )
+
+
+def judge_calls(between: str, stops: Sequence[str]) -> Outcome:
+    """Judge the text between two calls in one turn: what ends a turn there loses the second."""
+    token = next((stop for stop in stops if stop and stop in between), None)
+    if token is None:
+        return Pass(Reason(TurnsReason.ENDS_BEHIND))
+    remedy = Reason(Remedy.TAKE_OUT_END, token=token)
+    return Fail(Reason(TurnsReason.ENDED_BETWEEN, token=token), "configuration", remedy)
+
+
+def names_in_json(text: str) -> set[str]:
+    """Return each ``name`` in the JSON objects in ``text``, alone or inside another."""
+    found: list[Any] = []
+    decoder, start, braces = json.JSONDecoder(object_hook=found.append), text.find("{"), 0
+    while start >= 0 and braces < BRACES:
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end, braces = start + 1, braces + 1
+        start = text.find("{", end)
+    return {name for value in found if isinstance(name := value.get("name"), str)}
+
+
+def judge_beginnings(earlier: str, new: str) -> Outcome:
+    """Judge the text between a question and its answer: of an earlier turn, and of the new one."""
+    before, now = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
+    if before.startswith(now) or now.startswith(before):
+        return Pass(Reason(TurnsReason.BEGIN_ALIKE))
+    return Fail(
+        Reason(TurnsReason.BEGIN_DIFFERS, earlier=earlier, new=new),
+        "configuration",
+        ALIKE,
+    )
+
+
+def judge_clock(first: str | None, later: str | None, years: str | None, *, today: float) -> Outcome:
+    """Judge a conversation, the same one later on the same day, and after years.
+
+    A template that writes the date has that of the machine: the reason names the one of ``today``, in seconds
+    after the fixed time.
+    """
+    if later is None or later == first:
+        dated = years is not None and years != first
+        return Pass(Reason(TurnsReason.DATED, date=date_at(today)) if dated else Reason(TurnsReason.NO_CLOCK))
+    return Fail(
+        Reason(TurnsReason.CLOCK),
+        "configuration",
+        Reason(Remedy.NO_CLOCK),
+    )
+
+
+class RoundTripReason(ReasonKind):
+    """The reasons of ``tokenize-round-trip``."""
+
+    NO_TOKENS = "no-tokens", "/tokenize gives no list of tokens"
+    COUNT_DIFFERS = "count-differs", "/tokenize counts {count} and gives {tokens}"
+    NO_TEXT = "no-text", "/detokenize gives no text"
+    CHANGED = "changed", "{text!r} came back as {back!r}"
+    ALIKE = "alike", "{tokens} tokens there and back"
+
+
+TOKENIZE_ROUND_TRIP_TEXT = "Say hello, Zoë! 你好 🙂"
+
+
+def needs_tokenize_round_trip(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no such path, or an unknown server.
+
+    It is no part of the OpenAI API.
+    """
+    return promise.unsure("tokenize")
+
+
+@probe(
+    "tokenize-round-trip",
+    "A tokenizer beside the weights that is not theirs counts wrongly, and gives back another text.",
+    needs=needs_tokenize_round_trip,
+)
+def tokenize_round_trip(ctx: Context) -> Outcome:
+    """Tokenize a text and detokenize its tokens."""
+    body = {"model": ctx.model, "prompt": TOKENIZE_ROUND_TRIP_TEXT, "add_special_tokens": False}
+    tokenized = ctx.client.post("/tokenize", body, ctx.log)
+    tokens = tokenized.get("tokens") if isinstance(tokenized, dict) else None
+    if not isinstance(tokens, list) or not tokens:
+        return Fail(Reason(RoundTripReason.NO_TOKENS), "engine")
+    back = ctx.client.post("/detokenize", {"model": ctx.model, "tokens": tokens}, ctx.log)
+    return judge_tokenize_round_trip(tokenized, back)
+
+
+def judge_tokenize_round_trip(tokenized: dict[str, Any], back: Any) -> Outcome:
+    """Judge the tokens of ``TEXT``, and the text of the tokens."""
+    tokens, text = tokenized["tokens"], back.get("prompt") if isinstance(back, dict) else None
+    if tokenized.get("count", len(tokens)) != len(tokens):
+        return Fail(
+            Reason(RoundTripReason.COUNT_DIFFERS, count=tokenized["count"], tokens=len(tokens)), "engine"
+        )
+    if not isinstance(text, str):
+        return Fail(Reason(RoundTripReason.NO_TEXT), "engine")
+    if normalize("NFKC", text.strip()) != normalize(
+        "NFKC", TOKENIZE_ROUND_TRIP_TEXT
+    ):  # some put a space in front
+        return Fail(
+            Reason(RoundTripReason.CHANGED, text=TOKENIZE_ROUND_TRIP_TEXT, back=text[:80]),
+            "configuration",
+            OWN,
+        )
+    return Pass(Reason(RoundTripReason.ALIKE, tokens=len(tokens)))
+
+
+class TokenizerReason(ReasonKind):
+    """The reasons of ``tokenizer-whole``."""
+
+    KEPT = "kept", "every letter is kept"
+    CHANGED = "changed", "the tokenizer makes {back!r} of {text!r}"
+    UNUSED = "unused", "of {sampled} words of its vocabulary the tokenizer makes {reached}"
+    USED = "used", "{reached} of {sampled} words of the vocabulary are in use"
+    IN_PLACE = "in-place", "no marker stands in another's place"
+    ADDED_BEHIND = "added-behind", "the tokenizer adds {token} behind each text by itself"
+    CROSSED = "crossed", "the model closes a thought with {marker}: added tokens have each other's number"
+    BY_CHANCE = "by-chance", "the tokenizer makes other tokens of the same text each time"
+    SPLIT = "split", "the marker {marker} is no token of its own within a prompt"
+    OTHERS_DRAWN = (
+        "others-drawn",
+        (
+            "the model draws {tokens} tokens, and the tokenizer makes {other} of them otherwise in the same "
+            "text, such as {example!r}"
+        ),
+    )
+    AS_DRAWN = "as-drawn", "{same} of {tokens} tokens that the model drew are those of their text"
+
+
+UNKNOWN = "<unk>"
+ENOUGH = 20  # words of a vocabulary; fewer have no verdict
+LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is more than half
+
+
+def needs_tokenizer_whole(_promise: Expectations) -> Reason | None:
+    """Return ``None``: every model has a tokenizer."""
+    return None
+
+
+@probe(
+    "tokenizer-whole",
+    "Tokenizers saved again lost accents, capitals, spaces or merges; the model was blamed for its answers.",
+    needs=needs_tokenizer_whole,
+)
+def tokenizer_whole(ctx: Context) -> Outcome:
+    """Judge texts after tokenization and back, without the engine, then markers and tokens of answers."""
+    result = round_trip(ctx)
+    if result is None:
+        return NotApplicable(ctx.no_tokenizer)
+    outcomes = {"text": judge_text_tokenizer_whole(result.back[0]), "vocabulary": judge_vocabulary(result)}
+    outcomes |= {"kinds": judge_kinds(result), "tokens": judge_tokens(result)}
+    if not no_chat(ctx.promise):
+        outcomes["end"] = judge_end(result)
+        seen = ctx.look(SUM)
+        outcomes["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
+        other = tokens.compared_sampled_tokens(ctx)
+        outcomes |= {} if other is None else {"drawn": judge_drawn(other)}
+    return together(outcomes)
+
+
+def judge_text_tokenizer_whole(back: str) -> Outcome:
+    """Judge ``TEXT`` after tokenization and back; spaces may move, and some vocabularies lack a letter."""
+    if UNKNOWN in back or letters(back) == letters(TEXT):
+        return Pass(Reason(TokenizerReason.KEPT))
+    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), "configuration", OWN)
+
+
+def judge_kinds(result: Tokenized) -> Outcome:
+    """Judge ``KINDS`` after tokenization and back: tokens of bytes keep all, accents as they are composed."""
+    back = result.back[2]
+    if not result.exact or back == normalize("NFC", KINDS):
+        return Pass(Reason(TokenizerReason.KEPT))
+    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=KINDS), "configuration", OWN)
+
+
+def judge_tokens(result: Tokenized) -> Outcome:
+    """Judge the tokens of the texts: the same each time, and each marker of the template one of its own."""
+    if not result.steady:
+        return Fail(Reason(TokenizerReason.BY_CHANCE), "configuration", OWN)
+    if result.split:
+        return Fail(Reason(TokenizerReason.SPLIT, marker=result.split[0]), "configuration", OWN)
+    return Pass(Reason(TokenizerReason.IN_PLACE))
+
+
+def judge_end(result: Tokenized) -> Outcome:
+    """Judge what the tokenizer adds behind a text: a text that ends so is not gone on with."""
+    if not result.behind:
+        return Pass(Reason(TokenizerReason.IN_PLACE))
+    reason = Reason(TokenizerReason.ADDED_BEHIND, token=result.behind[0])
+    return Fail(reason, "configuration", OWN)
+
+
+def judge_drawn(other: OtherTokens) -> Outcome:
+    """Judge the tokens of greedy answers: a model draws those that it has learnt."""
+    if not other.many:
+        return Pass(Reason(TokenizerReason.AS_DRAWN, same=other.tokens - other.other, tokens=other.tokens))
+    reason = Reason(
+        TokenizerReason.OTHERS_DRAWN, rung=Rung.TOKENS, other=other.other, tokens=other.tokens,
+        example=other.example,
+    )  # fmt: skip
+    return Fail(reason, "configuration", OWN)
+
+
+def judge_vocabulary(result: Tokenized) -> Outcome:
+    """Judge the share of the vocabulary that texts can yield."""
+    if result.sampled >= ENOUGH and result.reached < LEAST * result.sampled:
+        reason = Reason(TokenizerReason.UNUSED, sampled=result.sampled, reached=result.reached)
+        return Fail(reason, "configuration", OWN)
+    return Pass(Reason(TokenizerReason.USED, reached=result.reached, sampled=result.sampled))
+
+
+def judge_markers(written: str) -> Outcome:
+    """Judge an answer without tools: a call's marker must not close a thought."""
+    thought = thinking_markup(written)
+    behind = written.partition(thought)[2] if thought is not None and "/" not in thought else ""
+    crossed = call_markup(behind) if thinking_markup(behind) is None else None
+    if crossed is None:
+        return Pass(Reason(TokenizerReason.IN_PLACE))
+    reason = Reason(TokenizerReason.CROSSED, marker=crossed)
+    return Fail(reason, "configuration", OWN)
+
+
+class TokenRowReason(ReasonKind):
+    """The reasons of ``token-numbers``."""
+
+    UNKNOWN = "unknown", "the numbers of the tokens, or the rows of the embedding, are unknown"
+    INSIDE = "inside", "the highest number is {highest}, and the embedding has {rows} rows"
+    BEYOND = "beyond", "the embedding has {rows} rows, and none for {tokens:and}"
+
+
+TOKEN_NUMBERS_SHOWN = 3  # tokens of a reason
+
+
+def needs_token_numbers(_promise: Expectations) -> Reason | None:
+    """Return ``None``: every model has tokens."""
+    return None
+
+
+@probe(
+    "token-numbers",
+    "A token's number lay beyond the embedding: one message with it ended the engine for everybody.",
+    needs=needs_token_numbers,
+    tasks=evidence.TASKS,
+)
+def token_numbers(ctx: Context) -> Outcome:
+    """Compare the tokenizer's numbers with the embedding's rows; no request is sent."""
+    if ctx.table is None:
+        return NotApplicable(Reason(TokenRowReason.UNKNOWN))
+    return judge_token_numbers(ctx.table)
+
+
+def judge_token_numbers(table: TokenTable) -> Outcome:
+    """Judge the tokens that a message may hold."""
+    if not table.beyond:
+        return Pass(Reason(TokenRowReason.INSIDE, highest=table.highest, rows=table.rows))
+    tokens = tuple(token.content or str(token.number) for token in table.beyond[:TOKEN_NUMBERS_SHOWN])
+    reason = Reason(TokenRowReason.BEYOND, tokens=tokens, rows=table.rows)
+    return Fail(reason, "configuration", Reason(Remedy.TAKE_OUT_ADDED, tokens=tokens))
+
+
+class ToolsInPromptReason(ReasonKind):
+    """The reasons of ``tools-in-prompt``."""
+
+    SEEN = "seen", "a second tool makes the prompt longer"
+    SHOWN_LATER = "shown-later", "later questions show the tools as well"
+    NOT_SHOWN_LATER = (
+        "not-shown-later",
+        "once a tool has answered, the template shows no tools any more: a second one changes nothing",
+    )
+
+
+TOOLS_IN_PROMPT_LATER = (replace(ROUNDS[-1], name="round-one-tool", tools=ROUNDS[-1].tools[:1]), ROUNDS[-1])
+
+
+@probe(
+    "tools-in-prompt",
+    "One path dropped the tools before the template saw them: 18 prompt tokens instead of 283.",
+    needs=no_tools,
+)
+def tools_in_prompt(ctx: Context) -> Outcome:
+    """Compare prompts with one tool and with two."""
+    unseen = tools_unseen(ctx)
+    if unseen is not None:
+        return unseen
+    later = judge_later(
+        *(ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *TOOLS_IN_PROMPT_LATER))
+    )
+    if isinstance(later, Fail):
+        return later
+    count = ctx.first(WEATHER).usage.prompt
+    if count is None:
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    return Pass(Reason(ToolsInPromptReason.SEEN), trials=2)
+
+
+def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Outcome:
+    """Judge prompts with one tool and with two: of a first question, and of one behind calls and their
+    results.
+    """
+    if None in (one, two, later, later_two) or one == two or later != later_two:
+        return Pass(Reason(ToolsInPromptReason.SHOWN_LATER))
+    return Fail(
+        Reason(ToolsInPromptReason.NOT_SHOWN_LATER),
+        "configuration",
+        Reason(Remedy.SHOW_TOOLS),
+    )

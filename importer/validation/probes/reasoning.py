@@ -1,0 +1,320 @@
+"""Probes of reasoning: apart from the answer, switched off, and cut."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from importer.reasons import Reason, ReasonKind
+from importer.validation.context import WAYS, Context, ask_both_ways, together
+from importer.validation.diagnosis import endless, unread
+from importer.validation.errors import TemplateRefusedError
+from importer.validation.expectations import CommonReason, Expectations, no_chat, no_reasoning
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
+from importer.validation.probe import probe
+from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
+from importer.validation.remedy import (
+    ALLOW_TOKENS,
+    CUT_THOUGHT,
+    OTHER_REASONING_PARSER,
+    TRAINED_WEIGHTS,
+    Remedy,
+)
+from importer.validation.rendering import only_streamed, streaming_fault
+from importer.validation.reply import Reply
+from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
+
+
+class ReasoningOffReason(ReasonKind):
+    """The reasons of ``reasoning-off``."""
+
+    NO_SWITCH = "no-switch", "the template has no switch for thinking"
+    SWITCH_LOST = "switch-lost", "the switch does not reach the prompt"
+    SWITCH_UNKNOWN = "switch-unknown", "nobody can tell whether its template has a switch"
+    INVERTED = (
+        "inverted",
+        "the template closes the thinking block where it is asked to think, and not where it is told not to",
+    )
+    LEFT_OPEN = "left-open", "told not to think, the template opens {marker} and does not close it"
+    AS_REASONING = "as-reasoning", "the answer arrives as reasoning"
+    THINKS = "thinks", "the model thinks though it is told not to"
+
+
+TAIL = 24  # characters at the end of a prompt in which its last marker stands
+
+
+def needs_reasoning_off(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or no reasoning parser."""
+    return no_reasoning(promise)
+
+
+@probe(
+    "reasoning-off",
+    "With thinking switched off, parsers that wait for the end of a thought took the answer for one.",
+    needs=needs_reasoning_off,
+)
+def reasoning_off(ctx: Context) -> Outcome:
+    """Judge both ways, where the template has a switch, and request or document turn thinking off."""
+    turned = turned_round(ctx)
+    if turned is not None:
+        return turned
+    if not switched(ctx):
+        return NotApplicable(Reason(ReasoningOffReason.NO_SWITCH))
+    no_switch = ctx.promise.lacks("switches")
+    if no_switch is not None and not is_silent(ctx):
+        return NotApplicable(no_switch)
+    prompt = SUM_SILENT if no_switch is None else SUM
+    outcome = together(
+        {
+            way: ctx.judged(
+                prompt, lambda reply: judge_reasoning_off(reply, ctx.promise.markers), stream=stream
+            )
+            for way, stream in WAYS.items()
+        }
+    )
+    if not isinstance(outcome, Pass) and (left := left_open(ctx.rendered(prompt) or "")) is not None:
+        return left
+    asks = isinstance(outcome, Inconclusive) and no_switch is None
+    if asks and switch_dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
+        withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
+        return failing(outcome, "engine", withheld, Reason(ReasoningOffReason.SWITCH_LOST))
+    if isinstance(outcome, Inconclusive) and ctx.render is None:
+        unknown = Reason(ReasoningOffReason.SWITCH_UNKNOWN)
+        return NotApplicable(outcome.reason, within=outcome.within, notes=(*outcome.notes, unknown))
+    return outcome
+
+
+def switch_dropped(plain: tuple[int, int] | None, silent: tuple[int, int] | None) -> bool:
+    """Return whether counted and rendered tokens agree without the switch, and only the rendered ones change
+    with it.
+    """
+    if plain is None or silent is None:
+        return False
+    return plain[0] == silent[0] and plain[1] != silent[1] and plain[0] == plain[1]
+
+
+def switched(ctx: Context) -> bool:
+    """Return whether the switch changes the prompt; ``True`` where that is unknown."""
+    if ctx.render is None:
+        return True
+    try:
+        return len({ctx.render(prompt) for prompt in (SUM, SUM_SILENT, SUM_THINKING)}) > 1
+    except TemplateRefusedError:
+        return True
+
+
+def is_silent(ctx: Context) -> bool:
+    """Return whether the document itself switches thinking off."""
+    plain = ctx.rendered(SUM)
+    return plain is not None and plain == ctx.rendered(SUM_SILENT) != ctx.rendered(SUM_THINKING)
+
+
+def turned_round(ctx: Context) -> Fail | None:
+    """Return the fault of a template whose switch does the contrary."""
+    return inverted(*(ctx.rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)))
+
+
+def inverted(thinking: str, silent: str) -> Fail | None:
+    """Return the fault of two prompts, with thinking and without, where only the first ends in a closed
+    block.
+    """
+    if not _closes(thinking) or _closes(silent):
+        return None
+    return Fail(
+        Reason(ReasoningOffReason.INVERTED),
+        "configuration",
+        Reason(Remedy.CLOSE_BLOCK),
+    )
+
+
+def _closes(rendered: str) -> bool:
+    """Return whether a prompt ends with the closing marker of a block."""
+    end = rendered.strip()
+    marker = closing_marker(end[-TAIL:])
+    return marker is not None and end.endswith(marker)
+
+
+def left_open(rendered: str) -> Fail | None:
+    """Return the fault of a prompt without thinking that ends in an open block."""
+    marker = thinking_markup(rendered[-TAIL:].strip())
+    if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
+        return None
+    return Fail(
+        Reason(ReasoningOffReason.LEFT_OPEN, marker=marker),
+        "configuration",
+        Reason(Remedy.CLOSE_BLOCK),
+    )
+
+
+def judge_reasoning_off(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer that must hold no thought."""
+    content, reasoning = reply.content.strip(), reply.reasoning.strip()
+    if reply.finish_reason == "length":
+        return endless(reply, markers)
+    if marker := thinking_markup(reply.content):
+        return Fail(
+            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
+            "configuration",
+            OTHER_REASONING_PARSER,
+        )
+    if reasoning and not content:
+        return Fail(Reason(ReasoningOffReason.AS_REASONING), "configuration", OTHER_REASONING_PARSER)
+    if reasoning and reasoning == content:
+        return Fail(Reason(CommonReason.GIVEN_TWICE), "configuration",
+                    OTHER_REASONING_PARSER)  # fmt: skip
+    if reasoning:
+        return Inconclusive(Reason(ReasoningOffReason.THINKS), "model")
+    return (
+        Pass(Reason(CommonReason.ANSWERED, content=content[:60]))
+        if content
+        else Inconclusive(Reason(CommonReason.EMPTY), "model")
+    )
+
+
+class ReasoningApartReason(ReasonKind):
+    """The reasons of ``reasoning-apart``."""
+
+    SWITCHED_OFF = "switched-off", "the document switches thinking off"
+    IN_CONTENT = "in-content", "the model thinks, and its thoughts are in the content"
+    OTHER_FIELD = "other-field", "no thought arrives as reasoning, and {field!r} holds a text"
+    NOT_APART = "not-apart", "the model thinks, and no thought arrives as reasoning"
+    ANSWER_INSIDE = "answer-inside", "the answer is inside the reasoning, content is empty"
+    APART = "apart", "thought {reasoning!r}, answered {content!r}"
+
+
+# Fields of the API's messages, and the two fields that clients read reasoning from.
+FIELDS = {
+    "role", "content", "refusal", "tool_calls", "function_call", "audio", "annotations", "name",
+    "reasoning", "reasoning_content",
+}  # fmt: skip
+KNOWN_FIELDS = Reason(Remedy.OTHER_VERSION_FIELDS)
+
+
+@probe(
+    "reasoning-apart",
+    "Models whose template opens the block themselves leaked it; models that never think lost their answer.",
+    needs=no_chat,
+)
+def reasoning_apart(ctx: Context) -> Outcome:
+    """Judge a whole answer, then a streamed one.
+
+    Without a reasoning parser, no reasoning may be in the content.
+    """
+    none = no_reasoning(ctx.promise)
+    if none is not None:
+        return _none_missing(ctx, none)
+    whole = ctx.judged(SUM, judge_reasoning_apart)
+    if isinstance(whole, Inconclusive):  # some models think only with the switch on
+        turned = turned_round(ctx)
+        if turned is not None:
+            return turned
+        switched = ctx.judged(SUM_THINKING, judge_reasoning_apart)
+        no_switch = ctx.promise.lacks("switches")
+        if isinstance(switched, Inconclusive) and no_switch is not None and is_silent(ctx):
+            return NotApplicable(Reason(ReasoningApartReason.SWITCHED_OFF), notes=(no_switch,))
+        return whole if isinstance(switched, Inconclusive) else switched
+    if not isinstance(whole, Pass):
+        return whole
+    streamed = ctx.judged(SUM, judge_reasoning_apart, stream=True)
+    if isinstance(streamed, Fail):
+        return streaming_fault(ctx, SUM, only_streamed(streamed))
+    return streamed
+
+
+def _none_missing(ctx: Context, none: Reason) -> Outcome:
+    seen = ctx.look(SUM)
+    if seen is not None and unread(seen, SUM) is not None:
+        return Fail(Reason(ReasoningApartReason.IN_CONTENT), "configuration", OTHER_REASONING_PARSER)
+    return NotApplicable(none)
+
+
+def unknown_field(reply: Reply) -> str | None:
+    """Return a field of the message, or of its pieces, that holds words and is unknown to clients."""
+    texts: dict[str, str] = {}
+    for data in reply.raw:
+        for choice in data.get("choices") or ():
+            part = choice.get("message") or choice.get("delta") or {}
+            for key in part.keys() - FIELDS:
+                texts[key] = texts.get(key, "") + (part[key] if isinstance(part[key], str) else "")
+    return next((key for key, text in texts.items() if len(text.split()) > 1), None)
+
+
+def judge_reasoning_apart(reply: Reply) -> Outcome:
+    """Judge an answer to a question worth a thought."""
+    for place, text in (("content", reply.content), ("reasoning", reply.reasoning)):
+        marker = thinking_markup(text)
+        if marker is not None:
+            return Fail(
+                Reason(CommonReason.THINKING_MARKER, marker=marker, place=place),
+                "configuration",
+                OTHER_REASONING_PARSER,
+            )
+    if not reply.reasoning.strip():
+        if (field := unknown_field(reply)) is not None:
+            return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), "engine", KNOWN_FIELDS)
+        if thinks(reply.written):
+            return Fail(
+                Reason(ReasoningApartReason.NOT_APART),
+                "configuration",
+                OTHER_REASONING_PARSER,
+            )
+        return Inconclusive(Reason(CommonReason.NO_THOUGHT), "model", TRAINED_WEIGHTS)
+    if not reply.content.strip():
+        if reply.finish_reason == "length":
+            return Inconclusive(Reason(CommonReason.STILL_THINKING), "model", ALLOW_TOKENS)
+        return Fail(Reason(ReasoningApartReason.ANSWER_INSIDE), "configuration", OTHER_REASONING_PARSER)
+    if reply.content.strip() == reply.reasoning.strip():
+        return Fail(Reason(CommonReason.GIVEN_TWICE), "configuration", OTHER_REASONING_PARSER)
+    return Pass(
+        Reason(
+            ReasoningApartReason.APART,
+            reasoning=reply.reasoning.strip()[:60],
+            content=reply.content.strip()[:60],
+        )
+    )
+
+
+class ReasoningCutReason(ReasonKind):
+    """The reasons of ``reasoning-cut``."""
+
+    NO_THOUGHT_NOW = "no-thought-now", "the model answers without a thought this time"
+    IN_CONTENT = "in-content", "the cut thought is in the content: {content!r}"
+    IN_BOTH = "in-both", "the cut thought is in the content, too"
+    CUT = "cut", "thought {reasoning!r}, no content, finish_reason 'length'"
+    NOT_SAID = "not-said", "the thought was cut, and finish_reason is {finish_reason!r}, not 'length'"
+
+
+LIMIT = 4  # tokens; thoughts are longer
+
+
+@probe(
+    "reasoning-cut",
+    "A block that never closed came out as the answer, or not at all, and nothing said that it was cut.",
+    needs=no_reasoning,
+)
+def reasoning_cut(ctx: Context) -> Outcome:
+    """Cut a few tokens into the thought that begins a whole answer."""
+    full = ctx.first(SUM_THINKING)
+    if not full.reasoning.strip():
+        return NotApplicable(Reason(CommonReason.NO_THOUGHT))
+    return ask_both_ways(ctx, SUM_THINKING, partial(judge_reasoning_cut, full=full), max_tokens=LIMIT)
+
+
+def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
+    """Judge an answer that was cut inside its thought; ``full`` is a whole one."""
+    content, thought = reply.content.strip(), full.reasoning.strip()
+    if marker := thinking_markup(content):
+        return Fail(
+            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"), "configuration", CUT_THOUGHT
+        )
+    if content and not reply.reasoning.strip():
+        if full.content.strip().startswith(content) and not thought.startswith(content):
+            return Inconclusive(Reason(ReasoningCutReason.NO_THOUGHT_NOW), "model")
+        return Fail(Reason(ReasoningCutReason.IN_CONTENT, content=content[:60]), "engine",
+                    Reason(Remedy.ALLOW_OR_OTHER_PARSER))  # fmt: skip
+    if content and content == reply.reasoning.strip():
+        return Fail(Reason(ReasoningCutReason.IN_BOTH), "engine")
+    if reply.finish_reason == "length":
+        return Pass(Reason(ReasoningCutReason.CUT, reasoning=reply.reasoning.strip()[:40]))
+    if content:
+        return Inconclusive(Reason(CommonReason.DONE_BEFORE), "model")
+    return Fail(Reason(ReasoningCutReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")

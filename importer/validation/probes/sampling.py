@@ -1,0 +1,874 @@
+"""Probes of what a request asks of sampling: stop words, values, options and grammars."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from importer.engines.logs import mentions
+from importer.reasons import Reason, ReasonKind
+from importer.validation.context import EXTRA, TOKENS, Context, ask_both_ways, together
+from importer.validation.diagnosis import endless
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
+from importer.validation.fact import Rung
+from importer.validation.mutations import QUOTED, AnswerChange, ends_otherwise, of_text
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
+from importer.validation.probe import probe
+from importer.validation.progress import listened
+from importer.validation.prompts import (
+    AGAIN,
+    BOTH_ANSWERED,
+    COUNT,
+    GREETING,
+    NUMBER,
+    PERSON,
+    PERSON_SCHEMA,
+    SUM,
+    SUM_SILENT,
+    TWO_CITIES,
+    Prompt,
+    user,
+)
+from importer.validation.remedy import ALLOW_TOKENS, WHOLE_ANSWERS, Remedy
+from importer.validation.reply import Reply
+from importer.validation.tokens import (
+    Word,
+    ask_logit_bias,
+    letters_logit_bias,
+    repeats,
+    request,
+    tokens_of,
+    vocabulary,
+)
+from importer.validation.tool_markup import unended
+
+
+class StopStringsReason(ReasonKind):
+    """The reasons of ``stop-strings``."""
+
+    NO_MIDDLE = "no-middle", "the answer has no middle to stop in: {content!r}"
+    SHOWN = "shown", "the stop string is shown"
+    CUT_OUT = "cut-out", "the stop string is cut out, and the answer goes on after it"
+    PART_SHOWN = "part-shown", "a part of the stop string is shown: {shown!r}"
+    NOT_WHOLE = "not-whole", "the text before the stop string is not whole: it ends in {shown!r}"
+    ENDS = "ends", "ends before {stop!r}"
+    OTHER = "other", "the model wrote something else this time: {shown!r}"
+
+
+COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
+NEVER = "\u2603\u2603"  # in no answer
+WORDS = 4  # an answer of fewer has no middle
+TRIES = 32  # places from the middle on; an answer that counts to ten has ten
+
+
+def needs_stop_strings(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine that stops only at tokens."""
+    return no_chat(promise) or promise.lacks("stop")
+
+
+@probe(
+    "stop-strings",
+    "A stop string that fell across two tokens was shown by half, or cut out while the answer went on.",
+    needs=needs_stop_strings,
+)
+def stop_strings(ctx: Context) -> Outcome:
+    """Stop in the middle of a known answer: at a word, and across two, where another string stands first."""
+    prompt, full, places = COUNT, ctx.first(COUNT), middle(ctx.first(COUNT))
+    if not places and full.reasoning.strip():  # it counts in its thoughts, too
+        prompt, full = COUNT_SILENT, ctx.first(COUNT_SILENT)
+        places = middle(full) or middle(replace(full, reasoning=""))
+    if full.finish_reason == "length":
+        return endless(full, ctx.promise.markers)
+    if not places and ctx.first(GREETING).finish_reason != "length":
+        prompt, full = GREETING, ctx.first(GREETING)
+        places = middle(full)
+    if not places:
+        return Inconclusive(Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), "model")
+    outcomes = {
+        s: ask_both_ways(ctx, prompt, partial(judge_stop_strings, full=full, stop=s), stop=[*before, s])
+        for s, before in zip(places, ((), (NEVER,)), strict=True)
+    }
+    return together({repr(stop): outcome for stop, outcome in outcomes.items()})
+
+
+def middle(full: Reply) -> tuple[str, ...]:
+    """Return a word in the middle of the answer, and a string across its left border; each occurs once."""
+    words = list(re.finditer(r"\w+", full.content))
+    text = full.reasoning + full.content
+    half = max(0, len(words) // 2 - 1)
+    for left, right in pairwise(words[half : half + TRIES]):
+        across = full.content[left.end() - 2 : right.start() + 2]
+        if len(words) < WORDS or "\n" in across:
+            continue
+        if text.count(right.group()) == text.count(across) == 1:
+            return right.group(), across
+    return ()
+
+
+def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
+    """Judge an answer that must end before ``stop``, beside one without a stop string."""
+    shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
+    if stop in reply.content:
+        return Fail(Reason(StopStringsReason.SHOWN), "engine")
+    if shown == full.content.replace(stop, "").strip():
+        return Fail(Reason(StopStringsReason.CUT_OUT), "engine")
+    if shown == before and reply.finish_reason == "stop":
+        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+    if shown == before:
+        return Fail(
+            Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason),
+            "engine",
+            ends_otherwise("stop", reply),
+        )
+    if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
+        return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), "engine")
+    if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
+        return Fail(Reason(StopStringsReason.NOT_WHOLE, shown=shown[-20:]), "engine")
+    if stopped_at(reply) == stop:
+        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+    return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), "model")
+
+
+def before_raw(full: Reply, stop: str) -> str:
+    """Return the text before the stop string, with white space."""
+    return full.content.partition(stop)[0]
+
+
+def stopped_at(reply: Reply) -> object:
+    """Return the stop string that ended the answer, where the engine reports it."""
+    choices = [
+        choice for data in reply.raw for choice in data.get("choices") or () if isinstance(choice, dict)
+    ]
+    return next((c["stop_reason"] for c in reversed(choices) if c.get("stop_reason") is not None), None)
+
+
+class StopWordsReason(ReasonKind):
+    """The reasons of ``stop-words``."""
+
+    NOT_SET = "not-set", "the document has no stop words"
+    NOT_IN_CALLS = "not-in-calls", "no stop word within calls"
+    BETWEEN_CALLS = (
+        "between-calls",
+        "the stop word {word!r} stands between two calls: the second is never written",
+    )
+    IN_ANSWER = "in-answer", "the stop word {word!r} stands within an answer, before {after!r}"
+    IN_THOUGHT = "in-thought", "the stop word {word!r} stands within a thought, before {after!r}"
+    IN_TEXT = "in-text", "the stop word {word!r} stands within what the model writes, before {after!r}"
+    NONE = "none", "no stop word within {answers} answers"
+
+
+QUESTIONS = (GREETING, SUM, COUNT)
+
+
+def needs_stop_words(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or no stop words."""
+    stops = words(promise) or promise.stopwords
+    return no_chat(promise) or (None if stops else Reason(StopWordsReason.NOT_SET))
+
+
+def words(promise: Expectations) -> tuple[str, ...]:
+    """Return the stop words that clients send."""
+    sent = promise.client_sampling.get("stop") or ()
+    return (sent,) if isinstance(sent, str) else tuple(map(str, sent))
+
+
+@probe(
+    "stop-words",
+    "A stop word that was meant for another model cut answers in the middle, with finish_reason stop.",
+    needs=needs_stop_words,
+)
+def stop_words(ctx: Context) -> Outcome:
+    """Judge two calls as the template writes them, then answers without stop words: none may hold one."""
+    failure = None if no_tools(ctx.promise) else judge_calls(words_between(ctx), ctx.promise.stopwords)
+    if failure is not None or not words(ctx.promise):
+        return failure or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
+    shown: Mapping[str, Any] = (
+        {} if ctx.promise.lacks("logprobs") else TOKENS
+    )  # a parser takes markers out of answers
+    return judge_stop_words([ctx.ask(prompt, stop=None, **shown) for prompt in QUESTIONS], words(ctx.promise))
+
+
+def words_between(ctx: Context) -> str:
+    """Return the text of the template between the arguments of two calls in one turn."""
+    question, rendered = TWO_CITIES.messages[-1]["content"], ctx.rendered(BOTH_ANSWERED) or ""
+    behind = rendered.partition(question)[2]
+    first, second = (word.capitalize() for word in TWO_CITIES.expects)
+    calls = behind.partition(BOTH_ANSWERED.expects[0])[0].partition(first)[2]
+    return calls.rpartition(second)[0]
+
+
+def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
+    """Return the fault where a stop word ends an answer between two calls."""
+    word = next((w for w in stops if w and w in text), None)
+    if word is None:
+        return None
+    reason = Reason(StopWordsReason.BETWEEN_CALLS, word=word)
+    return Fail(reason, "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word=word))
+
+
+def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
+    """Judge answers that no stop word has ended."""
+    for reply in replies:
+        for place, text in (
+            (StopWordsReason.IN_ANSWER, reply.content),
+            (StopWordsReason.IN_THOUGHT, reply.reasoning),
+            (StopWordsReason.IN_TEXT, reply.written),
+        ):
+            word = next((w for w in stops if w in text), None)
+            after = text.partition(word)[2].strip() if word else ""
+            if word and after:
+                remedy = Reason(Remedy.TAKE_OUT_STOPWORD, word=word)
+                seen = Reason(place, word=word, after=after[:40])
+                return Fail(seen, "configuration", remedy, trials=len(replies))
+    return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))
+
+
+class SamplingArrivesReason(ReasonKind):
+    """The reasons of ``sampling-arrives``."""
+
+    NOTHING_AT_START = "nothing-at-start", "the document sets no value at the start that shows"
+    NOTHING_SHOWS = "nothing-shows", "the document sets no value that would show"
+    TOO_COLD = "too-cold", "the temperature is too low to show"
+    NO_SEED = "no-seed", "the engine takes no seed: {error}"
+    ALIKE = "alike", "{count} answers alike"
+    NEVER_ALIKE = "never-alike", "the engine never repeats itself, whatever is sent"
+    DIFFER = "differ", "{different} answers of {asked} differ; with the document's values sent they are one"
+    SEED_IGNORED = "seed-ignored", "a seed does not decide what the model writes"
+    SEEDS_DIFFER = (
+        "seeds-differ",
+        "for {differ} of {steady} seeds the answer is another once the document's values are sent",
+    )
+    SEEDS_ALIKE = "seeds-alike", "{alike} of {steady} seeds give the answer that the document's values give"
+    VARIED = "varied", "{different} answers of {asked} differ"
+    ONE_ANSWER = "one-answer", "the model gives one answer, whether the temperature is sent or not"
+    NOT_VARIED = "not-varied", "{asked} answers are one; with the document's values sent {different} differ"
+    NO_EFFECT = "no-effect", "{name} changes nothing in what the model writes"
+    HEARD = "heard", "{name} is heard without being sent"
+    UNHEARD = "unheard", "{name} is not heard unless it is sent"
+    NOT_TOLD = "not-told", "it was started without {names:and}"
+    NAME_NEVER_ALIKE = "name-never-alike", "{name}: the engine never repeats itself"
+
+
+NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+SHOWN = {"temperature", "top_k", *NEUTRAL}
+GREEDY = 4  # answers that must be one
+DRAWN = 8  # answers that should not all be one
+SEEDS = (1, 2, 3)
+WARM = 0.3  # below this temperature, one answer over and over is no wonder
+Forms = Sequence[tuple[str, str]]
+
+
+def needs_sampling_arrives(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or no value at the start of the engine."""
+    set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
+    return no_chat(promise) or (
+        None if SHOWN & set_at_start else Reason(SamplingArrivesReason.NOTHING_AT_START)
+    )
+
+
+@probe(
+    "sampling-arrives",
+    "An engine took its sampling values at the start, dropped some of them, and said nothing.",
+    needs=needs_sampling_arrives,
+    feature="top-k",
+    concerns=("top_k",),
+)
+def sampling_arrives(ctx: Context) -> Outcome:
+    """Draw many answers at once; write one word over and over."""
+    at_start = {k: v for k, v in ctx.promise.sampling.items() if k not in ctx.promise.client_sampling}
+    outcomes: dict[str, Outcome] = {}
+    if {"temperature", "top_k"} & at_start.keys():
+        outcomes["draw"] = _draw(ctx, ctx.promise.sampling)
+        if not _greedy(ctx.promise.sampling):
+            outcomes["by seed"] = _seeded(ctx, _sent(ctx.promise.sampling))
+    for name, neutral in NEUTRAL.items():
+        if at_start.get(name, neutral) != neutral:
+            outcomes[name] = _penalty(ctx, name, at_start[name])
+    if not outcomes:
+        return NotApplicable(Reason(SamplingArrivesReason.NOTHING_SHOWS))
+    return missing_values(together(outcomes), at_start, ctx.argv)
+
+
+def missing_values(outcome: Outcome, at_start: Mapping[str, Any], argv: Sequence[str]) -> Outcome:
+    """Return a fault of the configuration where the command line lacks the value; ``argv`` is that of the
+    engine.
+    """
+    missing = [name for name in at_start if name in SHOWN and not mentions(argv, name)]
+    if not argv or not missing or not isinstance(outcome, Fail):
+        return outcome
+    remedy = Reason(Remedy.START_WITH_VALUES, names=tuple(missing))
+    return failing(
+        outcome, "configuration", remedy, Reason(SamplingArrivesReason.NOT_TOLD, names=tuple(missing))
+    )
+
+
+def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
+    greedy = _greedy(sampling)
+    times = GREEDY if greedy else DRAWN
+    unsent = _many(ctx, NUMBER, times)
+    if greedy:
+        if len(set(unsent)) == 1:
+            return judge_greedy([unsent])
+        sent = [answer for _ in range(2) for answer in _many(ctx, NUMBER, times, **_sent(sampling))]
+        return judge_greedy([unsent, _many(ctx, NUMBER, times)], sent)
+    if (sampling.get("temperature") or 0) < WARM:
+        return NotApplicable(Reason(SamplingArrivesReason.TOO_COLD))
+    varied = len(set(unsent)) > 1
+    return judge_warm(unsent, () if varied else _many(ctx, NUMBER, times, **_sent(sampling)))
+
+
+def _greedy(sampling: Mapping[str, Any]) -> bool:
+    return sampling.get("temperature") == 0 or sampling.get("top_k") == 1
+
+
+def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
+    """Compare draws with the same seeds, with the values of the document in the request and without."""
+    requests: list[dict[str, Any]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
+    try:
+        first, again = (_all(ctx, requests) for _ in range(2))
+    except RequestRefused as refused:
+        return NotApplicable(Reason(SamplingArrivesReason.NO_SEED, error=refused.reason))
+    return judge_seeded(list(zip(first[::2], again[::2], first[1::2], again[1::2], strict=True)))
+
+
+def _all(ctx: Context, requests: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [_form(ctx.ask(NUMBER, **fields)) for fields in requests]
+
+
+def _sent(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in sampling.items() if k in ("temperature", "top_k", "top_p", "min_p")}
+
+
+def _many(ctx: Context, prompt: Prompt, times: int, **sent: Any) -> list[tuple[str, str]]:
+    """Return answers to parallel requests."""
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(lambda _: _form(ctx.ask(prompt, **sent)), range(times)))
+
+
+def _form(reply: Reply) -> tuple[str, str]:
+    return reply.reasoning.strip(), reply.content.strip()
+
+
+def send(name: str) -> Reason:
+    """Return the remedy for an engine that ignores a value at its start."""
+    return Reason(Remedy.SEND_VALUE, name=name)
+
+
+def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
+    """Judge rounds of answers that must all be one; ``sent`` are answers to requests with greedy values.
+
+    In a batch an engine may draw the other of two tokens with nearly the same probability: one difference is
+    chance.
+    """
+    count = sum(map(len, unsent))
+    if any(len(set(answers)) == 1 for answers in unsent):
+        return Pass(Reason(SamplingArrivesReason.ALIKE, count=len(unsent[-1])), trials=count)
+    if len(set(sent)) > 1:
+        return NotApplicable(Reason(SamplingArrivesReason.NEVER_ALIKE))
+    different = len({answer for answers in unsent for answer in answers})
+    return Fail(
+        Reason(SamplingArrivesReason.DIFFER, different=different, asked=count),
+        "engine", send("temperature"), trials=count,
+    )  # fmt: skip
+
+
+def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
+    """Judge, for each seed, two answers to requests without values, and two with those of the document."""
+    steady = [(unsent, sent) for unsent, again, sent, once in thrown if unsent == again and sent == once]
+    if len({sent for _, sent in steady}) < 2:
+        return NotApplicable(Reason(SamplingArrivesReason.SEED_IGNORED))
+    differ = sum(unsent != sent for unsent, sent in steady)
+    if 2 * differ > len(steady):
+        return Fail(
+            Reason(SamplingArrivesReason.SEEDS_DIFFER, differ=differ, steady=len(steady)),
+            "engine", Reason(Remedy.SEND_SAMPLING),
+            trials=len(steady), agreed=differ,
+        )  # fmt: skip
+    reason = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
+    return Pass(reason, trials=len(steady), agreed=len(steady) - differ)
+
+
+def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
+    """Judge answers that should vary; ``sent`` are those to requests with the values of the document."""
+    if len(set(unsent)) > 1:
+        return Pass(
+            Reason(SamplingArrivesReason.VARIED, different=len(set(unsent)), asked=len(unsent)),
+            trials=len(unsent),
+        )
+    if len(set(sent)) < len(sent) / 2:  # a model that is sure of its answer has no verdict
+        return NotApplicable(Reason(SamplingArrivesReason.ONE_ANSWER))
+    return Fail(
+        Reason(SamplingArrivesReason.NOT_VARIED, asked=len(unsent), different=len(set(sent))),
+        "engine", send("temperature"), trials=len(unsent),
+    )  # fmt: skip
+
+
+def _penalty(ctx: Context, name: str, value: float) -> Outcome:
+    """Judge greedy answers without the penalty in the request, with that of the document, with none."""
+    ways: tuple[dict[str, Any], ...] = ({}, {name: value}, {name: NEUTRAL[name]})
+    unsent, sent, none = (_form(ctx.ask(AGAIN, temperature=0, **extra)) for extra in ways)
+    return judge_penalty(unsent, sent, none, name)
+
+
+def judge_penalty(
+    unsent: tuple[str, str], sent: tuple[str, str], none: tuple[str, str], name: str
+) -> Outcome:
+    """Judge three answers: the first must equal the second where the second differs from the third."""
+    if sent == none:
+        return NotApplicable(Reason(SamplingArrivesReason.NO_EFFECT, name=name))
+    if unsent == sent:
+        return Pass(Reason(SamplingArrivesReason.HEARD, name=name), trials=3)
+    if unsent == none:
+        return Fail(Reason(SamplingArrivesReason.UNHEARD, name=name), "engine", send(name), trials=3)
+    return NotApplicable(Reason(SamplingArrivesReason.NAME_NEVER_ALIKE, name=name))
+
+
+class OptionReason(ReasonKind):
+    """The reasons of ``request-options``."""
+
+    NOT_FORCED = "not-forced", "the server heeds no logit_bias, so no answer can be forced"
+    IGNORED = "ignored", "{option} {sent!r} has no effect"
+    OTHER_LENGTH = (
+        "other-length",
+        "{option} is {asked}, and the answer has {came} tokens and the finish_reason {finish_reason!r}",
+    )
+    CAPPED = "capped", "{option} is {asked}, and the answer has {came} tokens: something caps answers"
+    LETTERS_BROKEN = "letters-broken", "streamed, {asked!r} over and over comes as {came!r}"
+    BUFFERED = (
+        "buffered",
+        "a stream of {tokens} tokens came at once: its first byte after {first:.2f} of {seconds:.2f} s",
+    )
+    CROSSED = "crossed", "a request for {asked!r} was given the answer {came!r}"
+    COLD_DIFFERS = "cold-differs", "{option} {sent}: {different} of {trials} answers differ"
+    SEED_DIFFERS = "seed-differs", "{option} {sent}: {different} of {trials} answers differ"
+    ALL_ALIKE = "all-alike", "{option} {sent}: all of {trials} answers are one"
+    HEEDED = "heeded", "{option} takes effect"
+
+
+ALONE = True  # it measures time, and tells answers of clients apart
+SHORT, SHORTER = 7, 3  # tokens
+LONG = 96  # tokens: more than the caps that were met
+SOME = 96  # tokens: letters of two bytes, more than a piece of any odd length has places
+CLIENTS = 6
+DICE = 16  # words to draw from
+REQUEST_OPTIONS_DRAWN, FEWER = 8, 4  # words of a drawn answer; the latter of a slow engine
+REQUEST_OPTIONS_SEEDS = (1, 2, 3, 4, 5)
+MORE_SEEDS = tuple(range(6, 11))
+HOT = 2.0
+STEADY = 2  # different answers at temperature 0: a cache may round the first one otherwise
+TOPS = 3
+SLOW = 0.1  # seconds of a stream; a shorter one has no verdict
+AT_ONCE = 0.3  # of these, between the first piece and the last one; the client reads them meanwhile
+LONGER = (1, 2, 5, 10, 20)  # times the shortest stream: short ones may come at once
+SURE = 3.0  # seconds: no machine is busy for so long
+# Changes of an answer that come of its pieces.
+BY_STREAM = (
+    AnswerChange.BEGUN_AGAIN,
+    AnswerChange.PIECES_REPEATED,
+    AnswerChange.BEGINNING_LOST,
+    AnswerChange.END_LOST,
+    AnswerChange.LETTERS_BROKEN,
+)
+KEY = "answer"
+RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
+
+
+def needs_request_options(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine without ``logit_bias``."""
+    return no_chat(promise) or promise.lacks("bias")
+
+
+@probe(
+    "request-options",
+    "Gateways dropped seeds, capped or crossed answers and kept streams back; the weights were blamed.",
+    needs=needs_request_options,
+)
+def request_options(ctx: Context) -> Outcome:
+    """Force answers of known words, and compare each with its request."""
+    words = vocabulary(ctx)
+    if len(words) < DICE:
+        return NotApplicable(ctx.no_tokenizer)
+    reply = ask_logit_bias(ctx, GREETING, words[:1], SHORT)
+    if not repeats(reply, words[0]):
+        return judge_unforced(ctx, words[0], reply)
+    outcomes = {
+        "max_tokens": _limits(ctx, words[0], reply),
+        "clients": _clients(ctx, words),
+        "stream": _streamed(ctx, words[0]),
+        "letters": _letters(ctx, words[-1]),
+        "draw": _draws(ctx, words[:DICE]),
+    }
+    if ctx.promise.offers is not None and not ctx.promise.lacks("structured"):
+        outcomes["response_format"] = _schema(ctx)
+    return together(outcomes)
+
+
+def ignored(option: str, sent: Any, *, rung: Rung = Rung.DRAWN) -> Fail:
+    """Return the failure of an option without effect."""
+    return Fail(Reason(OptionReason.IGNORED, rung=rung, option=option, sent=sent), "engine", heed(option))
+
+
+def heed(option: str) -> Reason:
+    """Return the remedy for an option that has no effect, or another one."""
+    return Reason(Remedy.HEED_OPTIONS, option=option)
+
+
+def judge_unforced(ctx: Context, word: Word, reply: Reply) -> Outcome:
+    """Judge an answer that is not the forced word: of an unknown server that says nothing."""
+    if ctx.promise.offers is None:
+        return NotApplicable(Reason(OptionReason.NOT_FORCED))
+    earlier = ctx.first(GREETING)
+    longer = (earlier.usage.completion or 0) > SHORT and reply.finish_reason == earlier.finish_reason
+    if longer and letters_logit_bias(reply) == letters_logit_bias(earlier):  # it heeds no limit either
+        reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
+        return Fail(reason, "engine", Reason(Remedy.OWN_ANSWERS))
+    failure = ignored("logit_bias", word.letters)
+    return failure if reply.content or reply.reasoning else NotApplicable(Reason(OptionReason.NOT_FORCED))
+
+
+def _limits(ctx: Context, word: Word, longer: Reply) -> Outcome:
+    """Judge two answers with different limits; the shorter one with log-probabilities, where offered."""
+    shows = ctx.promise.offers is not None and not ctx.promise.lacks("logprobs")
+    tops = {"logprobs": True, "top_logprobs": TOPS} if shows else {}
+    shorter = ask_logit_bias(ctx, GREETING, [word], SHORTER, **tops)
+    counts = ctx.promise.lacks("usage") is None
+    for reply, limit in ((longer, SHORT), (shorter, SHORTER)):
+        outcome = judge_limit(reply, word, limit, counts=counts)
+        if isinstance(outcome, Fail):
+            return outcome
+    if shows and len(shorter.logprobs) < SHORTER:
+        return ignored("logprobs", TOPS)
+    if ctx.promise.offers is not None and not ctx.promise.lacks("renamed-limit"):
+        renamed = {**request(ctx, [word], SHORTER), "max_tokens": None, RENAMED: SHORTER}
+        return judge_limit(ctx.ask(GREETING, **renamed), word, SHORTER, counts=counts, option=RENAMED)
+    return Pass(Reason(OptionReason.HEEDED, option="max_tokens"))
+
+
+def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: str = "max_tokens") -> Outcome:
+    """Judge a forced answer beside its limit; ``counts`` if the engine's counts are right."""
+    came = repeats(reply, word)
+    if came == 0:
+        return Fail(
+            Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply)), "engine",
+            Reason(Remedy.OWN_ANSWERS),
+        )  # fmt: skip
+    if counts and came == limit and reply.usage.completion is not None:
+        came = reply.usage.completion
+    if came == limit and reply.finish_reason == "length":
+        return Pass(Reason(OptionReason.HEEDED, option=option))
+    reason = Reason(
+        OptionReason.OTHER_LENGTH, rung=Rung.DRAWN, option=option, asked=limit, came=came,
+        finish_reason=reply.finish_reason,
+    )  # fmt: skip
+    return Fail(reason, "engine", heed(option) if came != limit else ends_otherwise("length", reply))
+
+
+def _shown(reply: Reply) -> str:
+    return f"{reply.reasoning}{reply.content}".strip()[:40]
+
+
+def _streamed(ctx: Context, word: Word) -> Outcome:
+    """Judge a long streamed answer, and when it came; while it comes, light questions show a busy machine."""
+    room, least = ctx.promise.context, ctx.promise.paced(LONG)
+    for trial, longer in enumerate(LONGER, 1):
+        long = least * longer if room is None else min(least * longer, room // 4)
+        send = partial(ask_logit_bias, ctx, GREETING, [word], long, **EXTRA["streamed"])
+        reply, silent = (send(), math.inf) if trial == 1 else listened(ctx.client, send)
+        outcome = judge_streamed(reply, word, long, usage=ctx.promise.lacks("usage") is None)
+        if isinstance(outcome, Fail):
+            capped = outcome.gives(OptionReason.CAPPED)
+            whole = repeats(ask_logit_bias(ctx, GREETING, [word], long), word) if capped else 0
+            return replace(outcome, remedy=WHOLE_ANSWERS) if whole == long else outcome
+        exchange = ctx.log[-1]
+        seconds, first = exchange.seconds, exchange.seconds if exchange.first is None else exchange.first
+        if not at_once(seconds, first):
+            break
+        if options_kept(seconds, silent):
+            reason = Reason(
+                OptionReason.BUFFERED, rung=Rung.STREAM, tokens=long, seconds=seconds, first=first
+            )
+            return Fail(reason, "engine", Reason(Remedy.STREAM_AT_ONCE), trials=trial)
+    return outcome
+
+
+def _letters(ctx: Context, word: Word) -> Outcome:
+    """Judge a streamed answer with letters beyond ASCII, where the vocabulary has a word with some."""
+    if word.letters.isascii():
+        return Pass(Reason(OptionReason.HEEDED, option="stream"))
+    some = ctx.promise.paced(SOME)
+    return judge_streamed(ask_logit_bias(ctx, GREETING, [word], some, stream=True), word, some, usage=False)
+
+
+def at_once(seconds: float, first: float) -> bool:
+    """Return whether all of a stream came together, ``first`` of its ``seconds`` after the request."""
+    return seconds >= SLOW and seconds - first <= AT_ONCE * seconds
+
+
+def options_kept(seconds: float, silent: float) -> bool:
+    """Return whether a stream that came together was held back: nobody waited ``silent`` seconds meanwhile.
+
+    On a machine without time everything comes late; one of ``SURE`` seconds is sure without it.
+    """
+    return seconds >= SURE or silent <= AT_ONCE * seconds
+
+
+def judge_streamed(reply: Reply, word: Word, limit: int, *, usage: bool) -> Outcome:
+    """Judge a long streamed answer; ``usage`` if the engine counts the tokens of streams."""
+    came = repeats(reply, word)
+    if came == 0:
+        reason = Reason(OptionReason.LETTERS_BROKEN, rung=Rung.STREAM, asked=word.letters, came=_shown(reply))
+        return Fail(reason, "engine", _of_letters(reply, word.letters * limit))
+    if came < limit:
+        reason = Reason(OptionReason.CAPPED, rung=Rung.WHOLE, option="max_tokens", asked=limit, came=came)
+        return Fail(reason, "engine", Reason(Remedy.NO_CAP))
+    if usage and reply.usage.completion is None:
+        return ignored("stream_options", "include_usage", rung=Rung.STREAM)
+    return Pass(Reason(OptionReason.HEEDED, option="stream"))
+
+
+def _of_letters(reply: Reply, own: str) -> Reason:
+    """Return the remedy for a streamed answer that is not ``own``, which it was forced to be."""
+    came = letters_logit_bias(reply)
+    change = of_text(own, came)
+    if change in BY_STREAM:
+        return WHOLE_ANSWERS
+    if change is None:
+        return Reason(Remedy.OWN_ANSWERS)
+    part = "content" if reply.content.strip() else "reasoning"
+    told = Reason(change, part=part, own=own[:QUOTED], came=came[:QUOTED])
+    return Reason(Remedy.ANSWERS_UNALTERED, change=told)
+
+
+def _clients(ctx: Context, words: Sequence[Word]) -> Outcome:
+    """Judge answers to several clients at once: each has a word, a length and a prompt of its own, and every
+    second one a stream.
+    """
+    drawn = FEWER if ctx.promise.slow else REQUEST_OPTIONS_DRAWN
+    asked = [
+        (Prompt(f"client-{n}", (user(" ".join([word.letters] * (n + 1))),)), word, drawn + n)
+        for n, word in enumerate(words[:CLIENTS])
+    ]
+    ways = [EXTRA["streamed" if n % 2 else "whole"] for n in range(CLIENTS)]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        replies = list(
+            pool.map(lambda one, way: ask_logit_bias(ctx, one[0], [one[1]], one[2], **way), asked, ways)
+        )
+    return judge_clients(replies, [word for _, word, _ in asked], _counts(ctx, [one for one, _, _ in asked]))
+
+
+def _counts(ctx: Context, prompts: Sequence[Prompt]) -> list[int]:
+    """Return the tokens of prompts by the tokenizer; none where the engine counts a greeting otherwise."""
+    texts = tuple(ctx.rendered(prompt) or "" for prompt in (GREETING, *prompts))
+    tokens = tokens_of(ctx, texts) if all(texts) and not ctx.promise.lacks("usage") else None
+    first, *counts = [len(ids) for ids in tokens or ()] or [0]
+    return counts if first == ctx.first(GREETING).usage.prompt else []
+
+
+def judge_clients(replies: Sequence[Reply], words: Sequence[Word], counts: Sequence[int]) -> Outcome:
+    """Judge answers to clients, each beside its word; ``counts`` are tokens of prompts, where known."""
+    for place, (reply, word) in enumerate(zip(replies, words, strict=True)):
+        others = {*counts} - {*counts[place : place + 1]}
+        foreign = letters_logit_bias(reply).replace(word.letters, "")
+        theirs = any(other.letters in foreign for other in words if other is not word)
+        if not (theirs or repeats(reply, word)):
+            return ignored("logit_bias", word.letters)
+        if theirs or reply.usage.prompt in others:
+            reason = Reason(OptionReason.CROSSED, rung=Rung.GATEWAY, asked=word.letters, came=_shown(reply))
+            remedy = Reason(Remedy.OWN_STREAMS if len(reply.raw) > 1 else Remedy.OWN_ANSWERS)
+            return Fail(reason, "engine", remedy, trials=len(replies))
+    return Pass(Reason(OptionReason.HEEDED, option="clients"), trials=len(replies))
+
+
+def _schema(ctx: Context) -> Outcome:
+    """Judge an answer to a schema with one value, that no model writes by itself."""
+    nonce = secrets.token_hex(4)
+    schema = {
+        "type": "object", "properties": {KEY: {"const": nonce}}, "required": [KEY],
+        "additionalProperties": False,
+    }  # fmt: skip
+    shape = {"type": "json_schema", "json_schema": {"name": KEY, "schema": schema, "strict": True}}
+    reply = ctx.ask(GREETING, response_format=shape)
+    return judge_schema(reply, nonce)
+
+
+def judge_schema(reply: Reply, nonce: str) -> Outcome:
+    """Judge an answer that must be an object with the nonce."""
+    try:
+        answer = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        answer = None
+    if answer == {KEY: nonce}:
+        return Pass(Reason(OptionReason.HEEDED, option="response_format"))
+    if reply.finish_reason == "length":
+        return NotApplicable(Reason(CommonReason.AT_LIMIT))
+    return ignored("response_format", nonce)
+
+
+def _draws(ctx: Context, words: Sequence[Word]) -> Outcome:
+    """Judge answers drawn from several words: cold, hot, and hot with one seed."""
+    cold = _drawn(ctx, words, REQUEST_OPTIONS_SEEDS, temperature=0)
+    hot = _drawn(ctx, words, REQUEST_OPTIONS_SEEDS, temperature=HOT)
+    again = _drawn(ctx, words, REQUEST_OPTIONS_SEEDS[:1], temperature=HOT)
+    if len({*hot}) == 1:
+        hot += _drawn(ctx, words, MORE_SEEDS, temperature=HOT)
+    elif again[0] != hot[0]:
+        again += _drawn(ctx, words, REQUEST_OPTIONS_SEEDS[:1] * 2, temperature=HOT)
+    outcomes = {"temperature": judge_cold(cold), "hot": judge_hot(hot)}
+    if not ctx.promise.lacks("seed"):
+        outcomes["seed"] = judge_seed([hot[0], *again])
+    return together(outcomes)
+
+
+def _drawn(ctx: Context, words: Sequence[Word], seeds: Sequence[int], *, temperature: float) -> list[str]:
+    count = FEWER if ctx.promise.slow else REQUEST_OPTIONS_DRAWN
+    return [
+        letters_logit_bias(ask_logit_bias(ctx, GREETING, words, count, temperature=temperature, seed=seed))
+        for seed in seeds
+    ]
+
+
+def judge_cold(answers: Sequence[str]) -> Outcome:
+    """Judge answers at temperature 0, that should be one."""
+    if len({*answers}) <= STEADY:
+        return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
+    reason = Reason(
+        OptionReason.COLD_DIFFERS, rung=Rung.DRAWN, option="temperature", sent=0, different=len({*answers}),
+        trials=len(answers),
+    )  # fmt: skip
+    return Fail(reason, "engine", heed("temperature"), trials=len(answers))
+
+
+def judge_hot(answers: Sequence[str]) -> Outcome:
+    """Judge answers at a high temperature, that should not all be one."""
+    if len({*answers}) > STEADY or (len(answers) == len(REQUEST_OPTIONS_SEEDS) and len({*answers}) > 1):
+        return Pass(Reason(OptionReason.HEEDED, option="temperature"), trials=len(answers))
+    reason = Reason(
+        OptionReason.ALL_ALIKE, rung=Rung.DRAWN, option="temperature", sent=HOT, trials=len(answers)
+    )
+    return Fail(reason, "engine", heed("temperature"), trials=len(answers))
+
+
+def judge_seed(answers: Sequence[str]) -> Outcome:
+    """Judge answers with one seed; two alike among several are enough, for a cache may round otherwise."""
+    if len({*answers}) < len(answers):
+        return Pass(Reason(OptionReason.HEEDED, option="seed"), trials=len(answers))
+    reason = Reason(
+        OptionReason.SEED_DIFFERS, rung=Rung.DRAWN, option="seed", sent=REQUEST_OPTIONS_SEEDS[0],
+        different=len({*answers}), trials=len(answers),
+    )  # fmt: skip
+    return Fail(reason, "engine", heed("seed"), trials=len(answers))
+
+
+class StructuredReason(ReasonKind):
+    """The reasons of ``structured-output``."""
+
+    NOT_JSON = "not-json", "the content is not JSON: {text!r}"
+    IN_THOUGHT = "in-thought", "the content is not JSON (the reasoning holds an object): {text!r}"
+    UNFIT = "unfit", "the content does not fit the schema: {problem}"
+    FITS = "fits", "fits the schema: {text}"
+    SPACES = "spaces", "the schema bound the answer, then white space came to the limit of tokens: {text}"
+
+
+ENDLESS = 20  # characters of white space at the end: more than any layout of two members has
+# What may follow white space in a person, so that it is whole.
+RESTS = ("", "}", " 1}", ": 1}", '"age": 1}', ', "age": 1}', '"x", "age": 1}', ': "x", "age": 1}')
+FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON_SCHEMA, "strict": True}}
+
+
+def needs_structured_output(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or an engine without schemas."""
+    return no_chat(promise) or promise.lacks("structured")
+
+
+@probe(
+    "structured-output",
+    "With a reasoning parser the schema bound the thoughts, or nothing at all, with HTTP 200.",
+    needs=needs_structured_output,
+)
+def structured_output(ctx: Context) -> Outcome:
+    """Judge an answer with a schema, whole and streamed."""
+    return unended(ask_both_ways(ctx, PERSON, judge_structured_output, response_format=FORMAT), PERSON, ctx)
+
+
+def judge_structured_output(reply: Reply) -> Outcome:
+    """Judge an answer that must be a person."""
+    if reply.finish_reason == "length":
+        begun = reply.content.rstrip()
+        if len(reply.content) - len(begun) >= ENDLESS and any(_fits(begun + rest) for rest in RESTS):
+            return Pass(Reason(StructuredReason.SPACES, text=begun[:80]))
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model", ALLOW_TOKENS)
+    text = reply.content.strip()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        thought = reply.reasoning.strip().startswith("{")
+        seen = StructuredReason.IN_THOUGHT if thought else StructuredReason.NOT_JSON
+        return Fail(Reason(seen, text=text[:80]), "engine")
+    error = next(Draft202012Validator(PERSON_SCHEMA).iter_errors(value), None)
+    if error is not None:
+        return Fail(Reason(StructuredReason.UNFIT, problem=error.message[:120]), "engine")
+    return Pass(Reason(StructuredReason.FITS, text=text[:80]))
+
+
+def _fits(text: str) -> bool:
+    """Return whether a text is a person: a grammar lets a model go on with white space for ever."""
+    try:
+        return Draft202012Validator(PERSON_SCHEMA).is_valid(json.loads(text))
+    except (ValueError, RecursionError):
+        return False
+
+
+class GuidedReason(ReasonKind):
+    """The reasons of ``guided-output``."""
+
+    OTHER = "other", "the answer is not what was asked for: {text!r}"
+    BOUND = "bound", "{text}"
+
+
+# No model answers a sum so by itself.
+GUIDES: dict[str, tuple[object, str]] = {
+    "choice": (["blue", "green"], "blue|green"),
+    "regex": ("[a-c]{3}", "[a-c]{3}"),
+    "grammar": ('root ::= "alpha" | "beta"', "alpha|beta"),
+}
+
+
+def needs_guided_output(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or no guides. They are no part of the OpenAI API."""
+    return no_chat(promise) or promise.unsure("guided")
+
+
+@probe(
+    "guided-output",
+    "The request's field had been renamed between two versions; the old one was ignored without a word.",
+    needs=needs_guided_output,
+)
+def guided_output(ctx: Context) -> Outcome:
+    """Judge one answer for each guide."""
+    return together(
+        {
+            name: judge_guided_output(ctx.ask(SUM, structured_outputs={name: guide}), pattern)
+            for name, (guide, pattern) in GUIDES.items()
+        }
+    )
+
+
+def judge_guided_output(reply: Reply, pattern: str) -> Outcome:
+    """Judge an answer that must match ``pattern``."""
+    text = reply.content.strip()
+    if re.fullmatch(pattern, text):
+        return Pass(Reason(GuidedReason.BOUND, text=text))
+    if reply.finish_reason == "length":
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model", ALLOW_TOKENS)
+    return Fail(Reason(GuidedReason.OTHER, text=text[:80]), "engine")

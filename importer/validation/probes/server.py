@@ -1,0 +1,685 @@
+"""Probes of the server: it answers, lists its model, serves the document's settings, and stands load."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from importer.hub.snapshot import TEMPLATES
+from importer.reasons import Fields, Reason, ReasonKind
+from importer.signals import evidence
+from importer.validation import proof_check
+from importer.validation.calls import judge_call
+from importer.validation.client import Exchange
+from importer.validation.context import SIDE_BY_SIDE, Context, together
+from importer.validation.diagnosis import unread
+from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
+from importer.validation.expectations import Expectations, PromiseReason, no_chat
+from importer.validation.failures import failed
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.probe import probe
+from importer.validation.prompts import (
+    AGAIN,
+    COUNT,
+    GREETING,
+    NAME_RECALL,
+    SUM,
+    WEATHER,
+    Message,
+    Prompt,
+    user,
+)
+from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy, noun
+from importer.validation.reply import Reply
+
+
+class HealthReason(ReasonKind):
+    """The reasons of ``health``."""
+
+    MODELS_ANSWER = "models-answer", "/v1/models answers"
+    ANSWERS = "answers", "/health answers"
+
+
+def needs_health(_promise: Expectations) -> Reason | None:
+    """Return ``None``: every engine has an answer."""
+    return None
+
+
+@probe(
+    "health",
+    "Engines die during start-up for reasons that look like something else; ask before probing further.",
+    needs=needs_health,
+    tasks=evidence.TASKS,
+)
+def health(ctx: Context) -> Outcome:
+    """GET /health; of an unknown server the list of models is as good."""
+    try:
+        ctx.client.get("/health", ctx.log)
+    except RequestRefused:
+        if not ctx.promise.remote:
+            raise
+        ctx.client.get("/v1/models", ctx.log)
+        return Pass(Reason(HealthReason.MODELS_ANSWER))
+    return Pass(Reason(HealthReason.ANSWERS))
+
+
+class FirstAnswerReason(ReasonKind):
+    """The reasons of ``first-answer``."""
+
+    BEGAN = "began", "answered after {seconds:.2f} s"
+    MEASURED = "measured", "{rate:.1f} tokens/s"
+    ELSEWHERE = "elsewhere", "the answer is judged by other probes"
+    TOO_SLOW = (
+        "too-slow",
+        (
+            "slow: {rate:.1f} tokens/s; all probes would take about {seconds:.0f} s, and the limit is "
+            "{limit:.0f} s"
+        ),
+    )
+
+
+WITHIN = 45.0  # seconds until a greeting's answer begins
+TOKENS = 2000  # of the answers to all probes, on the demo model
+SLOW = 20.0  # tokens in a second; a faster engine answers and reads all as it is
+PLAIN_SECONDS = 8.0  # of an answer without tools, alone
+FEWEST = 48  # tokens of an answer without tools, on any engine
+PROMPT_SECONDS = 5.0  # until a long prompt is read
+SHORTEST = 192  # tokens of a long prompt, on any engine
+
+
+@probe(
+    "first-answer",
+    "An engine answered /health and nothing else, or a token a second: no verdict came within ten minutes.",
+    needs=no_chat,
+)
+def first_answer(ctx: Context) -> Outcome:
+    """Greet and measure, streamed; whole where no stream begins. Raises TimedOut and Overloaded."""
+    hasty = replace(ctx, client=replace(ctx.client, begins_within=WITHIN))
+    try:
+        reply = hasty.first(GREETING, stream=True)
+    except TimedOut:
+        hasty.first(GREETING)
+        return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
+    except Overloaded:
+        raise
+    except ExchangeError:
+        return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
+    return judge_first_answer(ctx.log[-1], ctx.client.seconds_left, reply.usage.prompt)
+
+
+def judge_first_answer(exchange: Exchange, left: float, prompt: int | None = None) -> Outcome:
+    """Judge the time of a streamed answer to ``prompt`` tokens; ``left`` is the time limit of all probes in
+    seconds.
+    """
+    if not exchange.tokens or not exchange.seconds:
+        return Pass(Reason(FirstAnswerReason.BEGAN, seconds=exchange.seconds))
+    rate = exchange.tokens / exchange.seconds
+    required = TOKENS / (rate * SIDE_BY_SIDE)
+    if required > left:
+        reason = Reason(FirstAnswerReason.TOO_SLOW, rate=rate, seconds=required, limit=left)
+        return Inconclusive(reason, "environment", Reason(Remedy.RAISE_TIME_LIMIT, seconds=required))
+    reads = prompt / exchange.first if prompt and exchange.first else None
+    return Pass(Reason(FirstAnswerReason.MEASURED, rate=rate, reads=reads))
+
+
+def paced(promise: Expectations, outcome: Outcome) -> Expectations:
+    """Return the expectations, with shorter answers and prompts where the first answer was slow.
+
+    ``rate`` has the tokens in a second of the answer, ``reads`` those of the prompt.
+    """
+    fields = outcome.reason.fields if outcome.gives(FirstAnswerReason.MEASURED) else {}
+    rate, reads = fields.get("rate"), fields.get("reads")
+    if not isinstance(rate, float) or rate >= SLOW:
+        return replace(promise, plain=None, prompt=None)
+    prompt = max(SHORTEST, round(PROMPT_SECONDS * reads)) if isinstance(reads, float) else None
+    return replace(promise, plain=max(FEWEST, round(PLAIN_SECONDS * rate)), prompt=prompt)
+
+
+class ModelListedReason(ReasonKind):
+    """The reasons of ``model-listed``."""
+
+    NO_LIST = "no-list", "/v1/models is not a list of models"
+    ABSENT = "absent", "{model} is not among the models listed: {listed}"
+    LISTED = "listed", "{model} is listed"
+
+
+def needs_model_listed(_promise: Expectations) -> Reason | None:
+    """Return ``None``: every engine lists its models."""
+    return None
+
+
+@probe(
+    "model-listed",
+    "Clients pick the name from /v1/models; a wrong served name is a 404 for every one of them.",
+    needs=needs_model_listed,
+    tasks=evidence.TASKS,
+)
+def model_listed(ctx: Context) -> Outcome:
+    """GET /v1/models and compare the names."""
+    try:
+        answer = json.loads(ctx.client.get("/v1/models", ctx.log))
+        names = [entry["id"] for entry in answer["data"]]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return Fail(Reason(ModelListedReason.NO_LIST), "engine")
+    if ctx.model not in names:
+        listed = tuple(map(str, names[:20]))
+        remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if names else None
+        return Fail(Reason(ModelListedReason.ABSENT, model=ctx.model, listed=listed), "configuration", remedy)
+    return Pass(Reason(ModelListedReason.LISTED, model=ctx.model))
+
+
+class ContextLengthReason(ReasonKind):
+    """The reasons of ``context-length``."""
+
+    NOT_TOLD = "not-told", "the engine does not tell its context"
+    OTHER = "other", "it serves {served:,} tokens, the document says {promised:,}"
+    SAME = "same", "{served:,} tokens"
+
+
+def needs_context_length(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: the document has no context."""
+    return None if promise.context is not None else Reason(PromiseReason.NO_CONTEXT)
+
+
+@probe(
+    "context-length",
+    "A default of ten million tokens failed after ten minutes; others were cut down without a word.",
+    needs=needs_context_length,
+    tasks=evidence.TASKS,
+)
+def context_length(ctx: Context) -> Outcome:
+    """Read ``max_model_len`` beside the name in /v1/models, where the engine reports it."""
+    try:
+        listed = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
+        served = next(entry.get("max_model_len") for entry in listed if entry["id"] == ctx.model)
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError, StopIteration):
+        served = None
+    return judge_context_length(served, ctx.promise.context)
+
+
+def judge_context_length(served: object, promised: int | None) -> Outcome:
+    """Judge the context that the engine reports, in tokens, beside that of the document."""
+    if not isinstance(served, int) or isinstance(served, bool):
+        return NotApplicable(Reason(ContextLengthReason.NOT_TOLD))
+    if served != promised:
+        remedy = Reason(Remedy.SET_CONTEXT, served=served, promised=promised)
+        return Fail(
+            Reason(ContextLengthReason.OTHER, served=served, promised=promised), "configuration", remedy
+        )
+    return Pass(Reason(ContextLengthReason.SAME, served=served))
+
+
+def _parser(fields: Fields) -> str:
+    return f"{noun(fields['key'])} {fields['parser'] or 'none'}"
+
+
+def _own_choice(fields: Fields) -> str:
+    return f"{_parser(fields)} by its own choice"
+
+
+def _other_parser(fields: Fields) -> str:
+    runs = fields["runs"] or f"no {noun(fields['key'])}"
+    return f"the engine runs with {runs}, the document says {fields['promised'] or 'none'}"
+
+
+class SettingsReason(ReasonKind):
+    """The reasons of ``settings-read-back``."""
+
+    NOTHING_SAID = "nothing-said", "the engine says nothing of its settings"
+    REFUTED = "refuted", "the document names {named}, which the proof refutes"
+    READS = "reads", "it does not tell its parsers; it reads the model's calls as {promised} does"
+    PARSERS_NOT_TOLD = "parsers-not-told", "the engine does not tell its parsers"
+    NOT_RUN = "not-run", "it does not read the model's call: it does not run with {promised}"
+    OTHER_SAMPLING = "other-sampling", "the engine samples with {key} {runs:g}, the document says {value:g}"
+    VALUE = "value", "{key} {value:g}"
+    VALUES = "values", "{values}"
+    PARSER = "parser", _parser
+    OWN_CHOICE = "own-choice", _own_choice
+    OTHER_PARSER = "other-parser", _other_parser
+    NO_VALUE = "no-value", "the document sets no sampling value at the start"
+
+
+KEYS = ("tool_parser", "reasoning_parser")
+# Defaults of vLLM without values in the model's files or at the start.
+DEFAULTS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0,
+            "presence_penalty": 0.0, "frequency_penalty": 0.0}  # fmt: skip
+
+
+@probe(
+    "settings-read-back",
+    "A parser's name that could not be loaded was printed and forgotten; the engine ran without one.",
+    needs=no_chat,
+)
+def settings_read_back(ctx: Context) -> Outcome:
+    """Compare log and /health with the document; an engine that reports no parser is judged by a call."""
+    effective, promise = ctx.running(), ctx.promise
+    reads = promise.tool_parser is not None and _reads(ctx)
+    outcomes = {
+        key: judge_parser(key, parser, getattr(promise, key), infers=effective.infers, reads=reads)
+        for key in KEYS
+        if (parser := getattr(effective, key)) is not None
+    }
+    if effective.sampling is not None:
+        outcomes["sampling"] = judge_sampling(effective.sampling, at_start(promise))
+    for key in KEYS:
+        if not isinstance(outcomes.get(key), Fail) and (refuted := _refuted(ctx, key)) is not None:
+            outcomes[key] = refuted
+    if "tool_parser" not in outcomes and promise.tool_parser is not None:
+        outcomes["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
+    return together(outcomes) if outcomes else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
+
+
+def _refuted(ctx: Context, key: str) -> Fail | None:
+    """Return the fault of a parser that does not read the template, even where the engine infers another."""
+    if ctx.proof is None or not proof_check.same_template(ctx, ctx.proof):
+        return None
+    named = getattr(ctx.promise, key)
+    remedy = proof_check.rather(key, named, ctx.proof)
+    if remedy is None:
+        return None
+    return Fail(Reason(SettingsReason.REFUTED, named=named), "configuration", remedy)
+
+
+def _reads(ctx: Context) -> bool:
+    """Return whether a call was parsed; a refusal is left to another probe."""
+    try:
+        return read_right(ctx.first(WEATHER))
+    except ExchangeError:
+        return False
+
+
+def read_right(reply: Reply) -> bool:
+    """Return whether there is a call without a fault of its parser."""
+    judged = judge_call(reply, WEATHER)
+    return bool(reply.tool_calls) and judged.attribution != "configuration"
+
+
+def at_start(promise: Expectations) -> dict[str, Any]:
+    """Return the sampling values of the document that the client need not send."""
+    return {k: v for k, v in promise.sampling.items() if k not in promise.client_sampling}
+
+
+def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
+    """Judge a parser that the engine does not report by an answer with a call."""
+    if reads:
+        return Pass(Reason(SettingsReason.READS, promised=promised))
+    seen = ctx.look(WEATHER)
+    if seen is not None and seen.old_field is not None:
+        return judge_call(seen, WEATHER)
+    if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
+        return NotApplicable(Reason(SettingsReason.PARSERS_NOT_TOLD))
+    unread_call = Fail(Reason(SettingsReason.NOT_RUN, promised=promised), "configuration", OTHER_TOOL_PARSER)
+    return ctx.noted(WEATHER, partial(judge_call, prompt=WEATHER), unread_call)
+
+
+def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool, reads: bool) -> Outcome:
+    """Judge the parser that the engine reports, beside that of the document.
+
+    ``infers``  the engine has inferred it.
+    ``reads``   it has read a call of the model.
+    """
+    if reported == (promised or ""):
+        return Pass(Reason(SettingsReason.PARSER, key=key, parser=reported))
+    if infers and (promised is None or reads):
+        return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=reported))
+    remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH_PARSER, key=key)
+    reason = Reason(SettingsReason.OTHER_PARSER, key=key, runs=reported, promised=promised)
+    return Fail(reason, "configuration", remedy)
+
+
+def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, Any]) -> Outcome:
+    """Judge the default values that the engine reports, beside those of the document."""
+    expected = {k: v for k, v in promised.items() if k in DEFAULTS and isinstance(v, int | float)}
+    for key, value in expected.items():
+        runs = reported.get(key, DEFAULTS[key])
+        if abs(_one(key, runs) - _one(key, value)) > 1e-6:
+            remedy = Reason(Remedy.START_WITH_VALUE, key=key, value=value)
+            return Fail(
+                Reason(SettingsReason.OTHER_SAMPLING, key=key, runs=runs, value=value),
+                "configuration",
+                remedy,
+            )
+    reasons = tuple(Reason(SettingsReason.VALUE, key=key, value=value) for key, value in expected.items())
+    if not reasons:
+        return NotApplicable(Reason(SettingsReason.NO_VALUE))
+    return Pass(Reason(SettingsReason.VALUES, values=reasons))
+
+
+def _one(key: str, value: float) -> float:
+    """Return the value; ``top_k`` has both -1 and 0 for none."""
+    return max(value, 0) if key == "top_k" else value
+
+
+class MemoryPredictedReason(ReasonKind):
+    """The reasons of ``memory-predicted``."""
+
+    NOTHING_PREDICTED = "nothing-predicted", "nothing was predicted"
+    NOTHING_REPORTED = "nothing-reported", "the engine reports nothing that was predicted"
+    WEIGHTS = "weights", "the weights take more than predicted: {figures:;}"
+    CACHE = "cache", "the KV cache holds less than predicted: {figures:;}"
+    WHOLE = "whole", "it takes more memory than predicted: {figures:;}"
+    AS_PREDICTED = "as-predicted", "{figures:;}"
+    TOKENS = "tokens", "{name}: {predicted:,} predicted, {reported:,} reported, {error:+z.1%}"
+    BYTES = "bytes", "{name}: {predicted:.2f} GiB predicted, {reported:.2f} GiB reported"
+
+
+TOLERANCE = 0.15  # of the prediction
+SLACK = 64 * 2**20  # bytes besides: logs round
+LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not the model's
+REMEDY = Reason(Remedy.CHOOSE_CONTEXT)
+
+
+def needs_memory_predicted(_promise: Expectations) -> Reason | None:
+    """Return ``None``: only the receipt shows whether there is a prediction."""
+    return None
+
+
+@probe(
+    "memory-predicted",
+    "Memory guessed from a model's name was off by half: engines died at the first long prompt.",
+    needs=needs_memory_predicted,
+    tasks=evidence.TASKS,
+)
+def memory_predicted(ctx: Context) -> Outcome:
+    """Compare prediction and report; no request is sent."""
+    return (
+        NotApplicable(Reason(MemoryPredictedReason.NOTHING_PREDICTED))
+        if ctx.fit is None
+        else judge_memory_predicted(ctx.fit())
+    )
+
+
+def judge_memory_predicted(figures: Mapping[str, Mapping[str, Any]]) -> Outcome:
+    """Judge figures with ``predicted``, ``reported`` and ``error``: heavier weights fail, and less room.
+
+    ``resident`` is all memory of the engine's processes, where the engine itself reports nothing.
+    """
+    if not figures:
+        return NotApplicable(Reason(MemoryPredictedReason.NOTHING_REPORTED))
+    reasons = tuple(_beside(name.replace("_", " "), figure) for name, figure in figures.items())
+    weights, room, whole = (figures.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
+    if weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK:
+        return Fail(Reason(MemoryPredictedReason.WEIGHTS, figures=reasons), "configuration", REMEDY)
+    if room and room["reported"] < room["predicted"] * (1 - TOLERANCE):
+        return Fail(Reason(MemoryPredictedReason.CACHE, figures=reasons), "configuration", REMEDY)
+    if whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES:
+        return Fail(Reason(MemoryPredictedReason.WHOLE, figures=reasons), "configuration", REMEDY)
+    return Pass(Reason(MemoryPredictedReason.AS_PREDICTED, figures=reasons))
+
+
+def _beside(name: str, figure: Mapping[str, Any]) -> Reason:
+    predicted, reported, error = (figure[key] for key in ("predicted", "reported", "error"))
+    if name.endswith("tokens"):
+        return Reason(
+            MemoryPredictedReason.TOKENS, name=name, predicted=predicted, reported=reported, error=error
+        )
+    return Reason(
+        MemoryPredictedReason.BYTES, name=name, predicted=predicted / 2**30, reported=reported / 2**30
+    )
+
+
+class MemoryFlatReason(ReasonKind):
+    """The reasons of ``memory-flat``."""
+
+    TOO_SHORT = "too-short", "the context is too short for twenty turns"
+    NOT_SEEN = "not-seen", "the engine's memory cannot be seen from here"
+    CHANGED = "changed", "{mebibytes:+.0f} MiB between turn {turn} and {last}, of {held:,.0f}"
+    GROWS = "grows", "its memory grows: {change}"
+
+
+ALONE = True  # it measures memory
+TURNS = 20
+SECONDS = 8.0  # after which half of the turns are enough
+WARM = 5  # turns until caches are made and libraries loaded
+EACH = 16  # tokens of a turn, about; twenty of them must fit
+MEMORY_FLAT_SLACK = (
+    64 * 2**20
+)  # bytes that the memory may grow between the fifth and the last turn, and besides
+SHARE = 0.05  # of what it was: caches keep the last few conversations
+
+
+def needs_memory_flat(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no chat, or a context too short for twenty turns."""
+    short = promise.context is not None and promise.context < 2 * TURNS * EACH // 2
+    return no_chat(promise) or (Reason(MemoryFlatReason.TOO_SHORT) if short else None)
+
+
+@probe(
+    "memory-flat",
+    "With every turn of a conversation another copy of it stayed in memory, until the machine had none.",
+    needs=needs_memory_flat,
+)
+def memory_flat(ctx: Context) -> Outcome:
+    """Request one token after each turn, and measure the memory."""
+    if ctx.memory is None or ctx.memory() is None:
+        return NotApplicable(Reason(MemoryFlatReason.NOT_SEEN))
+    messages: list[Message] = []
+    sizes: list[int] = []
+    begun = time.monotonic()
+    for turn in range(1, TURNS + 1):
+        messages.append(user(f"Number {turn}?"))
+        ctx.ask(Prompt("twenty-turns", tuple(messages)), max_tokens=1)
+        messages.append({"role": "assistant", "content": "Yes."})
+        sizes.append(ctx.memory() or 0)
+        if turn >= 2 * WARM and time.monotonic() - begun > SECONDS:
+            break
+    return judge_memory_flat(sizes)
+
+
+def judge_memory_flat(sizes: Sequence[int]) -> Outcome:
+    """Judge the bytes after each turn."""
+    before, after = sizes[WARM - 1], sizes[-1]
+    change = Reason(
+        MemoryFlatReason.CHANGED,
+        mebibytes=(after - before) / 2**20,
+        turn=WARM,
+        last=len(sizes),
+        held=before / 2**20,
+    )
+    if after - before > MEMORY_FLAT_SLACK + SHARE * before:
+        return Fail(
+            Reason(MemoryFlatReason.GROWS, change=change), "engine", Reason(Remedy.START_ANEW), len(sizes)
+        )
+    return Pass(change, trials=len(sizes))
+
+
+class FilesReason(ReasonKind):
+    """The reasons of ``files-as-imported``."""
+
+    NOT_KNOWN = "not-known", "nobody wrote down what the files were"
+    SAME = "same", "{count} files are as they were"
+    CHANGED = "changed", "of {files:and} the document was made with another version"
+    BROKEN = "broken", "{files:and} is not JSON; the engine may go on without it"
+
+
+WEIGHTS = ".safetensors"
+
+
+def needs_files_as_imported(_promise: Expectations) -> Reason | None:
+    """Return ``None``: every model has files."""
+    return None
+
+
+@probe(
+    "files-as-imported",
+    "Other weights, a config.json or a tokenizer were put in place later; the review spoke of another model.",
+    needs=needs_files_as_imported,
+    tasks=evidence.TASKS,
+)
+def files_as_imported(ctx: Context) -> Outcome:
+    """Compare hashes of the receipt with those of the served files; no request is sent."""
+    if ctx.broken:
+        return judge_broken(ctx.broken)
+    if ctx.render is None or not ctx.files:
+        return NotApplicable(Reason(FilesReason.NOT_KNOWN))
+    served = {**ctx.render.files, **ctx.served}
+    proof = ctx.proof if ctx.render.digest else None  # a template that is gone is no other way to write it
+    if proof is not None and proof_check.same_template(ctx, proof):
+        served = {name: now for name, now in served.items() if name not in TEMPLATES}
+        served |= {name: was for name, was in ctx.files.items() if name in TEMPLATES}
+    return judge_files_as_imported(ctx.files, served)
+
+
+def judge_broken(files: tuple[str, ...]) -> Fail:
+    """Judge files that are no JSON: what a copy or a download left of them, for an import reads them all."""
+    reason = Reason(FilesReason.BROKEN, files=files)
+    return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=files))
+
+
+def judge_files_as_imported(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
+    """Judge hashes by file.
+
+    What lies on the machine is not what was imported and reviewed: the environment is at fault, whatever the
+    file.
+    """
+    known = comparable(imported, served)
+    changed = altered(imported, served)
+    unrecorded = () if any(name.endswith(WEIGHTS) for name in imported) else (WEIGHTS,)  # none could be read
+    changed += [name for name in served if name not in imported and not name.endswith(unrecorded)]
+    if not changed:
+        return Pass(Reason(FilesReason.SAME, count=len(known)))
+    reason = Reason(FilesReason.CHANGED, files=tuple(changed))
+    return Fail(reason, "environment", Reason(Remedy.PUT_BACK, files=tuple(changed)))
+
+
+def altered(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:
+    """Return the names of imported files that are gone, or have another hash."""
+    return [name for name in comparable(imported, served) if served.get(name) != imported[name]]
+
+
+def comparable(imported: Mapping[str, str], served: Mapping[str, str]) -> list[str]:
+    """Return the names of files whose hashes are of one kind: two of unlike length are not compared."""
+    return [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
+
+
+class SixteenReason(ReasonKind):
+    """The reasons of ``sixteen-at-once``."""
+
+    FAILED = "failed", "of {count} requests at once one failed: {error}"
+    MIXED = "mixed", "{prompt!r} got the answer to {other!r}"
+    FAILED_AFTER = "failed-after", "after {count} requests at once a single one failed: {error}"
+    ANSWERED = "answered", "{good} of {count} answered as each alone"
+
+
+CONCURRENCY_ALONE = True  # it is a load
+AT_ONCE = 16
+FEWER = 8  # of a slow engine
+APART = 0.02  # seconds between two requests: the load is for the engine, not for its queue of connections
+QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
+
+
+@probe(
+    "sixteen-at-once",
+    "Entries of another batch's shape crashed every later request, and answers went to the wrong client.",
+    needs=no_chat,
+)
+def concurrency(ctx: Context) -> Outcome:
+    """Send the questions that the model answers right by itself, several times each and all at once."""
+    count = FEWER if ctx.promise.slow else AT_ONCE
+    known = [prompt for prompt in QUESTIONS if right(ctx.first(prompt), prompt)] or [SUM]
+    prompts = [known[i % len(known)] for i in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        answers = list(pool.map(lambda i: _ask(ctx, prompts[i], APART * i), range(count)))
+    outcome = judge_concurrency(prompts, answers, lambda: _ask(ctx, known[0]))
+    broken = next((answer for answer in answers if isinstance(answer, ExchangeError)), None)
+    failure = failed(broken, ctx) if broken is not None else None
+    return failure if isinstance(failure, Fail) and failure.attribution == "environment" else outcome
+
+
+def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeError:
+    """Return one answer after ``later`` seconds; a broken connection is retried once, as clients do."""
+    time.sleep(later)
+    for last in (False, True):
+        try:
+            return ctx.ask(prompt)
+        except ExchangeError as error:
+            failed = error
+            if last or not isinstance(error, ServerUnreachable):
+                break
+    return failed
+
+
+def judge_concurrency(
+    prompts: Sequence[Prompt],
+    answers: Sequence[Reply | ExchangeError],
+    again: Callable[[], Reply | ExchangeError],
+) -> Outcome:
+    """Judge answers to parallel questions; ``again`` repeats the first one by itself."""
+    for answer in answers:
+        if isinstance(answer, ExchangeError):
+            return Fail(
+                Reason(SixteenReason.FAILED, count=len(answers), error=answer.reason),
+                "engine",
+                trials=len(answers),
+            )
+    for prompt, answer in zip(prompts, answers, strict=True):
+        other = next((p for p in prompts if p.name != prompt.name and right(answer, p)), None)
+        if isinstance(answer, Reply) and not right(answer, prompt) and other is not None:
+            return Fail(
+                Reason(SixteenReason.MIXED, prompt=prompt.name, other=other.name),
+                "engine",
+                trials=len(answers),
+            )
+    last = again()
+    if isinstance(last, ExchangeError):
+        return Fail(Reason(SixteenReason.FAILED_AFTER, count=len(answers), error=last.reason), "engine")
+    good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
+    return Pass(
+        Reason(SixteenReason.ANSWERED, good=good, count=len(answers)), trials=len(answers), agreed=good
+    )
+
+
+def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
+    """Return whether an answer holds an expected word."""
+    return isinstance(reply, Reply) and prompt.answered_by(reply.content)
+
+
+class ClientLeavesReason(ReasonKind):
+    """The reasons of ``client-leaves``."""
+
+    EMPTY = "empty", "after clients had left, an answer came back empty"
+    SLOW = "slow", "after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s"
+    ANSWERED = "answered", "answered in {seconds:.1f} s after four clients had left"
+
+
+CLIENT_DISCONNECT_ALONE = True  # it measures the time of the answer after
+BRIEF = 16  # tokens of the answers that are timed
+SLOWER = 5.0  # times ``before``; and that many seconds are always allowed
+
+
+@probe(
+    "client-leaves",
+    "Work for clients that had left went on to its end and kept their slots; a race crashed the engine.",
+    needs=no_chat,
+)
+def client_disconnect(ctx: Context) -> Outcome:
+    """Hang up twice in each way, then send a question."""
+    before = _timed(ctx)[1]
+    left = ctx.promise.limit(COUNT.tokens)
+    body = {
+        "model": ctx.model,
+        "messages": list(COUNT.messages),
+        "max_tokens": left // 2 if ctx.promise.slow else left,
+    }
+    for after in (None, 1, None, 1):
+        ctx.client.leave({**body, "stream": True}, ctx.log, after=after, wait=0.02)
+    return judge_client_disconnect(*_timed(ctx), before)
+
+
+def _timed(ctx: Context) -> tuple[Reply, float]:
+    started = time.monotonic()
+    return ctx.ask(SUM, max_tokens=BRIEF), time.monotonic() - started
+
+
+def judge_client_disconnect(reply: Reply, seconds: float, before: float) -> Outcome:
+    """Judge the answer after clients have left; ``before`` is its time in seconds without them."""
+    if not (reply.content.strip() or reply.reasoning.strip()):
+        return Fail(Reason(ClientLeavesReason.EMPTY), "engine")
+    if seconds > SLOWER + SLOWER * before:
+        return Fail(Reason(ClientLeavesReason.SLOW, seconds=seconds, before=before), "engine")
+    return Pass(Reason(ClientLeavesReason.ANSWERED, seconds=seconds), trials=4)

@@ -1,0 +1,567 @@
+"""Probes of tool calls: made, read, streamed, refused, answered and remembered."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from importer.decisions.parsers import HF
+from importer.reasons import Reason, ReasonKind
+from importer.validation.calls import CallReason, both_ways, first_call, judge_call, plain
+from importer.validation.context import Context
+from importer.validation.diagnosis import endless, left_out, results_unseen, swallowed, tools_unseen, unseen
+from importer.validation.errors import ExchangeError
+from importer.validation.expectations import CommonReason, Expectations, no_tools
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
+from importer.validation.probe import probe
+from importer.validation.probes.chat import answered, judge_plain_chat
+from importer.validation.prompts import (
+    ALARMS,
+    BOTH_ANSWERED,
+    FORBIDDEN,
+    GREETING_WITH_TOOL,
+    NAMED,
+    NOT_OFFERED,
+    REQUIRED,
+    ROUNDS,
+    TRIP,
+    TRIP_TOOL,
+    TWO_CITIES,
+    WEATHER,
+    WEATHER_ANSWERED,
+    WEATHER_CALLED_LONGER,
+    Prompt,
+)
+from importer.validation.remedy import ALLOW_TOKENS, OTHER_TOOL_PARSER, TRAINED_WEIGHTS, Remedy
+from importer.validation.rendering import only_streamed, streaming_fault
+from importer.validation.reply import Reply, ToolCall, holds_object
+from importer.validation.tool_markup import control_token, outside, unended
+
+
+@probe(
+    "tool-call",
+    "A parser for another format lets calls through as text: 0 of 200 were read, all 200 were well formed.",
+    needs=no_tools,
+)
+def tool_call(ctx: Context) -> Outcome:
+    """Judge answers to a question about the weather; repeat where the model declined."""
+    outcome = ctx.judged(WEATHER, lambda reply: judge_call(reply, WEATHER))
+    unseen = tools_unseen(ctx) if isinstance(outcome, Inconclusive) else None
+    return unseen or outcome
+
+
+@probe(
+    "tool-call-streamed",
+    "Streamed calls arrived as content, without finish_reason, or lost their end when the stream ended.",
+    needs=no_tools,
+)
+def tool_call_streamed(ctx: Context) -> Outcome:
+    """Judge the streamed answer; where only it fails, streaming is at fault."""
+    outcome = ctx.judged(WEATHER, lambda reply: judge_call(reply, WEATHER), stream=True)
+    if not isinstance(outcome, Pass) and isinstance(judge_call(ctx.first(WEATHER), WEATHER), Pass):
+        return streaming_fault(ctx, WEATHER, only_streamed(outcome))
+    unseen = tools_unseen(ctx) if isinstance(outcome, Inconclusive) else None
+    return unseen or outcome
+
+
+class ParallelCallsReason(ReasonKind):
+    """The reasons of ``parallel-calls``."""
+
+    SHARED = "shared", "{count} calls share an id or an index"
+    ARRIVED = "arrived", "{count} calls: {names}"
+    LOST = "lost", "the model wrote a call for {name} and it did not arrive"
+    ONE_AT_A_TIME = "one-at-a-time", "the model calls one tool at a time"
+
+
+@probe(
+    "parallel-calls",
+    "Of two calls the second was lost, or both shared an index, and clients ran one of them twice.",
+    needs=no_tools,
+)
+def parallel_calls(ctx: Context) -> Outcome:
+    """Request two calls at once; where one arrives, judge the text of the model."""
+    outcome = both_ways(ctx, TWO_CITIES, judge_parallel_calls)
+    if not isinstance(outcome, NotApplicable):
+        return outcome
+    seen = ctx.look(TWO_CITIES)
+    return (
+        outcome if seen is None else ctx.noted(TWO_CITIES, judge_parallel_calls, judge_parallel_calls(seen))
+    )
+
+
+def judge_parallel_calls(reply: Reply) -> Outcome:
+    """Judge an answer to a question that needs two calls."""
+    one = judge_call(reply, TWO_CITIES)
+    if not isinstance(one, Pass):
+        return one
+    calls, cities = reply.tool_calls, TWO_CITIES.expects
+    if len({c.id for c in calls}) < len(calls) or len({c.index for c in calls}) < len(calls):
+        return Fail(Reason(ParallelCallsReason.SHARED, count=len(calls)), "engine")
+    called = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
+    if len(called) == len(cities):
+        return Pass(Reason(ParallelCallsReason.ARRIVED, count=len(calls), names=", ".join(called)))
+    name = calls[0].name
+    if reply.written.count(name) > len(calls) and all(city in reply.written.casefold() for city in cities):
+        lost = next(city for city in cities if city not in called)
+        return Fail(Reason(ParallelCallsReason.LOST, name=lost), "configuration", OTHER_TOOL_PARSER)
+    return NotApplicable(Reason(ParallelCallsReason.ONE_AT_A_TIME))
+
+
+@probe(
+    "no-argument-call",
+    "Parsers that wait for a first argument lost calls without any, or gave an empty text for JSON.",
+    needs=no_tools,
+    feature="tools-as-sent",  # a small model leaves out, or fills in, what it was trained to
+)
+def no_argument_call(ctx: Context) -> Outcome:
+    """Judge the call, whole and streamed."""
+    return both_ways(ctx, ALARMS, lambda reply: judge_call(reply, ALARMS))
+
+
+class TypedArgumentsReason(ReasonKind):
+    """The reasons of ``typed-arguments``."""
+
+    POINTED = "pointed", "a whole number arrives as {number}, and the model did not write it so"
+
+
+@probe(
+    "typed-arguments",
+    "Values from XML were always text: arrays and objects came encoded twice, numbers in quotes.",
+    needs=no_tools,
+    feature="tools-as-sent",
+)
+def typed_arguments(ctx: Context) -> Outcome:
+    """Judge the call, whole and streamed, by the tool's schema; it accepts 2.0 for a whole number."""
+    outcome = both_ways(ctx, TRIP, lambda reply: judge_call(reply, TRIP))
+    if not isinstance(outcome, Pass):
+        return outcome
+    calls = [call for stream in (False, True) for call in ctx.first(TRIP, stream=stream).tool_calls]
+    pointed = [number for call in calls for number in whole_with_point(call.arguments)]
+    seen = ctx.look(TRIP) if pointed else None
+    return (judge_pointed(pointed, seen.written) if seen is not None else None) or outcome
+
+
+def whole_with_point(arguments: str) -> list[str]:
+    """Return whole numbers spelled with a point or an exponent, where the tool has an integer."""
+
+    class Spelled(str):
+        """A number with a point or an exponent."""
+
+    def spellings(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
+        if isinstance(value, Spelled) and schema.get("type") == "integer" and float(value).is_integer():
+            yield str(value)
+        for key, inner in value.items() if isinstance(value, dict) else ():
+            yield from spellings(inner, schema.get("properties", {}).get(key, {}))
+
+    try:
+        return list(
+            spellings(json.loads(arguments, parse_float=Spelled), TRIP_TOOL["function"]["parameters"])
+        )
+    except (ValueError, RecursionError):
+        return []
+
+
+def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
+    """Return the fault of whole numbers with a point; ``None`` if the model wrote them so."""
+    number = next((n for n in pointed if n not in written), None)
+    if number is None or not written.strip():
+        return None
+    return Fail(Reason(TypedArgumentsReason.POINTED, number=number), "engine", trials=2)
+
+
+class ToolChoiceReason(ReasonKind):
+    """The reasons of ``tool-choice``."""
+
+    REQUIRED = "required", "a call was required"
+    NAMED = "named", "{name} was named"
+    AT_LIMIT = "at-limit", "{asked}, and the answer came to the limit of tokens"
+    NONE_CAME = "none-came", "{asked}, and none came: {content!r}"
+    OTHER_CALLED = "other-called", "{asked}, and {called} was called"
+    CALLED = "called", "{asked}: {called}"
+    FORBIDDEN_CALLED = "forbidden-called", "tools were forbidden, and {name} was called"
+    FORBIDDEN_KEPT = "forbidden-kept", "tools were forbidden: no call"
+    PARSER_REJECTS = "parser-rejects", "the parser {parser} rejects a required or named tool choice"
+
+
+def needs_tool_choice(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no tools, or an engine or a parser without the field."""
+    rejected = Reason(ToolChoiceReason.PARSER_REJECTS, parser=HF) if promise.tool_parser == HF else None
+    return no_tools(promise) or promise.lacks("tool-choice") or rejected
+
+
+@probe(
+    "tool-choice",
+    "A named tool was ignored by one version of an engine and heard by another, with HTTP 200 by both.",
+    needs=needs_tool_choice,
+)
+def tool_choice(ctx: Context) -> Outcome:
+    """Judge three values; return the first that is ignored."""
+    required = unended(judge_forced(ctx.first(REQUIRED), REQUIRED, None), REQUIRED, ctx)
+    named = unended(judge_forced(ctx.first(NAMED), NAMED, "get_time"), NAMED, ctx)
+    forbidden = judge_forbidden(ctx.first(FORBIDDEN))
+    outcomes = (required, named, forbidden)
+    for kind in (Fail, Inconclusive):
+        for outcome in outcomes:
+            if isinstance(outcome, kind):
+                return outcome
+    return Pass(required.reason, trials=3, notes=(named.reason, forbidden.reason))
+
+
+def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
+    """Judge an answer that must be a call, of the tool ``name`` if there is one."""
+    demand = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
+    if not reply.tool_calls:
+        if reply.finish_reason == "length":
+            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=demand), "model", ALLOW_TOKENS)
+        content = reply.content.strip()[:80]
+        return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=demand, content=content), "engine")
+    called = reply.tool_calls[0].name
+    if name is not None and called != name:
+        return Fail(Reason(ToolChoiceReason.OTHER_CALLED, asked=demand, called=called), "engine")
+    outcome = judge_call(reply, prompt)
+    # Engines end a forced call with either finish_reason, and its arguments are the model's own.
+    if isinstance(outcome, Fail) and not outcome.gives(CallReason.NOT_FINISHED):
+        return outcome
+    return Pass(Reason(ToolChoiceReason.CALLED, asked=demand, called=called))
+
+
+def judge_forbidden(reply: Reply) -> Outcome:
+    """Judge an answer that must not call."""
+    if reply.tool_calls:
+        return Fail(Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name), "engine")
+    return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))
+
+
+class InventedToolReason(ReasonKind):
+    """The reasons of ``invented-tool``."""
+
+    NONE = "none", "no call of a tool that was not offered"
+    NOT_WRITTEN = "not-written", "{name!r} was called; nobody offered it and the model did not write it"
+    WRITTEN = "written", "{name!r} was called and nobody offered it"
+
+
+@probe(
+    "invented-tool",
+    "The request's tools were not given to the parser, so names that the model made up came out as calls.",
+    needs=no_tools,
+)
+def invented_tool(ctx: Context) -> Outcome:
+    """Send a question that no tool on offer answers."""
+    return ctx.noted(
+        NOT_OFFERED, judge_invented_tool, judge_invented_tool(ctx.look(NOT_OFFERED) or ctx.first(NOT_OFFERED))
+    )
+
+
+def judge_invented_tool(reply: Reply) -> Outcome:
+    """Judge an answer to a question that no tool on offer fits."""
+    offered = {tool["function"]["name"] for tool in NOT_OFFERED.tools}
+    made_up = [call.name for call in reply.tool_calls if call.name not in offered]
+    if not made_up:
+        return Pass(Reason(InventedToolReason.NONE))
+    if reply.written and made_up[0] not in reply.written:
+        return Fail(Reason(InventedToolReason.NOT_WRITTEN, name=made_up[0]), "engine")
+    remedy = Reason(Remedy.REFUSE_NAMES)
+    return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), "model", remedy)
+
+
+class CutCallReason(ReasonKind):
+    """The reasons of ``cut-call``."""
+
+    NOT_COUNTED = "not-counted", "the engine does not count the tokens of a call"
+    SAYS_CUT = "says-cut", "the answer says that it was cut"
+    HALF = "half", "half a call is given out as a whole one: {arguments!r}"
+    WHOLE = "whole", "the call was whole before the cut"
+    NOT_SAID = "not-said", "the call was cut, and finish_reason says {finish_reason!r}"
+
+
+TAIL = 5  # tokens before the end of a call that are surely inside it
+
+
+@probe(
+    "cut-call",
+    "A call that was cut at the end of the stream was lost without a word, or came with broken arguments.",
+    needs=no_tools,
+    feature="cut-calls",
+)
+def truncated_call(ctx: Context) -> Outcome:
+    """Repeat a request with a few tokens less than its call has."""
+    call, tokens = first_call(ctx), ctx.first(WEATHER).usage.completion
+    if isinstance(call, NotApplicable):
+        return call
+    if tokens is None or tokens <= TAIL:
+        return NotApplicable(Reason(CutCallReason.NOT_COUNTED))
+    ways = {"whole": False, "streamed": True}
+    outcomes = {
+        way: judge_truncated_call(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL))
+        for way, s in ways.items()
+    }
+    for way, outcome in outcomes.items():
+        if isinstance(outcome, Fail):
+            return replace(named(outcome, way), trials=2)
+    first, *notes = dict.fromkeys(o.reason for o in outcomes.values())
+    return Pass(first, trials=2, notes=tuple(notes))
+
+
+def judge_truncated_call(reply: Reply) -> Outcome:
+    """Judge an answer that was cut inside a call."""
+    broken = [call for call in reply.tool_calls if not holds_object(call.arguments)]
+    if reply.finish_reason == "length":
+        return Pass(Reason(CutCallReason.SAYS_CUT))
+    if broken:
+        return Fail(Reason(CutCallReason.HALF, arguments=broken[0].arguments[:80]), "engine")
+    if reply.tool_calls:
+        return Pass(Reason(CutCallReason.WHOLE))
+    return Fail(Reason(CutCallReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")
+
+
+class ToolResultReason(ReasonKind):
+    """The reasons of ``tool-result-turn``."""
+
+    OTHER_ORDER = (
+        "other-order",
+        "of two results the engine's answer tells {here}, and the model {there} by its template",
+    )
+    ONE_OF_TWO = "one-of-two", "of the results of two calls only one reaches the prompt"
+    CALLS_AGAIN = "calls-again", "the model calls the tool again"
+    NOT_USED = "not-used", "the answer does not use the result: {text!r}"
+
+
+@probe(
+    "tool-result-turn",
+    "Templates that drop the result, or its id on the way, break multi-turn tool use in silence.",
+    needs=no_tools,
+)
+def tool_result_turn(ctx: Context) -> Outcome:
+    """Send the result; judge its place in the prompt and the answer to it."""
+    both = judge_rendered(ctx.rendered(BOTH_ANSWERED))
+    answered = results_unseen(ctx) or both or ctx.judged(WEATHER_ANSWERED, judge_tool_result_turn)
+    return (_in_another_order(ctx) if isinstance(answered, Pass) else None) or answered
+
+
+def _in_another_order(ctx: Context) -> Fail | None:
+    """Return the fault of two results in another order than the template renders them; confirmed by a second
+    try.
+    """
+    failure = None
+    ways: tuple[dict[str, Any], ...] = (
+        {},
+        {"max_tokens": ctx.promise.limit(BOTH_ANSWERED.tokens, tools=True)},
+    )
+    for sent in ways:
+        alone = ctx.raw(BOTH_ANSWERED, **sent)
+        if alone is None:
+            return None
+        try:
+            answer = ctx.ask(BOTH_ANSWERED, **sent).content
+        except ExchangeError:
+            return None
+        failure = judge_order(answer, outside(alone))
+        if failure is None:
+            return None
+    return failure
+
+
+def judge_order(answer: str, alone: str) -> Fail | None:
+    """Judge an answer over two results, beside the completion of the same rendered prompt."""
+    words, cities = BOTH_ANSWERED.expects, TWO_CITIES.expects
+    served, completed = (_order(text, words) for text in (answer, alone))
+    if (
+        len(served) != len(completed)
+        or served == completed
+        or _order(answer, cities) != _order(alone, cities)
+    ):
+        return None
+    reason = Reason(ToolResultReason.OTHER_ORDER, here=served[0], there=completed[0])
+    remedy = Reason(Remedy.OTHER_VERSION_ORDER)
+    return Fail(reason, "engine", remedy, trials=2)
+
+
+def _order(text: str, words: Sequence[str]) -> list[str]:
+    """Return those of the words that ``text`` holds, in its order."""
+    plain = text.casefold()
+    return sorted((word for word in words if word in plain), key=plain.find)
+
+
+def judge_rendered(text: str | None) -> Fail | None:
+    """Judge two results as the template renders them; ``None`` without a fault or a rendered prompt."""
+    lost = [word for word in BOTH_ANSWERED.expects if text and word not in text]
+    if not lost or len(lost) == len(BOTH_ANSWERED.expects):
+        return None
+    return Fail(
+        Reason(ToolResultReason.ONE_OF_TWO),
+        "configuration",
+        Reason(Remedy.RENDER_EVERY_RESULT),
+    )
+
+
+def judge_tool_result_turn(reply: Reply) -> Outcome:
+    """Judge an answer after the result of the tool."""
+    text = reply.content.strip()
+    if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
+        return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))
+    if reply.tool_calls:
+        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), "model", TRAINED_WEIGHTS)
+    if swallowed(reply):
+        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
+    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model", TRAINED_WEIGHTS)
+
+
+@probe(
+    "call-id-returns",
+    "Ids that an engine makes up were refused by the model's own template, or lost, a turn later.",
+    needs=no_tools,
+)
+def call_id_returns(ctx: Context) -> Outcome:
+    """Request a call, then send its result under the same id."""
+    call = first_call(ctx)
+    if isinstance(call, NotApplicable):
+        return call
+    return results_unseen(ctx) or ctx.judged(id_answered(call), judge_tool_result_turn)
+
+
+def id_answered(call: ToolCall) -> Prompt:
+    """Return the weather question after ``call`` and its result, both under the engine's id."""
+    function = {"name": call.name, "arguments": call.arguments}
+    tool_call = {"id": call.id, "type": "function", "function": function}
+    result = json.dumps({"temperature": -3, "condition": "snowy"})
+    turns = (
+        {"role": "assistant", "content": "", "tool_calls": [tool_call]},
+        {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result},
+    )
+    return Prompt("own-id-answered", (*WEATHER.messages, *turns), WEATHER.tools, ("snow", "-3"))
+
+
+class CallsKeptReason(ReasonKind):
+    """The reasons of ``calls-kept``."""
+
+    CALLS_UNSEEN = "calls-unseen", "earlier calls do not reach the prompt: a longer one makes it no longer"
+    NULL_IS_NO_TEXT = "null-is-no-text", "null is no text"
+    NULL_IS_TEXT = (
+        "null-is-text",
+        "a call's turn whose content is null makes {null} tokens of prompt, one without text {empty}",
+    )
+    OTHER_FORM = (
+        "other-form",
+        "the template writes a call's arguments as {form}: {quote!r}; the model does not",
+    )
+    KEPT = "kept", "earlier calls reach the prompt"
+
+
+# Forms of an argument other than the JSON that models are trained on.
+FORMS = {
+    "text inside text": re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris"""),
+    "a Python dictionary": re.compile(r"""'location'\s*:\s*'Paris"""),
+}
+# A turn with calls has no text: clients send null there.
+WITH_NULL = replace(
+    WEATHER_ANSWERED,
+    name="weather-answered-null",
+    messages=tuple({**m, "content": None} if "tool_calls" in m else m for m in WEATHER_ANSWERED.messages),
+)
+
+
+@probe(
+    "calls-kept",
+    "Templates that drop earlier calls, or write arguments in another form, teach the model to do so, too.",
+    needs=no_tools,
+)
+def call_history(ctx: Context) -> Outcome:
+    """Compare prompt tokens after a short call and a longer one; then judge how the template writes the
+    call.
+    """
+    counts = [_counted(ctx, prompt) for prompt in (WEATHER_ANSWERED, WEATHER_CALLED_LONGER)]
+    if None in counts:
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    if counts[0] == counts[1]:
+        reason = Reason(CallsKeptReason.CALLS_UNSEEN)
+        remedy = Reason(Remedy.RENDER_CALLS)
+        return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, remedy)
+    null = _counted(ctx, WITH_NULL)
+    if null is not None and null != counts[0]:
+        return judge_null(null, counts[0] or 0)
+    seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
+    return judge_call_history(rendered or "", seen.written if seen is not None else "")
+
+
+def _counted(ctx: Context, prompt: Prompt) -> int | None:
+    return ctx.first(replace(prompt, extra={"max_tokens": 1}, name=f"{prompt.name}-counted")).usage.prompt
+
+
+def judge_null(null: int, empty: int) -> Outcome:
+    """Judge prompt tokens where the turn of a call has null as its text, and where it has an empty one."""
+    if null == empty:
+        return Pass(Reason(CallsKeptReason.NULL_IS_NO_TEXT))
+    return Fail(
+        Reason(CallsKeptReason.NULL_IS_TEXT, null=null, empty=empty),
+        "configuration",
+        Reason(Remedy.WRITE_NULL_AS_NOTHING),
+        trials=2,
+    )
+
+
+def judge_call_history(rendered: str, written: str) -> Outcome:
+    """Judge a conversation with a call as the template writes it, beside a call of the model."""
+    for name, form in FORMS.items():
+        match = form.search(rendered)
+        if match and written and not form.search(written):
+            return Fail(
+                Reason(CallsKeptReason.OTHER_FORM, form=name, quote=match.group()),
+                "configuration",
+                Reason(Remedy.WRITE_ARGUMENTS),
+            )
+    return Pass(Reason(CallsKeptReason.KEPT), trials=2)
+
+
+class LaterTurnsReason(ReasonKind):
+    """The reasons of ``later-turns``."""
+
+    CALLS = "calls", "calls after {lengths} lengths of history"
+
+
+@probe(
+    "later-turns",
+    "After two or three rounds models wrote calls as text: history had reached them in another form.",
+    needs=no_tools,
+)
+def multi_step_calls(ctx: Context) -> Outcome:
+    """Judge one conversation at three lengths; each must reach the prompt and end in a call."""
+    remedy = Reason(Remedy.RENDER_TURNS)
+    lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), Reason(CommonReason.TURNS_UNSEEN), remedy)
+    if lost is not None:
+        return lost
+    for number, prompt in enumerate(ROUNDS, 2):
+        outcome = ctx.judged(prompt, partial(judge_call, prompt=prompt))
+        if not isinstance(outcome, Pass):
+            return named(outcome, f"turn {number}")
+    return Pass(Reason(LaterTurnsReason.CALLS, lengths=len(ROUNDS)), trials=len(ROUNDS))
+
+
+class NoToolNeededReason(ReasonKind):
+    """The reasons of ``no-tool-needed``."""
+
+    CALLS = "calls", "the model calls {name} to say hello"
+
+
+@probe(
+    "no-tool-needed",
+    "A parser that sees calls everywhere, or a model that cannot but call, is of no use in a conversation.",
+    needs=no_tools,
+)
+def no_tool_needed(ctx: Context) -> Outcome:
+    """Send a greeting with a tool on offer."""
+    return answered(ctx, GREETING_WITH_TOOL, judge_no_tool_needed)
+
+
+def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """Judge an answer to a greeting that needs no tool."""
+    if reply.tool_calls and control_token(reply.content, markers):
+        return endless(reply, markers)  # text behind a missed end is no answer
+    if reply.tool_calls:
+        return Inconclusive(
+            Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model", TRAINED_WEIGHTS
+        )
+    return judge_plain_chat(reply, markers)
