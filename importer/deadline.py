@@ -7,13 +7,14 @@ import io
 import math
 import os
 import time
-from dataclasses import dataclass
 from http.client import HTTPResponse
 from socket import socket
 from typing import Any
 
+from importer.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Deadline:
     """A time on the clock of ``time.monotonic``; without one the wait has no limit."""
 

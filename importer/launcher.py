@@ -17,10 +17,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import IO
+
+from importer.frozen import frozen
 
 Stream = int | IO[bytes] | None
 Process = subprocess.Popen[bytes]
@@ -121,7 +122,7 @@ SHELTERED = (Purpose.QUESTION, Purpose.ENGINE)
 EXTENSIBLE = (Purpose.INSTALL, Purpose.ENGINE, Purpose.PARSERS)  # by the names in ``MORE``
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finished:
     """A finished process: its exit status, negative for a signal, and its output."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from importer.chat_template.find import Template
@@ -15,6 +14,7 @@ from importer.chat_template.markers import Vocabulary
 from importer.chat_template.override import TemplateOverride
 from importer.chat_template.study import TemplateAnalysis
 from importer.errors import RepositoryError
+from importer.frozen import frozen
 from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.reasons import ReasonKind
@@ -34,7 +34,7 @@ class AnalysisReason(ReasonKind):
     NOTHING = "nothing", "it names no architecture and lists no weights"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A snapshot to read.
 
@@ -55,7 +55,7 @@ class Question:
     study: TemplateAnalysis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Analysis:
     """The analysis of a snapshot for all engines; ``facts`` have the tables' names of parsers.
 
@@ -70,7 +70,7 @@ class Analysis:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackedAnalysis:
     """An ``Analysis`` on its way: ``study`` as JSON, so that equal ones are read once."""
 
@@ -98,7 +98,7 @@ def _study(text: str) -> TemplateAnalysis:
     return study
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineQuestion:
     """The facts of a snapshot, the engine for them, and the Hub's list of quantised repositories."""
 
@@ -112,7 +112,7 @@ class EngineQuestion:
     related: RelatedRepositories | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """Evidence for one engine."""
 

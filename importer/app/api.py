@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -23,6 +22,7 @@ from importer.config_file.attention import Attention
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
+from importer.frozen import frozen
 from importer.hub import digests
 from importer.hub.local import ANYWHERE
 from importer.progress import Progress, silent
@@ -41,7 +41,7 @@ __all__ = [
 FOLDER = "models"  # of the documents, as at the command line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imported:
     """A document and its file; ``receipt`` is ``None`` where nothing was written.
 
@@ -68,7 +68,7 @@ class Imported:
         return self.plan.report(self.path) | {"warnings": [warning.to_json() for warning in self.warnings]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Validated:
     """A validation of one document; ``report`` is as it stands in the receipt (report.schema.json)."""
 

@@ -8,7 +8,7 @@ Every token has a row in the embedding: what an import refuses, and what it warn
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from importer.decisions.decision import Decision, Frontend, Preferences, Target
 from importer.decisions.parsers import HF, SILENT_KINDS
 from importer.decisions.precedence import decide_setting
 from importer.errors import EngineError, HubError, RepositoryError, Setting, UsageError
+from importer.frozen import frozen
 from importer.hub.related import RelatedRepositories
 from importer.hub.snapshot import Snapshot
 from importer.memory import shape, weights
@@ -104,7 +105,7 @@ class DecidingReason(ReasonKind):
     NO_TEXT = "no-text", "no case gave a text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportRequest:
     """A reference with the options as they were read; ``memory`` in bytes."""
 
@@ -234,7 +235,7 @@ class ImportRequest:
         return (frontend_of(stored.data) or earlier.get("frontend")) if backend == "vllm" else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decided:
     """Everything decided, no name given yet; ``chat_template`` is a text in place of the model's own.
 
@@ -269,7 +270,7 @@ class Decided:
         return pinned(parse(self.request.reference, self.request.revision))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Studied:
     """The analysis of a snapshot before the proof; ``python`` is the engine's, where it is installed.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from importer.app.decide import ImportRequest, study_snapshot
@@ -17,6 +16,7 @@ from importer.engines.parsers import ParserWorker
 from importer.errors import DocumentError, EngineError, RepositoryError
 from importer.exports import get
 from importer.exports.base import Device, Exported, ExportRefused, Options, Origin
+from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 from importer.progress import Progress, silent
 from importer.proof.prove import tokens_of
@@ -76,7 +76,7 @@ FILE = "tokenizer_config.json"
 ENGINE = "vllm"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DerivedParser:
     """A complete response template of a model.
 

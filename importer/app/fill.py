@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from importer.config_file.store import Store, StoredDocument, load, receipt_path
 from importer.config_file.yaml_edit.source_map import YamlProblem
 from importer.decisions.decision import Preferences
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import Reference
 from importer.progress import Progress, silent
@@ -31,7 +32,7 @@ FILLED_IN = {"name": "model", "backend": "vllm"}
 NEEDED: tuple[KeyPath, ...] = ((), ("parameters",), ("parameters", "model"), ("backend",))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filling:
     """A file, the plan of its model's import, and the file with the values that it leaves out.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 from importer.progress import Progress, silent
 from importer.proof import Proof
@@ -40,7 +41,7 @@ class OfferReason(ReasonKind):
     NO_STOP_WORDS = "no-stop-words", "{engine} heeds no stop words, neither at its start nor in requests"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan(Decided):
     """The document as it would be written."""
 
@@ -227,7 +228,7 @@ def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[st
     return {"streaming": streaming} if streaming else {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """A plan merged with the present file.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from importer.config_file.store import StoredDocument
 from importer.engines import model_folder, tokenizer
 from importer.engines.tokenizer import MergedWords, TokenTable
 from importer.errors import ImporterError, RepositoryError
+from importer.frozen import frozen
 from importer.hub import digests, local
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
@@ -34,7 +35,7 @@ WEIGHTS = ".safetensors"
 SHA256 = 64  # hex digits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class References:
     """The hashes of the import and of the served files, the embedding, and earlier figures.
 

@@ -7,7 +7,6 @@ served, never set by hand.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from importer.app.states import INVALID, STATES, State
@@ -19,6 +18,7 @@ from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
 from importer.exports.base import ExportRefused, Origin
 from importer.exports.localai_gallery import GalleryEntry, entry
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 
@@ -39,7 +39,7 @@ class PublicationReason(ReasonKind):
     NOT_RELEASED = "not-released", "it is ready to be released"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublicationState:
     """``state``; ``review`` and ``validation`` of the receipt; ``reason``: why it is not published.
 
@@ -111,7 +111,7 @@ TROUBLES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overview:
     """``state`` with its reason, the facts, and what needs attention: kind, key, reason, message of each."""
 

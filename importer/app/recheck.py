@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -35,6 +35,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.decisions.decision import PYTHON, Decision, Target
 from importer.decisions.parsers import Unavailable
 from importer.errors import DocumentError, HubError, ImporterError, RepositoryError, UsageError
+from importer.frozen import frozen
 from importer.hub import digests
 from importer.hub.digests import content_digest, weight_files
 from importer.hub.local import AllowedFolders
@@ -84,7 +85,7 @@ class CauseKind(StrEnum):
     FRONTEND = "frontend"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeCause:
     """What is another one now, before and after. ``None`` on both sides: ``keys`` alone say what changed.
 
@@ -217,7 +218,7 @@ class RecheckReason(ReasonKind):
     WEIGHED_OTHERWISE = "weighed-otherwise", "the same evidence is weighed otherwise now"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """One decision at one time: itself, the facts on it, and the engine it was made for."""
 
@@ -323,7 +324,7 @@ def _engine(side: Side) -> str:
     return f"{side.target.backend} {side.target.version}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Yours:
     """A person's value in place of the importer's; an import keeps it or reports a conflict."""
 
@@ -334,7 +335,7 @@ class Yours:
         return {"covered": True} | ({} if self.value is ABSENT else {"yours": self.value})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Altered:
     """A decision with another value, or with the same one and a warning that was not there.
 
@@ -359,7 +360,7 @@ class Altered:
         return members | ({"covered": False} if self.yours is None else self.yours.to_json())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MovedRevision:
     """A change of the document's data that is no decision: a commit, a version, a finding."""
 
@@ -371,7 +372,7 @@ class MovedRevision:
         return change_json(self.change) | ({"covered": False} if self.yours is None else self.yours.to_json())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecheckFinding:
     """The recheck of one document. ``request`` is its receipt's; ``refused`` is why an import would fail.
 
@@ -422,7 +423,7 @@ class RecheckFinding:
 UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rechecked:
     """A finding and the plan behind it; ``plan`` is ``None`` where an import would be refused."""
 

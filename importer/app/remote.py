@@ -8,7 +8,6 @@ import platform
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from importer.config_file.store import Store, StoredDocument
 from importer.engines import get, install
 from importer.engines.machine import cards_named, this_machine
 from importer.errors import DocumentError, ImporterError, LauncherError
+from importer.frozen import frozen
 from importer.hub.local import ANYWHERE
 from importer.launchers.base import Launcher, RemoteRun, RemoteTask, Resources
 from importer.launchers.bundle import Bundle, Result, pack
@@ -42,7 +42,7 @@ from importer.version import __version__
 KEY = "remote"  # of a report in a receipt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteOptions:
     """How a document is validated elsewhere; as ``app.validate.RunOptions`` where they have the same name."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -14,6 +14,7 @@ from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import PYTHON, RUST, Frontend, Target
 from importer.engines import machine, registries
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import Device, named, size
 from importer.reasons import Fields, Reason, ReasonKind
@@ -59,7 +60,7 @@ class TargetReason(ReasonKind):
     REQUIRED = "required", "a document for one device alone requires a device"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundTarget:
     """A target, and the Python of the engine's environment for the proof, if it is installed."""
 

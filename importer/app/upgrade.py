@@ -49,6 +49,7 @@ from importer.config_file.yaml_edit.patch import rewrite
 from importer.decisions.decision import PYTHON
 from importer.engines import get, install, runs
 from importer.errors import DocumentError, HubError, ImporterError, UsageError
+from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 
 ABSENT_HERE = ("not-cached", "no-such-directory", "no-directories")  # the snapshot is not on this disk
@@ -65,7 +66,7 @@ class Judged(StrEnum):
     THERE = "same-version"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpgradeFinding:
     """The finding for one document; ``left`` are causes that a person has to settle first."""
 
@@ -93,7 +94,7 @@ class UpgradeFinding:
         return self.judged in (Judged.TABLES, Judged.PROVED, Judged.REGISTRY) and not refused
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A working copy for the new version: its text, its data and its receipt."""
 
@@ -102,7 +103,7 @@ class Written:
     receipt: Receipt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upgraded:
     """A finding, and all that its working copies are made of; ``None`` where there is none."""
 
@@ -270,7 +271,7 @@ def _left(
     return [c for c in static if c.what in BLOCKING and (c.what, tuple(c.keys or ())) in kept]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Sides:
     """The three sides of a merge, under the names of the new version."""
 

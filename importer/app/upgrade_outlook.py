@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from importer.analysis import Analysis, EngineQuestion, Facts, Question
@@ -20,6 +20,7 @@ from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, evidence_json
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError, UsageError
+from importer.frozen import frozen
 from importer.hub import resolve
 from importer.hub.local import AllowedFolders
 from importer.hub.reference import parse
@@ -70,7 +71,7 @@ class OneStudy(ImportSession):
         return self._bench.prompts(*given, **options)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Redecided:
     """A decision with another value under the new version, with its JSON on either side."""
 
@@ -80,7 +81,7 @@ class Redecided:
     why: tuple[Reason, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outlook:
     """What the new version changes for every document of one likeness.
 

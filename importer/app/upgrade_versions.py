@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from importer.decisions.decision import RUST
 from importer.engines import registries
 from importer.engines.registries import Kind, Registry
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.signals.engine_capabilities import Abilities
 
@@ -44,7 +45,7 @@ class UpgradeFault(ReasonKind):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineVersion:
     """An engine's version with its tables; ``arguments`` is ``None`` for an engine without known ones."""
 
@@ -67,7 +68,7 @@ class EngineVersion:
         return registries.load(self.engine, self.version, RUST) if RUST in self.frontends else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangedDefault:
     """An argument whose default is another one now; ``None`` where the engine decides at its start."""
 
@@ -76,7 +77,7 @@ class ChangedDefault:
     after: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionDifference:
     """What moved from one version to another.
 
@@ -219,7 +220,7 @@ class UpgradeNote(ReasonKind):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Renamed:
     """A name in a document that the new version spells otherwise: ``path`` is an argument's or a parser's."""
 

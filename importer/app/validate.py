@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
@@ -31,6 +30,7 @@ from importer.config_file.grants import Grant
 from importer.config_file.store import Store, StoredDocument
 from importer.engines import machine
 from importer.errors import EngineError, ImporterError
+from importer.frozen import frozen
 from importer.hub import local
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
@@ -56,7 +56,7 @@ OURS = (CONTEXT, SHARE, CACHE, KV_DTYPE, LOCAL, PARTED, *LAYOUT)
 CUDA = "vllm-cuda"  # the build for cards
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunSettings:
     """What a run sets beside the document; ``None`` as a value leaves a key of the document out.
 

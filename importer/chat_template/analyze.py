@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from importer.chat_template import reasoning, tool_calls
@@ -29,6 +29,7 @@ from importer.chat_template.render_worker import Local
 from importer.chat_template.request_coverage.check import check
 from importer.chat_template.samples import Sample, TemplateProblem, Thinking
 from importer.chat_template.study import Served, SettingSamples, TemplateAnalysis
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 TOOLS_NAMED = re.compile(r"\btools?\b")
@@ -63,7 +64,7 @@ def _marker(alone: Result, going_on: Result) -> str:
     return begun[0] if begun is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answered:
     """Samples of answers, and the cases without a sample."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from importer.chat_template.samples import SampleCall
+from importer.frozen import frozen
 
 QUESTION = "How is the weather over there?"
 FOLLOW_UP = "And the day after?"
@@ -94,7 +94,7 @@ CALLS: Mapping[str, tuple[SampleCall, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """One turn of a conversation, independent of the form of messages."""
 
@@ -108,7 +108,7 @@ ASK = Turn("user", QUESTION)
 ASK_AGAIN = Turn("user", FOLLOW_UP)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseStyle:
     """The form of messages for a template; the first form that the template can render is used.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from importer.errors import RepositoryError
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason, ReasonKind
 
@@ -37,7 +37,7 @@ class TemplateFault(ReasonKind):
     EMPTY = "empty", "the chat template in {file} is empty, and engines use it in place of any other"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Template:
     """A chat template.
 

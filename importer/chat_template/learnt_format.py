@@ -6,12 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from importer.chat_template.cases import ONE
 from importer.chat_template.markers import SHAPE
 from importer.chat_template.samples import Sample
+from importer.frozen import frozen
 
 Encoding = Literal["json", "pythonic", "tags", "text"]
 NamePlace = Literal["object", "tag", "call", "text"]
@@ -19,7 +20,7 @@ WORD = re.compile(r"^\s*[A-Za-z_]\w+(?=\[\s*\{)")  # a word as the marker of a l
 TAG = re.compile(r"<[^<>\n]{1,160}>")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WireFormat:
     """A learnt format.
 

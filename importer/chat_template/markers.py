@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 
 # Shapes of the markers in chat templates; declared tokens count too.
@@ -158,7 +159,7 @@ ADDED = "added_tokens.json"
 NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """A declared token: its text, whether decoding may skip it, its id where the file has one."""
 
@@ -167,7 +168,7 @@ class Token:
     id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vocabulary:
     """The added tokens of a repository.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -26,6 +26,7 @@ from importer.chat_template.request_coverage.check import check
 from importer.chat_template.samples import Sample, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.errors import UsageError
+from importer.frozen import frozen
 
 
 def with_offers(
@@ -66,7 +67,7 @@ def _ours(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Iter
 FILE = "shipped_templates.json"  # written by ``python -m gen_defaults shipped``
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shipped:
     """A template of an engine's release.
 

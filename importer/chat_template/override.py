@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from importer.chat_template.conventions import CONVENTIONS
 from importer.chat_template.find import MAX_CHARACTERS, REPOSITORY, Template
 from importer.chat_template.markers import Vocabulary
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class OverrideReason(ReasonKind):
     UNREADABLE = "unreadable", "the file cannot be read ({problem})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TemplateOverride:
     """The override of a template.
 

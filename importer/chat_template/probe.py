@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from importer.chat_template import cases
@@ -14,6 +14,7 @@ from importer.chat_template.find import Template
 from importer.chat_template.markers import ENDS, SHAPE, Marks, Vocabulary, first_marker
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Renders, Result
 from importer.chat_template.samples import TemplateProblem
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 Tools = Sequence[Mapping[str, Any]] | None
@@ -25,7 +26,7 @@ MOST_STOPS = 50  # tokens that files name; models have up to seven
 MUTATION = re.compile(r"access to attribute '\w+' of '(?:list|dict|set)' object is unsafe")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A turn cut in two.
 
@@ -44,7 +45,7 @@ class Piece:
         return self.prompt[len(self.header) :]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeRequest:
     """A turn to cut out: the turns before it, the turn, offered tools, template variables, style."""
 

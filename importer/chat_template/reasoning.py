@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -14,6 +13,7 @@ from importer.chat_template.markers import SHAPE, THINK, first_marker, last_mark
 from importer.chat_template.probe import Piece, ProbeRequest, TemplateProbe
 from importer.chat_template.render import Rendered
 from importer.chat_template.samples import Sample, SampleCall, Thinking
+from importer.frozen import frozen
 
 VARIABLE = re.compile(r"think|reason|effort", re.IGNORECASE)
 NAMES = ("enable_thinking", "thinking", "think", "enable_reasoning", "reasoning", "reasoning_effort")
@@ -31,7 +31,7 @@ FIELDS: tuple[Mapping[str, str], ...] = tuple(
 PHRASES = (("Here is my thought process:", "Here is my response:"),)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReasoningBlock:
     """The rendered text around reasoning, its source (see ``Thinking``) and the style of messages."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.sandbox import OverLimit, Task
 from importer.sandbox.task import Closing
@@ -30,7 +31,7 @@ def date_at(later: float) -> str:
     return (CLOCK + timedelta(seconds=later)).date().isoformat()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenderJob:
     """One conversation to render; ``later`` is in seconds after the fixed time of the clock."""
 
@@ -50,14 +51,14 @@ class RefusalReason(ReasonKind):
     TIME = "time", "took more than {seconds:g} s of processor time"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rendered:
     """The rendered text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenderRefused:
     """A failed rendering: ``syntax``, ``refused`` by the template, a ``limit``, or no ``memory``.
 
@@ -77,7 +78,7 @@ class RenderRefused:
 Result = Rendered | RenderRefused
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenderResult:
     """The results of one exchange.
 
@@ -89,7 +90,7 @@ class RenderResult:
     variables: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenderExchange:
     """A template and every conversation to render with it.
 

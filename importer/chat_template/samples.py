@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from importer.frozen import frozen
 from importer.reasons import ReasonKind
 
 
@@ -26,7 +27,7 @@ class TemplateProblem(ReasonKind):
     TEXT_DROPPED = "text-dropped", "text beside the call is dropped"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SampleCall:
     """A tool call: the function's name and its arguments as an object."""
 
@@ -34,7 +35,7 @@ class SampleCall:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """One synthetic output.
 
@@ -64,7 +65,7 @@ class Sample:
     at_least: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Thinking:
     """Reasoning in a template.
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from importer.chat_template.find import Template
 from importer.chat_template.markers import Vocabulary
 from importer.chat_template.request_coverage.findings import WayIn
 from importer.chat_template.samples import Sample, Thinking
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sandbox import Task
 
 SECONDS = 10.0  # of processor time; real templates need 0.1 to 0.5 s
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingSamples:
     """The samples of answers under template variables that a document may set; requests set theirs on top."""
 
@@ -24,7 +25,7 @@ class SettingSamples:
     samples: tuple[Sample, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TemplateAnalysis:
     """The analysis of a template by rendering.
 
@@ -59,7 +60,7 @@ class TemplateAnalysis:
     renders: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Served:
     """A template, with the vocabulary of its repository."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from importer.chat_template import cases
@@ -34,12 +34,13 @@ from importer.chat_template.reasoning import ReasoningFormat
 from importer.chat_template.render import Rendered, RenderRefused
 from importer.chat_template.samples import Sample, SampleCall, TemplateProblem, Thinking
 from importer.chat_template.study import TemplateAnalysis
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 DUMP = re.compile(r"""["']tool_calls["']\s*:""")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Called:
     """Samples of tool calls, the cases without a sample, and the visibility of tools and calls."""
 

@@ -8,15 +8,16 @@ the published chat templates of the family that it is named after.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from importer.chat_template.markers import SHAPE
+from importer.frozen import frozen
 
 GAPS = ("", "\n", " ")  # between a role and the words: conversions lose or add them
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnForm:
     """One form: the texts before and behind the words of each role, and ``begin`` once before everything."""
 

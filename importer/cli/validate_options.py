@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from importer.cli import messages
 from importer.config_file.schema import at, faults
 from importer.errors import UsageError
+from importer.frozen import frozen
 
 if TYPE_CHECKING:
     from importer.launchers.target import Target
@@ -32,7 +32,7 @@ REMOTE = {
 }  # for one that is not
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Server:
     """A running server; ``key`` and ``headers`` are its secrets."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from importer.chat_template.find import TemplateFault
@@ -11,6 +10,7 @@ from importer.decisions.decision import Decision, Decisions, PromptVerdict
 from importer.decisions.parsers import DerivedReason, ForeignReason, FrontendReason, PairReason, ParserReason
 from importer.decisions.precedence import WeighReason
 from importer.decisions.request_coverage import WayInEffect
+from importer.frozen import frozen
 from importer.memory.choose import FitReason
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
@@ -76,7 +76,7 @@ NO_DEVICE = Reason(OtherDevice.NONE)
 NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attention:
     """A warning about a decision: its kind, the decision's key, the reason, and what would help."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -18,6 +17,7 @@ from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.decisions.parsers import FrontendReason
 from importer.errors import one_line
+from importer.frozen import frozen
 from importer.reasons import Text
 from importer.sentences import render, short, worded
 from importer.signals.evidence import TASKS
@@ -127,7 +127,7 @@ USECASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DocumentSubject:
     """Which model the document is for.
 
@@ -141,7 +141,7 @@ class DocumentSubject:
     revision: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Built:
     """The document's data, for each YAML path the comment on what decided, and the comments of the head."""
 

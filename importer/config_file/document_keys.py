@@ -6,11 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from importer.decisions.decision import FRONTENDS, Frontend
+from importer.frozen import frozen
 
 # Decisions that become ``options: ["key:value"]``, as LocalAI's vLLM backend reads them.
 OPTIONS = ("tool_parser", "reasoning_parser")
@@ -70,7 +70,7 @@ WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
 NUMBER = re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """One entry; ``text`` is written back as it stands, ``key`` and ``value`` are what it means.
 
@@ -165,7 +165,7 @@ class Absent(Enum):
 ABSENT: Final = Absent.ABSENT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One path with its value on either side, ``ABSENT`` where it is not there; never both.
 

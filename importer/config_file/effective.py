@@ -6,7 +6,7 @@ Comments of a document after an edit: the comment at a value names who set it, t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from importer.config_file import build, document_keys
@@ -30,6 +30,7 @@ from importer.config_file.store import StoredDocument
 from importer.config_file.yaml_edit.patch import rewrite
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.sentences import worded
 from importer.signals.evidence import Rule
 
@@ -39,7 +40,7 @@ OFFERERS: tuple[Offerer, ...] = ("vendor", "table", "engine-default")
 ENGINE = "engine_default"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Editor:
     """The person who gave a value its present form, and when (UTC)."""
 
@@ -51,7 +52,7 @@ class Editor:
 Editors = Callable[[KeyPath], Editor | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EffectiveValue:
     """One key.
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from importer.frozen import frozen
 
 SCHEMA = 1
 FOLDER = Path(__file__).with_name("arguments_of")
@@ -20,7 +22,7 @@ Kind = str | Mapping[str, Any]  # a type as data: "int", {"list": "str"}, {"one_
 LIMITS = ("ge", "gt", "le", "lt")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Argument:
     """One argument of a server, or one field of a configuration.
 
@@ -52,7 +54,7 @@ class Argument:
         return tuple(one for kind in kinds if isinstance(kind, Mapping) for one in kind.get("one_of", ()))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Required:
     """A value that the engine refuses unless another argument is set.
 
@@ -67,7 +69,7 @@ class Required:
     others: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArgumentRegistry:
     """The arguments of one version of an engine, its configurations by name, its environment variables.
 

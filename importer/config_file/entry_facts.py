@@ -7,13 +7,14 @@ import has read. A sentence of facts describes a document without one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal
 
 from importer.config_file.build import imported_description
 from importer.config_file.document_keys import digest, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.validation_status import validation
+from importer.frozen import frozen
 from importer.hub.snapshot import mapping, text, whole
 from importer.memory.planner import gib
 from importer.reasons import Fields, Reason, ReasonKind
@@ -113,7 +114,7 @@ class EntryReason(ReasonKind):
     VALIDATED = "validated", _validated_text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceMemory:
     """The memory of one device that an engine needs, in ``bytes``, with one sequence of ``context`` tokens.
 
@@ -126,7 +127,7 @@ class DeviceMemory:
     context: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidationRecord:
     """The run on the document's engine: how many of its probes had each outcome, and when it began (UTC)."""
 
@@ -154,7 +155,7 @@ class ValidationRecord:
         return render(Reason(EntryReason.VALIDATED, **fields, **counts))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntryFacts:
     """The facts of one document; what is unknown is ``None``.
 

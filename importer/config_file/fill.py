@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from importer.config_file import document_keys
 from importer.config_file.document_keys import KeyPath, keyed
 from importer.config_file.merge import interleaved, remarks
 from importer.config_file.yaml_edit.patch import rewrite
+from importer.frozen import frozen
 
 
 class Draft:
@@ -131,7 +131,7 @@ def hooks(backend: str, *, named: bool, among: tuple[tuple[str, Hook], ...] = HO
         yield from (hook for registered, hook in among if registered == key)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filled:
     """The text and its data after the additions; ``added`` by path, and by path the comments that say why."""
 

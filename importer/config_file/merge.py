@@ -7,7 +7,6 @@ Conflicts and ``--on-conflict`` name the last two "mine" and "theirs". docs/merg
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from importer.config_file import build, document_keys
 from importer.config_file.attention import Attention, AttentionReason
 from importer.config_file.document_keys import ABSENT, KeyPath, dotted, keyed, same, shown
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 Take = Literal["mine", "theirs"]
@@ -31,7 +31,7 @@ class MergeReason(ReasonKind):
     CONFLICT = "conflict", "{path}: it was {was}, the file says {mine}, this import says {theirs}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     """A path that both sides changed, each to another value; ``ABSENT`` where a side has none."""
 
@@ -170,7 +170,7 @@ def _entries(merged: Mapping[str, Any], edited: Any, imported: Any) -> list[str]
     return [o.text for o in done]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """The merged text, and the importer's comments in it that stand at a person's values."""
 

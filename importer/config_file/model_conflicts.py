@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from importer.config_file import argument_check, check
 from importer.config_file.argument_check import known
 from importer.config_file.build import put
 from importer.config_file.engine_arguments import load, version_of
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory import experts
 from importer.memory.choose import OVERFLOWS
@@ -77,7 +78,7 @@ class ModelConflict(ReasonKind):
 Conflict = tuple[tuple[str, ...], Reason]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelFacts:
     """What the checks read of a model; ``None`` is unknown.
 
@@ -268,7 +269,7 @@ RULES: Mapping[str, tuple[Callable[[Settings, Settings, ModelFacts], Iterator[Co
 OF_VERSIONS: Mapping[str, Any] = {"drafts": None, "longest": None}  # facts that an engine's version decides
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedFacts:
     """The facts of a receipt, with the commit and the engine (name, version) that they were read for."""
 

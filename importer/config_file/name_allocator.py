@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import count, takewhile
 
 from importer.config_file.attention import NO_DEVICE
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, Setting, UsageError
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import short_name
 from importer.reasons import Reason, ReasonKind
@@ -48,7 +48,7 @@ def _refused(name: str, reason: NameReason) -> UsageError:
     return UsageError("bad-value", setting=Setting.NAME, value=name, problem=Reason(reason, name=name))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """The place of a document among those of its model: one for each backend, and device where asked.
 

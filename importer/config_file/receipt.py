@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 from importer.config_file.document_keys import digest
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import Evidence
@@ -20,7 +21,7 @@ KEPT = 4  # whole runs on other engines that are kept beside the last one
 State = Literal["draft", "approved", "stale", "rejected"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReviewEntry:
     """What a person said of a document: ``approved`` or ``rejected``, who, when (UTC), and a note."""
 
@@ -30,7 +31,7 @@ class ReviewEntry:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Receipt:
     """Bound to the digest of the YAML's data: edit the YAML, and review and validation no longer count.
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from itertools import chain
@@ -18,6 +17,7 @@ from importer.config_file import model_conflicts, template_file
 from importer.config_file.document_keys import KeyPath
 from importer.config_file.model_conflicts import RecordedFacts
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _validator(name: str) -> Any:
     return Draft202012Validator(load(name))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaFault:
     """A mismatch between the schema and the value at a path; the validator's own messages are text."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product, zip_longest
 from threading import Lock
 from typing import Any
 
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.sandbox import OverLimit, Task
 
@@ -41,14 +41,14 @@ class PatternReason(ReasonKind):
     UNREAD = "unread", "the pattern is no regular expression of Python's"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patterns:
     """Regular expressions to be tried."""
 
     texts: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tried:
     """The place of the first pattern that is refused, and why; none where all are quick."""
 

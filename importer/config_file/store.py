@@ -10,7 +10,6 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from importer.config_file.document_keys import digest
 from importer.config_file.model_conflicts import RecordedFacts, recorded
 from importer.config_file.schema import checked
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.hub.folders import read_plain, why
 from importer.hub.reference import is_directory
 from importer.reasons import Reason, ReasonKind
@@ -88,7 +88,7 @@ class StoreReason(ReasonKind):
     NO_RECEIPT = "no-receipt", "it is missing or damaged"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredDocument:
     """A document on disk: text, data and their digest, and its receipt if there is a readable one."""
 
@@ -168,7 +168,7 @@ class StoredDocument:
         return self.receipt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Store:
     """The documents in one folder."""
 

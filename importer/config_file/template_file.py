@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from importer.config_file.document_keys import KeyPath
 from importer.decisions.decision import Decision
 from importer.decisions.parsers import DERIVED_REASONING, DERIVED_TOOL, HF
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.hub.folders import read_plain
 from importer.reasons import Reason, ReasonKind
 
@@ -34,7 +34,7 @@ class ChatTemplateReason(ReasonKind):
     UNREADABLE = "unreadable", "{file} cannot be read ({problem})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChatTemplate:
     """A template as it lies there, ``text`` being what was hashed."""
 

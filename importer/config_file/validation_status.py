@@ -7,13 +7,14 @@ A validation that holds for a new commit, too: the files that an engine reads ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from importer.config_file.document_keys import canonical
 from importer.config_file.receipt import KEPT, Receipt
 from importer.config_file.store import StoredDocument
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 BUILDS = ("", "-cpu", "-cuda")  # under which names one engine is installed
@@ -33,7 +34,7 @@ class HoldingReason(ReasonKind):
     NEW_FILES = "new-files", "{files:and} were written since, and not compared yet"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidationStatus:
     """``state``, ``why`` it is stale or failed, and the deciding ``run``, if it was on that engine."""
 

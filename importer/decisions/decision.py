@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.engine_capabilities import UNKNOWN, Abilities
 from importer.signals.evidence import Status
@@ -39,7 +40,7 @@ class PromptVerdict(ReasonKind):
     OTHER_PROMPT = "other-prompt", "{engine} renders the prompt otherwise: {first}", "prompts differ"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RejectedCandidate:
     """A rejected value, with its source and the reason."""
 
@@ -48,7 +49,7 @@ class RejectedCandidate:
     why: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """A chosen value with its status."""
 
@@ -58,7 +59,7 @@ class Chosen:
     overruled: tuple[RejectedCandidate, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownNone:
     """The key is known to have no value."""
 
@@ -68,7 +69,7 @@ class KnownNone:
     status: Literal["none"] = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undecided:
     """The value is unknown; ``why`` names the missing evidence."""
 
@@ -87,7 +88,7 @@ Decision = Chosen | KnownNone | Undecided
 Decisions = Mapping[str, Decision]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """The engine of a document.
 
@@ -140,7 +141,7 @@ class Target:
         return one == other or (one in names and names.get(one) == names.get(other))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preferences:
     """The user's values, by key or dotted YAML path; they have the highest precedence.
 

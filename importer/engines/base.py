@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from importer.config_file import check, template_file
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.logs import Death
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 TEMPLATE = "chat_template.jinja"
@@ -19,7 +20,7 @@ Document = Mapping[str, Any]
 Pip = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """A pip command with an alternative.
 
@@ -35,7 +36,7 @@ class Step:
 Plan = tuple[Pip | Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Launch:
     """The start of a server: ``arguments`` after the environment's Python, variables, the name for requests.
 
@@ -48,7 +49,7 @@ class Launch:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """The address of a server; by default only this machine can reach it."""
 
@@ -56,7 +57,7 @@ class Address:
     port: int = 8000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Readiness:
     """The sign that an engine serves.
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +28,7 @@ from importer import config, launcher
 from importer.engines.base import Engine, Pip, Step, steps
 from importer.engines.logs import ENGINE, ENVIRONMENT, DeathCause, Died
 from importer.errors import DocumentError, EngineError
+from importer.frozen import frozen
 from importer.launcher import Purpose, isolated
 from importer.progress import Progress, silent
 from importer.reasons import Reason, ReasonKind
@@ -55,7 +56,7 @@ class InstallReason(ReasonKind):
     PACKAGE_ABSENT = "package-absent", "the package is not there afterwards"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Installed:
     """An installed engine. ``root`` is its managed folder, ``None`` for other environments."""
 
@@ -381,7 +382,7 @@ SECONDS = 30.0
 MOST = 20  # conflicts that are read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     """A package that asks for releases of another one, of which another release is installed."""
 

@@ -11,11 +11,11 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.memory.devices import GIB
 from importer.reasons import Fields, Reason, ReasonKind
 
@@ -147,7 +147,7 @@ OF_PARSERS = frozenset({
 OF_FILES = frozenset({Died.CONFIG_BROKEN, Died.FILE_BROKEN, Died.JSON_BROKEN, Died.TOKENIZER_BROKEN})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Death:
     """A pattern of a log, its kind, and the part at fault.
 
@@ -159,7 +159,7 @@ class Death:
     attribution: Attribution = ENGINE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeathCause:
     """Why an engine ended, and the part at fault."""
 
@@ -410,7 +410,7 @@ SHORTEST = 4  # letters of an abbreviated flag
 REPORTED_LONGEST = 20_000  # characters of a line that are read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reported:
     """Bytes of weights and KV cache on one device; tokens in that cache, and of one sequence."""
 
@@ -433,7 +433,7 @@ def read_memory(log: Path) -> Reported:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EffectiveSettings:
     """The settings of a running engine, ``None`` where it does not report one; an empty name is no parser.
 

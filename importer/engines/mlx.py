@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from importer.engines.base import (
 )
 from importer.engines.logs import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.errors import RepositoryError
+from importer.frozen import frozen
 from importer.hub.folders import Folder, why
 from importer.reasons import Reason
 
@@ -122,7 +122,7 @@ START = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mlx:
     """The adapter of mlx-lm, on Apple silicon and on any x86-64 or ARM Linux."""
 

@@ -4,7 +4,6 @@ requests only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from importer.engines.base import (
 from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 VERSION = PINNED["mlx-vlm"]
@@ -50,7 +50,7 @@ DEATHS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MlxVlm:
     """The adapter of mlx-vlm, on Apple silicon and on any x86-64 or ARM Linux."""
 

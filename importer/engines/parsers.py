@@ -7,7 +7,7 @@ a parser kills or hangs it: the parser at fault gets an error as its reading, th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError, WorkerL
 from importer.engines.logs import Accident, ParserFailure
 from importer.engines.registries import Registry, load
 from importer.errors import EngineError
+from importer.frozen import frozen
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason, ReasonKind
 from importer.sandbox.task import Closing
@@ -36,7 +37,7 @@ SETTINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineParser:
     """A registered parser. ``aliases`` are the other names of its class.
 
@@ -51,7 +52,7 @@ class EngineParser:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParserQuestion:
     """The parsers to read with; ``None`` is none of that kind, for MLX's reasoning the inferred one."""
 
@@ -59,7 +60,7 @@ class ParserQuestion:
     reasoning: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadCall:
     """A call as the engine would return it; ``arguments`` is JSON text."""
 
@@ -74,7 +75,7 @@ class WorkerReason(ReasonKind):
     NOT_STARTED = "not-started", "{python} could not be started ({problem})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """The parts of one sample, or ``error``: the exception of the server, or an ``Accident``.
 
@@ -88,7 +89,7 @@ class Reading:
     forbidden: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """A stream with another reading: ``split`` tokens in the first of two deltas, 0 for token by token."""
 
@@ -96,7 +97,7 @@ class Difference:
     reading: Reading
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replay:
     """A sample read whole and in ``count`` splits; ``different`` of them differ, ``examples`` has a few."""
 
@@ -106,7 +107,7 @@ class Replay:
     examples: tuple[Difference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tokens:
     """The source of the worker's tokenizer: a folder with that of the repository, else the declared markers.
 

@@ -28,6 +28,7 @@ from importer.engines.base import Document, Engine, Launch, Readiness
 from importer.engines.logs import CONFIGURATION, ENGINE, OF_FILES, DeathCause, Died
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
+from importer.frozen import frozen
 from importer.hub.folders import holds
 from importer.launcher import Process, Purpose, isolated
 from importer.progress import Progress, silent
@@ -218,7 +219,7 @@ REACHED = (LOOPBACK, "0.0.0.0", "::", f"::ffff:{LOOPBACK}")  # noqa: S104 - addr
 RAISED = re.compile(r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt)\b", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """What a group of processes has done: seconds of processors, bytes read, bytes of its log."""
 
@@ -320,7 +321,7 @@ SETTINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopReport:
     """The end of an engine; ``seconds`` until the group ended, ``killed`` if it was forced.
 
@@ -517,7 +518,7 @@ def _variables(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
     return SETTINGS | {"HF_HOME": str(folder / "hf"), "HF_HUB_CACHE": str(cache)} | dict(extra)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Start:
     """One start of an engine, that may be tried again without some of its settings.
 

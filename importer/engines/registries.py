@@ -6,13 +6,14 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from importer.decisions.decision import PYTHON, RUST, Frontend
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.signals.engine_capabilities import Abilities
 
@@ -48,7 +49,7 @@ class RegistryReason(ReasonKind):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegistryEntry:
     """A name on the command line of the engine, and its class; ``aliases`` load the same class."""
 
@@ -58,7 +59,7 @@ class RegistryEntry:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registry:
     """The parsers of one version. ``source`` names the released file and its sha256.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from importer.engines.logs import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, TORCH
+from importer.frozen import frozen
 
 VERSION = PINNED["sglang"]
 # What its chat server imports: the packages of the constraints, without those of cards.
@@ -61,7 +61,7 @@ DEATHS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SGLang:
     """The adapter of SGLang: an OpenAI server with parsers and limits set at its start."""
 

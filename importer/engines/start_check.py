@@ -6,7 +6,6 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from importer.engines.base import Document, Engine
 from importer.engines.install import Installed
 from importer.engines.process import SETTINGS
 from importer.engines.vllm import is_rust, with_flags
+from importer.frozen import frozen
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason, ReasonKind
 
@@ -35,21 +35,21 @@ class StartReason(ReasonKind):
     UNSURE = "unsure", "the validators ended before an answer: {words}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accepted:
     """The engine's parser takes the command line; with ``validators`` its configuration was made, too."""
 
     validators: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineRefusal:
     """The engine's own words against the command line."""
 
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotAsked:
     """No answer, and why."""
 

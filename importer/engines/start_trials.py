@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from importer.config_file import argument_check
 from importer.engines import model_folder, registries
 from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Attribution, DeathCause, Died, Lacking
 from importer.engines.model_folder import CONFIG
+from importer.frozen import frozen
 from importer.launcher import SECRET
 from importer.progress import Progress
 from importer.reasons import Reason, ReasonKind
@@ -46,7 +46,7 @@ class StartSetting(ReasonKind):
     OF_MODEL = "of-model", "{name} ({value}) in {key}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setup:
     """One setting of a start.
 

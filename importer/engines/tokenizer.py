@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 from importer import launcher
 from importer.chat_template import find
 from importer.errors import RepositoryError
+from importer.frozen import frozen
 from importer.hub import local, tensor_headers
 from importer.hub.digests import weight_files
 from importer.hub.folders import Folder, read_object
@@ -38,7 +38,7 @@ def byte_of_character() -> dict[str, int]:
     return {chr(b): b for b in shown} | {chr(256 + n): b for n, b in enumerate(moved)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Redrawn:
     """Tokens that a model has drawn, beside those that the tokenizer makes of their text.
 
@@ -53,7 +53,7 @@ class Redrawn:
     example: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tokenized:
     """Texts after tokenization and back, and the use of the vocabulary.
 
@@ -125,7 +125,7 @@ TOKENIZER = "tokenizer.json"
 TOKEN_NUMBERS_LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenTable:
     """The embedding's rows, whether the weights show them (else config.json), and the tokens beyond."""
 
@@ -187,7 +187,7 @@ ENOUGH = 20  # words; fewer have no verdict
 Merges = Mapping[tuple[str, str], int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MergedWords:
     """Words of a vocabulary, and how many of them the merges do not yield.
 

@@ -8,7 +8,6 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,7 @@ from importer.engines.base import (
 from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 NAMES = "served_model_name"
@@ -305,7 +305,7 @@ LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of v
 READINESS = Readiness(seconds=900)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vllm(ABC):
     """The common part of both builds: an OpenAI server with parsers, sampling and limits set at its start."""
 
@@ -415,7 +415,7 @@ class Vllm(ABC):
         return {"VLLM_NO_USAGE_STATS": "1"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VllmCpu(Vllm):
     """vLLM for processors: x86-64 and ARM Linux."""
 
@@ -447,7 +447,7 @@ class VllmCpu(Vllm):
         return {"VLLM_NO_USAGE_STATS": "1"} | ({"VLLM_CPU_KVCACHE_SPACE": space} if space else {})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VllmCuda(Vllm):
     """vLLM as released, for NVIDIA cards."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from importer.engines.logs import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Die
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, parsers
+from importer.frozen import frozen
 
 VERSION = PINNED["vllm-mlx"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
@@ -66,7 +66,7 @@ DEATHS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VllmMlx:
     """The adapter of vllm-mlx, on Apple silicon and on any x86-64 or ARM Linux."""
 

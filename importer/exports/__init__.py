@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -15,10 +14,11 @@ from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.errors import UsageError
 from importer.exports.base import Export, Exported, ExportRefused, Options
+from importer.frozen import frozen
 from importer.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportFormat:
     """The consumer of a format, and the module with its ``export``, imported at its first use.
 

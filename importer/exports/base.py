@@ -8,7 +8,6 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Self
 
@@ -19,6 +18,7 @@ from importer.config_file.document_keys import OPTIONS, digest, parse, parser
 from importer.config_file.receipt import Receipt
 from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Document, Unstartable, invalid
+from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.version import __version__
@@ -270,7 +270,7 @@ ABOUT = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """The options of an export.
 
@@ -282,7 +282,7 @@ class Options:
     template: ChatTemplate | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exported:
     """Files by name, that of the consumer first; ``lost`` has the parts that they lack."""
 
@@ -290,7 +290,7 @@ class Exported:
     lost: tuple[Reason, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportRefused:
     """Why this document has no such export, with the remedy."""
 
@@ -311,7 +311,7 @@ Export = Callable[[Document, Receipt | None, Options], Exported | ExportRefused]
 PLAIN = re.compile(r"[A-Za-z/][\w./+@-]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """The origin of an export.
 

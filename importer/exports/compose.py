@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from importer.config_file.receipt import Receipt
@@ -11,6 +10,7 @@ from importer.engines.base import Address, Document
 from importer.exports import sglang
 from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text
 from importer.exports.vllm import BUILDS, VllmPlacement, devices, folder_of, served, version, with_files
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 PORT = 8000
@@ -23,7 +23,7 @@ INSIDE = VllmPlacement(Address("0.0.0.0", PORT), SETTINGS)  # noqa: S104 - all a
 ASK = "import urllib.request; urllib.request.urlopen('http://127.0.0.1:{port}/health', timeout=4)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Container:
     """A server in a container: what of its service its engine decides.
 

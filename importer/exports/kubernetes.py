@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from importer.config_file.receipt import Receipt
@@ -16,6 +15,7 @@ from importer.exports import vllm
 from importer.exports.base import Device, ExportComment, MemoryReason, yaml_text
 from importer.exports.compose import IMAGES, SETTINGS
 from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, devices, version
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 NAME = 52  # characters; controllers append others to make the names of pods and hosts
@@ -26,7 +26,7 @@ CPU, MEMORY = "4", (16, Reason(MemoryReason.GUESS))  # GiB without a fit
 SHARED = "8Gi"  # memory that the server's processes share
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Amounts:
     """The resources of a pod, and the comment that says where they come from."""
 

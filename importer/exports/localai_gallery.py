@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +21,7 @@ from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.exports.base import Exported, ExportRefused, Options, Origin, yaml_text
 from importer.exports.localai import model
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 WORD = re.compile(r"[A-Za-z0-9]+", re.ASCII)
@@ -48,7 +48,7 @@ SHA256 = 64  # hex digits
 PATH = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w./+@-]*", re.ASCII)  # of a file below its folder
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GalleryEntry:
     """A document in the form of LocalAI's galleries.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from importer.config_file import argument_check, template_file
 from importer.config_file.receipt import Receipt
@@ -21,6 +20,7 @@ from importer.exports.base import (
     explained,
     without_effect,
 )
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 PROGRAM = "sglang serve"
@@ -28,7 +28,7 @@ PORT = 30000  # where it listens by default
 IMAGE = "lmsysorg/sglang"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SGLangPlacement:
     """The place of a server: its address, and the folder of its files by the path there."""
 
@@ -39,7 +39,7 @@ class SGLangPlacement:
 INSIDE = SGLangPlacement(Address("0.0.0.0", PORT), "/settings")  # noqa: S104 - all addresses of a container
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SGLangService:
     """A document served by SGLang: ``words`` are its options, ``comments`` the first lines of the export.
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,6 +31,7 @@ from importer.exports.base import (
     parser_as_data,
     without_effect,
 )
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 GIB = 2**30
@@ -76,7 +76,7 @@ def _kind(receipt: Receipt | None) -> str:
     return str((device or {}).get("kind", ""))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VllmPlacement:
     """The place of a server: its options beside the document, ``None`` where the consumer sets them.
 
@@ -89,7 +89,7 @@ class VllmPlacement:
     pinned: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VllmService:
     """A document served by vLLM: ``words`` are its options, ``comments`` the first lines of the export.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -33,6 +32,7 @@ from importer.exports.base import (
     yaml_text,
 )
 from importer.exports.vllm import BUILDS, VllmPlacement, VllmService, served, version
+from importer.frozen import frozen
 from importer.memory.devices import named
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
@@ -41,7 +41,7 @@ FILE = "recipe_hardware.json"
 SEVERAL = re.compile(r"_(\d+)x$")  # the end of a node's name that has its number of cards
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """One kind of node: its name in the recipes, the device in importer's table, and its number of cards."""
 
@@ -110,7 +110,7 @@ class RecipeText(ReasonKind):
     VARIANT = "variant", "The published weights"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """The words of a server by their place in a recipe, each flag with its value."""
 

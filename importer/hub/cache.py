@@ -12,12 +12,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from importer import config
+from importer.frozen import frozen
 from importer.hub import endpoint, local
 from importer.hub.folders import Folder
 from importer.hub.listing import LONGEST, MOST_FILES, Listing
@@ -77,7 +78,7 @@ def _client_folder(repo: str) -> Path:
     return root() / f"models--{repo.replace('/', '--')}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CachedSnapshot:
     """A commit's listing, the texts of its files, and the permanent reasons for files without a text."""
 

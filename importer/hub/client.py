@@ -8,12 +8,12 @@ import re
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from importer import tracing
 from importer.errors import HubError, Setting, UsageError
+from importer.frozen import frozen
 from importer.hub import endpoint, rate_limit
 from importer.reasons import Reason, ReasonKind
 from importer.version import __version__
@@ -30,7 +30,7 @@ CUT = {"RemoteProtocolError", "ReadError"}
 log = logging.getLogger("importer.hub")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deadline:
     """Limits of one request in seconds, and its number of tries.
 
@@ -167,7 +167,7 @@ class ExchangeReason(ReasonKind):
     BROKE_OFF = "broke-off", "the download broke off ({name})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HubResponse:
     """The final response: never a redirect, a 429 or a 5xx. Header names are lower case."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from importer.errors import HubError, RepositoryError
+from importer.frozen import frozen
 from importer.hub import client, endpoint, snapshot
 from importer.hub.reference import COMMIT, is_id
 from importer.hub.snapshot import RepoFile, parse_object
@@ -42,7 +42,7 @@ class MalformedListing(Exception):
         self.reason = Reason(kind, **fields)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listing:
     """One commit on the Hub: the canonical id, the commit, files with sizes, and further fields."""
 

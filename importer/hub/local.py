@@ -6,11 +6,12 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from importer.errors import RepositoryError, ServiceError, UsageError
+from importer.frozen import frozen
 from importer.hub import allowlist
 from importer.hub.folders import Folder, why
 from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot, UnreadReason
@@ -24,7 +25,7 @@ MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one
 ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllowedFolders:
     """Folders that may be read: those in ``roots`` and below; all where ``roots`` is ``None``."""
 

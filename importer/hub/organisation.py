@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any, Self
@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from importer import config
 from importer.errors import HubError, Setting, UsageError
+from importer.frozen import frozen
 from importer.hub import client, endpoint, snapshot
 from importer.hub.reference import COMMIT, STEP, is_id
 from importer.reasons import Reason, ReasonKind
@@ -38,7 +39,7 @@ class FilterReason(ReasonKind):
     LONG = "long", "the value of {name} has more than {most} characters"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filters:
     """The filters of one list, by key in their order; ``values`` were checked."""
 
@@ -184,7 +185,7 @@ class PagingReason(ReasonKind):
     ENTRIES = "entries", "the list has more than {limit:,} entries"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """What all pages of a list may take together; the largest organisations have 300 pages of 200 entries.
 
@@ -274,7 +275,7 @@ class ListReason(ReasonKind):
     NO_NAME = "no-name", "{name!r} is not the name of an organisation or a user on the Hub"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A listed repository.
 
@@ -298,7 +299,7 @@ class Entry:
         return cls(**dict(zip((f.name for f in fields(cls)), data, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """The entries of one page that pass the filters, and the URL of the next page."""
 

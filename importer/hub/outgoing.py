@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from importer.frozen import frozen
 from importer.hub.endpoint import HOST, PORTS, is_public
 from importer.reasons import Reason, ReasonKind
 
@@ -39,7 +39,7 @@ class AddressReason(ReasonKind):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sent:
     """The status of an answer, or why there is none."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 SCHEMES = ("hf://", "huggingface://")
@@ -56,7 +57,7 @@ class ReferenceReason(ReasonKind):
     REVISION = "revision", "{revision!r} cannot be the name of a revision"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """A parsed reference: exactly one of ``repo`` and ``directory``; ``text`` is the user's text.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from importer import config
 from importer.errors import HubError, RepositoryError
+from importer.frozen import frozen
 from importer.hub import cache, client, endpoint, snapshot
 from importer.hub.client import Deadline
 from importer.hub.listing import refusal
@@ -32,7 +33,7 @@ class RelatedReason(ReasonKind):
     MALFORMED = "malformed", "the Hub's answer could not be read"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RelatedRepository:
     """A listed repository, as its owner and the Hub describe it.
 
@@ -47,7 +48,7 @@ class RelatedRepository:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RelatedRepositories:
     """The listed repositories, those with the most downloads first; ``problem`` where the list is unknown."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from importer.errors import HubError
+from importer.frozen import frozen
 from importer.hub import allowlist, cache, client, endpoint, local, threads
 from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
@@ -86,7 +86,7 @@ def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) 
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Unread:
     """The reason why a listed file has no text.
 

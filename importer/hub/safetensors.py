@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 
@@ -52,7 +52,7 @@ class MalformedHeader(Exception):
         super().__init__(render(self.reason))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tensor:
     """One tensor: dtype in the file's words (``BF16``, ``F8_E4M3`` …), shape, bytes."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from importer.errors import RepositoryError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 LARGEST = 1 << 56  # bytes, parameters: no model is larger
@@ -71,7 +72,7 @@ class UnreadReason(ReasonKind):
     REFUSED = "refused", "it is listed, but the Hub answered {status} for it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepoFile:
     """A file of the repository: its path, and its size in bytes if the listing has one.
 
@@ -84,7 +85,7 @@ class RepoFile:
     hash: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snapshot:
     """A repository pinned to a commit.
 

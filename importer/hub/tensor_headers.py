@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from importer.errors import HubError, RepositoryError
+from importer.frozen import frozen
 from importer.hub import cache, client, endpoint, listing, safetensors, threads
 from importer.hub.folders import Folder, has_files, why
 from importer.hub.safetensors import PREFIX, MalformedHeader, Tensor
@@ -94,7 +94,7 @@ def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str
     return tensors
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Begun:
     """The beginning of a file, and where its header ends."""
 

@@ -18,7 +18,7 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from typing import Annotated, Any, TypeVar
 
@@ -37,6 +37,7 @@ from pydantic import (
 from importer import launcher as processes
 from importer.deadline import UNLIMITED, Deadline, response
 from importer.errors import LauncherError, one_line
+from importer.frozen import frozen
 from importer.launcher import Finished, Purpose
 from importer.reasons import Reason, ReasonKind
 
@@ -98,7 +99,7 @@ def without_warnings(text: str) -> str:
     return KUBECTL_WARNINGS.sub("", text, count=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """What is asked of one tool at one place; ``deadline`` is that of the whole wait."""
 
@@ -157,7 +158,7 @@ class Question:
 CONNECT, SECONDS = 20.0, 300.0  # for a connection, for one request: a package or a log may be on its way
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Received:
     """The status and the body of an answer."""
 
@@ -170,7 +171,7 @@ class Received:
         return " ".join(self.body[:1000].decode("utf-8", "replace").split())[:300] or "no text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cluster:
     """An address, and headers that go with each request and are shown nowhere."""
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from importer.deadline import Deadline
+from importer.frozen import frozen
 from importer.launchers.target import Target
 from importer.reasons import ReasonKind
 
 FAR_END = ("-P", "-m", "importer", "run-task")  # what a Python at the far end runs, and then the task's file
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resources:
     """What the far end reserves: processors, cards, bytes of memory; ``None`` leaves it to the cluster."""
 
@@ -30,7 +31,7 @@ class Resources:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Secret:
     """A secret that lies at the far end under this name: its value never passes through here."""
 
@@ -38,7 +39,7 @@ class Secret:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteTask:
     """A validation for the far end. Everything that is sent may be read there, so it holds no secret.
 
@@ -58,7 +59,7 @@ class RemoteTask:
     seconds: int = 6 * 3600
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteRun:
     """A run at the far end: its id there, under which launcher, and where."""
 
@@ -83,31 +84,31 @@ class FailureKind(ReasonKind):
     OTHER = "other", "for a reason of the cluster"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absent:
     """Nothing with this id is there: it was never submitted, or it was removed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Queued:
     """It waits; ``waits_for`` is what for, in the cluster's own words."""
 
     waits_for: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Running:
     """It runs; ``node`` is where, if that is known."""
 
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Succeeded:
     """It has ended, and its result can be fetched."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """It has ended without a result; ``says`` is the cluster's own text."""
 
@@ -115,14 +116,14 @@ class Failed:
     says: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """Its machine is gone, and it with it."""
 
     says: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cancelled:
     """It was cancelled."""
 

@@ -11,7 +11,7 @@ import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,14 @@ from importer.config_file import template_file
 from importer.config_file.receipt import Receipt
 from importer.config_file.store import StoredDocument, load, make_folder, receipt_path, write_all
 from importer.errors import LauncherError
+from importer.frozen import frozen
 from importer.launchers.answers import parsed
 from importer.version import __version__
 
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bundle:
     """A document to validate elsewhere. ``receipt`` is its receipt without the exchanges of its runs.
 
@@ -112,7 +113,7 @@ LARGEST = 256 * 1024 * 1024  # bytes of a result, as of a receipt
 LINE = re.compile(rf"{MARK} ([0-9]{{1,6}})/([0-9]{{1,6}}) ([A-Za-z0-9+/=]+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """What the far end did: a report on the data of ``digest``, or the error that kept it from one.
 

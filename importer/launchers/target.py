@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from importlib import import_module
 from ipaddress import IPv6Address
@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from importer import config
 from importer.errors import UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.registry import Registry
 
@@ -80,7 +81,7 @@ FORMS = Registry[Form]("launchers", {
 }, Form, lambda part: import_module(part.module).launcher)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """A scheme, its address as written behind it, and options; ``text`` is the whole."""
 

@@ -15,9 +15,10 @@ The rules, in this order:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory.devices import GIB, Device, Kind
 from importer.memory.estimate_types import Amount, Fit, Unknown
@@ -143,7 +144,7 @@ class FitReason(ReasonKind):
     NO_LENGTH = "no-length", "no file names a context length"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """The settings for a device, as evidence and with a reason.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 from importer import config
+from importer.frozen import frozen
 from importer.hub import snapshot
 
 MOST = 1 << 40  # no dimension of a model is larger
@@ -29,7 +30,7 @@ HEAD = ("head_dim", "kv_channels", "attention_head_dim", "hidden_size_per_head")
 VOCABULARY = ("padded_vocab_size", "vocab_size", "n_vocab")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keys:
     """A config with transformers' defaults of its ``model_type`` for absent keys."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
 
 from importer import config
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 Kind = Literal["cuda", "rocm", "metal", "cpu", "xpu", "tpu", "npu"]
@@ -37,7 +38,7 @@ class DeviceReason(ReasonKind):
     WHOLE_MACHINE = "whole-machine", "{device} is a whole machine, and engines do not spread over several"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """One or several devices of a kind.
 

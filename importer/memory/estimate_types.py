@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
+from importer.frozen import frozen
 from importer.memory.devices import CARDS
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
@@ -75,14 +76,14 @@ class ContextReason(ReasonKind):
     NONE = "none", "{over:,} bytes too many before any context; {why}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unknown:
     """An unknown shape or size, with the reason."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Amount:
     """Bytes: the lower bound, the expected value and the upper bound."""
 
@@ -111,7 +112,7 @@ class Amount:
         return {"low": self.low, "likely": self.likely, "high": self.high}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """One part of the memory of one device, with the reason for its size."""
 
@@ -124,7 +125,7 @@ class Term:
         return {"part": self.part, **self.amount.to_json(), "why": render(self.why)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Load:
     """The settings that an engine runs with; a ``None`` is the engine's own default.
 
@@ -171,7 +172,7 @@ class Load:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fit:
     """The estimate of one device under a load; of several devices, the fullest."""
 
@@ -198,7 +199,7 @@ class Fit:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Longest:
     """The longest context that a budget holds, and the part that stops it from being longer.
 

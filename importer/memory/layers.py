@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Literal, NamedTuple
 
+from importer.frozen import frozen
 from importer.memory.config_keys import Keys
 
 StateKind = Literal["mamba", "mamba2", "delta", "kimi", "lightning", "convolution", "recurrent", "rwkv"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attention:
     """Keys and values of every token, of the last ``window``, or of the present ``chunk``."""
 
@@ -24,7 +24,7 @@ class Attention:
     chunk: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Latent:
     """MLA: one latent vector and one rotary part for each token, for any number of heads.
 
@@ -52,7 +52,7 @@ class Latent:
         return self.rank + self.rope
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Indexer:
     """Keys of sparse attention beside ordinary keys and values (MiniMax M3)."""
 
@@ -72,7 +72,7 @@ class StateTensor(NamedTuple):
     steps: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """A state of constant size for each sequence, of a convolution and a recurrence."""
 
@@ -85,7 +85,7 @@ class State:
         return all(t.parts <= 1 or t.parts % devices == 0 for t in self.tensors)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cross:
     """Keys and values of an encoder's output: ``tokens`` of them for each sequence."""
 
@@ -103,7 +103,7 @@ Role = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Parameters of one role; at most ``most`` devices share them, further devices hold copies."""
 
@@ -112,7 +112,7 @@ class Part:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layer:
     """One layer; ``caches`` are empty where it has none or shares another layer's."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import Literal
+
+from importer.frozen import frozen
 
 Kind = Literal["full", "latent", "window", "chunk", "state", "cross"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KVPage:
     """One layer's page: ``tokens`` of a block in ``size`` bytes.
 
@@ -24,7 +25,7 @@ class KVPage:
     exact: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """Layers with one block table: a sequence has the same number of blocks in all of them."""
 
@@ -40,7 +41,7 @@ class Group:
         return max(_blocks(p, context, in_flight) for p in self.pages)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pool:
     """The groups of a model, and the bytes of one block of the pool that they share."""
 

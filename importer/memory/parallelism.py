@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any, Literal
 
+from importer.frozen import frozen
 from importer.hub.snapshot import whole
 from importer.memory import pages, sparse
 from importer.memory.config_keys import Keys
@@ -184,7 +185,7 @@ def has_experts(shape: Shape) -> bool:
     return any(part.role == "experts" for block in shape.blocks for part in block.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FitRequest:
     """The values decided so far, by key, and the keys that the user fixed.
 
@@ -213,7 +214,7 @@ class FitRequest:
         return key in self.fixed or key.partition(".")[0] in self.fixed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placed:
     """One way to place a model: its split, the share of each card, and the longest context with them.
 
@@ -227,7 +228,7 @@ class Placed:
     longest: Longest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadCase:
     """A model, a device and the requested settings; ``dtype`` is the engine's argument.
 

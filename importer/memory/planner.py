@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Any
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed, mapping
 from importer.memory import pages, shape, weights
 from importer.memory.config_keys import Keys
@@ -281,7 +282,7 @@ FAST, SLOW = 10e-6, 40e-6
 SUMS = 2  # of each layer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """Seconds of one step, and the tokens a second of all sequences of all copies together."""
 
@@ -367,7 +368,7 @@ APART = (
 SHORTEST = 1024  # tokens; a shorter context is of no use
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """One layout with what it holds; ``case`` has its dtype of keys and values.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 
@@ -180,7 +180,7 @@ class PlanReason(ReasonKind):
     MORE_THAN_DEVICE = "more-than-device", "it takes {needed} cards, and {device} has {count}", "more cards"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aim:
     """What a deployment is for; ``None`` leaves a part open.
 
@@ -211,7 +211,7 @@ def aim(goal: object, concurrency: object, context: object) -> Aim:
     return Aim(goal, cast("int | None", concurrency), cast("int | None", context))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Split:
     """The layout of a model over devices.
 
@@ -257,7 +257,7 @@ class Split:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """One way to deploy a model on a device.
 

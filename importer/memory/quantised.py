@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
+from importer.frozen import frozen
 from importer.hub.snapshot import whole as whole_snapshot
 from importer.memory.config_keys import whole
 from importer.memory.layers import Part, Role
@@ -40,7 +41,7 @@ LAYER = re.compile(r"layers?[._](\d+)")
 MOST_NAMES = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scheme:
     """A scheme of quantisation.
 

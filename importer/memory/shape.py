@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.memory import experts, layers, parameters
 from importer.memory.attention import attention, state
@@ -33,7 +34,7 @@ class ShapeField(ReasonKind):
     VOCABULARY = "vocabulary", "the vocabulary's size"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """The language model, its towers and its drafting layers.
 

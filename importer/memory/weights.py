@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, Protocol
 
 from importer.errors import RepositoryError
+from importer.frozen import frozen
 from importer.hub.digests import weight_files
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory.config_keys import whole
@@ -47,7 +48,7 @@ class WeightTensor(Protocol):
     def size(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weights:
     """All weights as published, before any split.
 

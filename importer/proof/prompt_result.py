@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from importer.decisions.decision import PromptVerdict
 from importer.engines.logs import Accident, ParserFailure
+from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render
 
@@ -71,7 +72,7 @@ LOSSES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FormatOutcome:
     """One form of contents: ``of`` conversations, and a finding for each that differs.
 
@@ -103,7 +104,7 @@ class FormatOutcome:
         return {"of": self.of, "equal": self.equal, "applied": self.applied, "findings": findings}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrontendPrompts:
     """The prompts of one frontend; ``outcomes`` by form of contents, the engine's default first.
 

@@ -35,6 +35,7 @@ from importer.engines.logs import Accident
 from importer.engines.parsers import Tokens
 from importer.engines.renderers import Answer, Conversation, EngineRefused, EngineRenderer
 from importer.errors import EngineError
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.proof.prompt_result import (
     AUTO,
@@ -163,7 +164,7 @@ class Field(StrEnum):
     TOOL = "tool"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leaf:
     """One value of a conversation: ``message`` is its number, ``None`` for the tools on offer."""
 
@@ -509,7 +510,7 @@ DATES = "strftime_now"  # the function of a template that reads the clock
 HARMONY = "gpt_oss"  # the model_type for which both frontends of vLLM take harmony in place of the template
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """The prompts that a template means for one conversation, the most likely first; or its refusal."""
 
@@ -517,7 +518,7 @@ class Reference:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ours:
     """A template that is rendered by ourselves, with the variables of the repository's vocabulary.
 

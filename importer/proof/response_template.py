@@ -31,13 +31,13 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from importer.chat_template.cases import ANSWER, FOLLOW_UP, ONE, OTHER, QUESTION, REASONING, RESULT
 from importer.chat_template.markers import SHAPE, Marks, common_prefix
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
+from importer.frozen import frozen
 
 ANY_ID = "\ue000"  # in place of a call's id, or of a name that is repeated
 ANY_NUMBER = "\ue001"  # in place of a count, such as a call's index
@@ -93,7 +93,7 @@ IDS = re.compile(r"c4ll\d{5}")  # the ids of ``chat_template.cases``
 NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """The text around the parts of a list: ``outer_open open PART close separator open PART close
     outer_close``.
@@ -133,7 +133,7 @@ def general(text: str, *names: str) -> str:
     return "".join([*written, NUMBER.sub(ANY_NUMBER, text[end:])])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Located:
     """One call in a completion: the places of its name, and of each key with its value."""
 
@@ -279,7 +279,7 @@ MOST_OPENINGS = 32  # brackets at which a call's JSON value may begin; each is r
 DEEPEST = 8  # levels of a JSON value with the name or the arguments
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calls:
     """The rendered calls to learn from: one call, the texts of two, and a call of two arguments."""
 
@@ -477,7 +477,7 @@ def _spelled(calls: Calls) -> Iterator[Field]:
     yield from ended_by_next(_with_close(whole, close), head, body)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueLead:
     """The expression between a key and its value; ``quote`` stands around text but not around numbers."""
 

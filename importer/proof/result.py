@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from importer.decisions.parsers import HF
 from importer.engines.logs import Accident, ParserFailure
+from importer.frozen import frozen
 from importer.proof.prompt_result import FrontendPrompts
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
@@ -108,7 +109,7 @@ RENDERS_NONE: Mapping[str, Reason] = dict(zip(FIELDS, (NO_CALLS, NO_THINKING), s
 SHOWN = 6  # parsers that are named one by one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParserVerdict:
     """The verdict on one parser: the passed cases, and the reasons of the failed ones.
 
@@ -194,7 +195,7 @@ class ParserVerdict:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DerivedTemplate:
     """A response template with which the parser ``hf`` reads every case.
 
@@ -217,7 +218,7 @@ class DerivedTemplate:
         return cls(data["template"], tuple(data["fields"]), tuple(data["cases"]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proof:
     """Every parser of one engine on one template.
 

@@ -11,7 +11,7 @@ The parser ``hf`` with a derived response template, where no parser reads the ca
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from importer.chat_template.cases import ANSWER, ONE
@@ -19,6 +19,7 @@ from importer.chat_template.samples import Sample, SampleCall
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.parsers import HF, HF_LIMITS
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
+from importer.frozen import frozen
 from importer.proof import verdicts
 from importer.proof.completeness import complete
 from importer.proof.judge import judge_reasoning, judge_tool
@@ -73,7 +74,7 @@ class ReadsAsTransformers(Protocol):
     def parse_response(self, tokens: Tokens, samples: Sequence[Sample]) -> tuple[Reading, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TemplateProof:
     """A derived template with what failed: case to reason, empty for a complete one.
 
@@ -148,7 +149,7 @@ def _proved(
     return TemplateProof(template, fields, tuple(c for c in passed if c not in failed), counted, spared)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Question:
     """Samples for one pair of parsers."""
 

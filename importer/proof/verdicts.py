@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import Sample
 from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
+from importer.frozen import frozen
 from importer.proof.completeness import attainable, shortfall
 from importer.proof.fingerprint import effect_of
 from importer.proof.judge import judge_reasoning, judge_tool
@@ -23,7 +24,7 @@ STREAMED = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """The samples for one kind of parser, the required cases, and the document's setting for them."""
 
@@ -40,7 +41,7 @@ class Question:
         return ParserQuestion(parser) if self.key == "tool_parser" else ParserQuestion(None, parser)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Read:
     """A verdict with its question, its vocabulary and its readings."""
 

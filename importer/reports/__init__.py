@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import PurePath
 from typing import cast
 
 from importer.errors import UsageError
+from importer.frozen import frozen
 from importer.registry import Registry
 from importer.reports.report_model import ReportModel, Write
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportFormat:
     """The reader of a format, the ending of its files, and the module with its ``write``."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
 from importer.config_file.document_keys import same
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.reports.report_model import ProbeOutcome, ReportModel, Run
 
 SCHEMA = 1
@@ -15,7 +16,7 @@ Way = Literal["worse", "better", "other", "new", "gone"]
 RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomeChange:
     """A probe with another outcome, attribution or, where it does not pass, cause.
 
@@ -30,7 +31,7 @@ class OutcomeChange:
     reason_after: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunComparison:
     """Two validations side by side; ``decisions`` and ``time`` map a name to its two values, None for none.
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from importer.config_file.validation_status import validation
+from importer.frozen import frozen
 
 if TYPE_CHECKING:
     from importer.config_file.receipt import Receipt
@@ -22,7 +23,7 @@ OUTCOMES = ("pass", "fail", "inconclusive", "not-applicable")
 PASSED = ("pass", "not-applicable")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeOutcome:
     """The outcome of one probe; fields by their names in a receipt, empty where that lacks them.
 
@@ -61,7 +62,7 @@ class ProbeOutcome:
         return next(((rung, text) for rung, state, text in self.rungs if state == "broken"), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """A validation, or a part of one.
 
@@ -99,7 +100,7 @@ class Run:
         return {name: sum(f.outcome == name for f in self.outcomes) for name in OUTCOMES}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportModel:
     """A document with its decisions, its review, and its runs, the newest first."""
 

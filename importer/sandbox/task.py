@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 Q = TypeVar("Q")
@@ -23,7 +23,7 @@ TASKS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task(Generic[Q, A]):
     """A function that runs in the child.
 
@@ -51,7 +51,7 @@ class SandboxReason(ReasonKind):
     DEPTH = "depth", "it is nested too deep"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverLimit:
     """A text that is too costly, with the exceeded limit."""
 

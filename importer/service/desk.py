@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import Annotated, TypeVar, cast
 
@@ -14,6 +13,7 @@ from fastapi import Depends, Request
 from fastapi.responses import Response
 from sqlalchemy import text
 
+from importer.frozen import frozen
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.index import GalleryIndex
 from importer.service.jobs.live_jobs import Watching
@@ -53,7 +53,7 @@ R = TypeVar("R")
 TEXTS = 2  # documents that are read at a time: reading holds up whatever else Python does in this process
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desk:
     """The services of one process. ``looks`` limits the previews at a time, ``texts`` the documents that are
     read at a time, so that waiting requests hold no thread that others need.

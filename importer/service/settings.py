@@ -9,7 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from importer import config, launchers
 from importer.errors import ServiceError, UsageError
+from importer.frozen import frozen
 from importer.hub.endpoint import is_this_machine
 from importer.hub.local import AllowedFolders
 from importer.launchers.target import Target, parse
@@ -93,7 +94,7 @@ def _set(default: Any, help_text: str, **limits: Any) -> Any:
     return field(**made, metadata={"help": help_text, **limits})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """Every setting; the name in a file is the field's, the flag has hyphens, the variable is in capitals."""
 
@@ -245,7 +246,7 @@ def default(one: Field[Any]) -> Any:
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourcedSettings:
     """The settings, and for each the place of its value."""
 
@@ -357,7 +358,7 @@ FORM = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]{0,40})(?::(?P<scope>[a-z]+))?=(
 SCOPE = "import"  # of a caller that may use a pool, unless its setting names another
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pool:
     """A pool; ``scope`` is what a caller needs to use it."""
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from importer import yaml_reader
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, mapping
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule
@@ -103,7 +104,7 @@ ALONE = re.compile(rf"\W*(?P<no>non[ -]?)?{_THINK}(?: mode)?\W*", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!\bvs)[.!?;](?:\s+|$)(?!\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Advice:
     """One recommended value.
 
@@ -162,7 +163,7 @@ def read_card_advice(sentence: str, mode: Mode | None = None) -> list[Advice]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """A parameter that is set to a number: the number's offset, and the words that set it."""
 
@@ -243,7 +244,7 @@ DECORATION = str.maketrans("", "", '*`$\\"')
 Kind = Literal["text", "item", "row", "code"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A piece of a card.
 

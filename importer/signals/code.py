@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, model_type
@@ -24,7 +24,7 @@ CLASS = re.compile(r"(?:(?P<repo>[\w.-]+/[\w.-]+)--)?(?P<module>\w+(?:\.\w+)*)\.
 MODULE = re.compile(r"[\w-]+\.py", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A class to load: its part (``AutoConfig`` …), its module, its repository and the file that names it."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, architectures, config_of, text_config
@@ -40,7 +41,7 @@ PADDING = 1  # of RoBERTa, for a config that names no padding token
 NEAR, MOST_EXAMPLES = 200, 50  # characters around the word, and its occurrences that are read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Length:
     """A length in tokens, its reason, the quote of the config and further notes; ``file`` names it."""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from importer.frozen import frozen
 
 Kind = Literal["cpu", "cuda", "rocm", "metal"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Machine:
     """The target device of an engine: its kind, NVIDIA's compute capability (89 for 8.9), its name."""
 
@@ -23,7 +25,7 @@ class Machine:
         return self.kind in ("cuda", "rocm") and self.name != "this machine"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Abilities:
     """What one version of an engine can load and does by default; an empty field is unknown.
 

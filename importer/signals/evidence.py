@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, Self
 
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 # Kinds of models that vLLM serves without a conversation: those that pool, and those that transcribe.
@@ -96,7 +96,7 @@ class Severity(ReasonKind):
     WARNING = "warning", "warning: {reason}", "{reason}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """One fact.
 

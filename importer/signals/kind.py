@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from importer.errors import RepositoryError
+from importer.frozen import frozen
 from importer.hub.gguf import made_from
 from importer.hub.reference import is_id
 from importer.hub.snapshot import Snapshot, listed, mapping, whole
@@ -349,7 +350,7 @@ _DRAFT_KEYS = ("speculators_model_type", "speculators_config", "dflash_config", 
 _CHAT_WORDS = re.compile(r"(?:^|-)(?:instruct|chat|it|think(?:ing)?|reasoning|assistant|sft|dpo|rlhf)(?:-|$)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
 

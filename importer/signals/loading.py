@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
 from importer.signals.architecture import architectures, config_of, model_type, sees, text_config
@@ -35,7 +35,7 @@ NVFP4 = ("nvfp4", "nvfp4a16")
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadVerdict:
     """Whether an engine can load a model.
 

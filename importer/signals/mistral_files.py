@@ -8,8 +8,8 @@ form.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Abilities
@@ -23,7 +23,7 @@ OTHER_WEIGHTS = re.compile(r"(?!consolidated)[^/]+\.safetensors")
 OTHER_TOKENIZER = re.compile(r"tokenizer\.json|tokenizer\.model|vocab\.json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forms:
     """The files of each form that the repository has: Mistral's own (``own_…``) and the usual."""
 

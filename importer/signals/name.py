@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+
+from importer.frozen import frozen
 
 _VERSION = re.compile(r"\.#(?![a-z])")
 _LOOSE = {"-": "-?", ".": "[.-]", "#": "[0-9]+", "~": r"(?:\.[0-9]+|-[0-9])", "_": "-"}
@@ -78,7 +79,7 @@ def _part(part: str) -> str:
     return f"{start}{body}{end}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     """Organisation (or empty) and name of a model, both in lower case with ``-`` between words."""
 
@@ -161,7 +162,7 @@ class Likeness(IntEnum):
     SAME = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Liked:
     """A parser with its likeness; ``length`` is that of the common words, ``version`` the parser's."""
 

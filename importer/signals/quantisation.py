@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, mapping, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, text_config
@@ -36,7 +36,7 @@ CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
 Scheme = tuple[str | None, int | None]  # scheme, group size
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantised:
     """The quantisation that the files declare.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, whole
 from importer.reasons import Reason
 from importer.signals import quantisation
@@ -25,7 +25,7 @@ AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations of vendors' original mod
 NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heads:
     """The number of heads, and the quote of the config."""
 

@@ -12,12 +12,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from importer import config
+from importer.frozen import frozen
 from importer.signals import name as pattern
 from importer.signals.name import Name, is_suffix, words_of
 
@@ -37,7 +38,7 @@ _SIZE_PART = re.compile(r"[-*]a?(?:#\.)?#[bm]")
 _TURN = {"base": 1, "fine-tune": 2, "family": 3}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableRow:
     """One family's row of the parser table.
 
@@ -79,7 +80,7 @@ class TableRow:
         return part
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """A row that covers a name, with the kind and the parsers for this name."""
 
@@ -89,7 +90,7 @@ class Match:
     quote: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """The parser table, its rows in their precedence."""
 
@@ -112,7 +113,7 @@ class Table:
         return Table(tuple(r for r in self.rows if r.family not in families))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SamplingRow:
     """A family's sampling values in LocalAI's names; ``modes`` keeps thinking and non-thinking sets apart."""
 
@@ -122,7 +123,7 @@ class SamplingRow:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SamplingTable:
     """The sampling table, longest pattern first."""
 

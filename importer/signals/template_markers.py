@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from importer.chat_template.override import TemplateOverride
 from importer.chat_template.request_coverage.findings import KEY as WAY_IN
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
@@ -32,7 +33,7 @@ SIMILAR = 0.5  # share of common markers from which two parsers are for one form
 FEW = 3  # markers; fewer of them more or less make no other format
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParserMarkers:
     """One parser's markers, in the order of its source; ``names`` counts the names of its class."""
 

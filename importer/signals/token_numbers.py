@@ -7,10 +7,10 @@ sounds that ``config.json`` names are replaced before the embedding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from importer.chat_template import markers
+from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot, listed, whole
 from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, text_config
@@ -26,7 +26,7 @@ ROLES = ("bos", "eos", "pad", "unk", "sep", "cls", "mask", "decoder_start", "for
 OF_TEXT = frozenset(f"{role}{number}" for role in ROLES for number in NUMBERED)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BeyondToken:
     """A token without a row in the embedding.
 

@@ -6,19 +6,19 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from importer import tracing
 from importer.config import now
+from importer.frozen import frozen
 from importer.storage.tables import audit
 
 PAGE = 1000  # entries of one query
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditContext:
     """Who changes something, the name of the action, why, the request that it belongs to, and from where."""
 
@@ -46,7 +46,7 @@ def record(
     connection.execute(insert(audit).values(**row, at=now(), details=json.dumps(data, ensure_ascii=False)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditFilter:
     """Which entries a list has; ``subject`` is a document, or what an entry names, such as ``job ID``."""
 
@@ -63,7 +63,7 @@ class AuditFilter:
         return found if self.since is None else [*found, audit.c.at >= self.since]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditEvent:
     """One entry as it is exported; ``digest`` is that of the document that the action left."""
 

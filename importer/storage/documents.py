@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ from sqlalchemy import (
     update,
 )
 
+from importer.frozen import frozen
 from importer.storage import receipts, tables
 from importer.storage.tables import configs, findings, marks, versions
 
@@ -49,7 +50,7 @@ PRESENT = ("updated_at", "created_at")  # times that each document has
 Value = str | int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filters:
     """Which documents a list has; ``q`` has words that all are in its name, model, description or tags.
 
@@ -129,7 +130,7 @@ def _has(name: str, column: ColumnElement[Any], value: str) -> ColumnElement[boo
     return column.contains(f" {value} ", autoescape=True) if name in WORDED else column == value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Order:
     """One sort: the expression that rows are ordered by before their name, and its value of a row."""
 
@@ -191,7 +192,7 @@ TOTAL = "total "  # before the name of a number that is of no facet
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facets:
     """How many documents each value of a facet would leave; ``None`` is the value of those without one.
 
@@ -354,7 +355,7 @@ def size_of(parameters: int | None) -> str | None:
 T, V = configs.c, versions.c
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """A document in a list; ``release`` is the number that is served.
 
@@ -403,7 +404,7 @@ class Summary:
     urgency: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """One version's files, the text's ``data`` as JSON, and who made it when, by which action and why."""
 

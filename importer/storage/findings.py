@@ -6,12 +6,13 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from importer.config import now
+from importer.frozen import frozen
 from importer.storage import documents, tables
 from importer.storage.database import fresh
 
@@ -21,7 +22,7 @@ F, K = tables.findings.c, tables.rechecks.c
 BATCH = 500  # rows in one insertion
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A document that an import now would change, and what a person decided about it.
 
@@ -44,7 +45,7 @@ class Finding:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingFilter:
     """Which findings a list has."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, insert, select
@@ -12,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from importer.config import now
 from importer.errors import ServiceError
+from importer.frozen import frozen
 from importer.storage.tables import answers
 
 RETENTION = timedelta(days=7)
@@ -21,7 +21,7 @@ class AlreadyStored(Exception):
     """Another process has answered the same request meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredResponse:
     """A response as it was sent."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, se
 from importer import tracing
 from importer.config import now
 from importer.errors import ServiceError
+from importer.frozen import frozen
 from importer.storage import tables, webhooks
 from importer.storage.database import fresh
 from importer.storage.processes import signal
@@ -25,7 +26,7 @@ NAMED = "weights"  # the step that names the run
 LEFT = "left "  # and an attempt: the name of such a row
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remains:
     """A run that has to be ended and removed; ``held`` is the process that followed it last."""
 
@@ -94,7 +95,7 @@ WAKING = ("queued", *ENDED)  # events after which a process may have a job to cl
 J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """One job; ``root`` is the list it belongs to, or itself.
 
@@ -168,7 +169,7 @@ def get(connection: Connection, ident: str) -> Job:
     return read(row)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobFilters:
     """Which jobs a list has: those of ``root``; else jobs of lists are left out, unless a document is named.
 
@@ -470,7 +471,7 @@ RECENTLY = timedelta(hours=24)  # how long a failure is shown
 SHOWN = 5  # jobs that run, by name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BegunStep:
     """A step that has begun, and its seconds; ``None`` while it runs."""
 
@@ -479,7 +480,7 @@ class BegunStep:
     seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FormerSeconds:
     """The median seconds of a step, and of how many jobs."""
 

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -14,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from importer.config import now
 from importer.errors import ServiceError, Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.storage import audit
 from importer.storage.audit import OWN, AuditContext, folded
@@ -34,7 +34,7 @@ class KeyNameReason(ReasonKind):
     OWN = "own", "the audit log has the service's own actions under this name"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """A key without its secret. Each may read, whatever its scopes: who creates a job follows it."""
 

@@ -9,13 +9,14 @@ import random
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from importer.config import now
+from importer.frozen import frozen
 from importer.storage.database import Database
 from importer.storage.tables import executors, schedules
 
@@ -23,7 +24,7 @@ LEASE = 30.0  # seconds without a heartbeat after which a process counts as dead
 X = executors.c
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Executor:
     """A process; ``device`` is where it validates, ``None`` if it does not; ``memory`` in bytes.
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, true, update
 
+from importer.frozen import frozen
 from importer.storage import jobs, tables
 from importer.storage.jobs import COLUMNS, OPEN, Job, Kind
 from importer.storage.processes import Executor, signal
@@ -30,7 +30,7 @@ CLOCK = ("", "clock", "")
 Turns = Mapping[tuple[str, str], int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flow:
     """Waiting jobs of one caller: its single jobs, or those of the list ``root``."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
+from importer.frozen import frozen
 from importer.storage import receipts, tables
 from importer.storage.tables import marks, published
 
@@ -29,7 +30,7 @@ class Entry(Protocol):
     def about(self) -> Mapping[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """``number`` grows with every change; ``at`` is when the last one was, in epoch seconds."""
 
@@ -104,7 +105,7 @@ def _set(connection: Connection, key: str, value: int) -> None:
 R = tables.releases.c
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseEntry:
     """What LocalAI is shown of a release, as it was rendered, and what that lacks: effect, kind, message."""
 
@@ -114,7 +115,7 @@ class ReleaseEntry:
     lost: Sequence[Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Release:
     """A released version: its text, its ``data`` as JSON, its entry, who released it when, and why.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import (
@@ -26,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 
+from importer.frozen import frozen
 from importer.storage import findings, idempotency_store, queue, tables, webhooks
 from importer.storage.audit import SERVICE, AuditContext, record
 from importer.storage.database import Database
@@ -40,7 +40,7 @@ A, E, J, K, P = tables.audit.c, tables.events.c, tables.jobs.c, tables.marks.c, 
 C, R, V, RECEIPTS = tables.configs.c, tables.releases.c, tables.versions.c, tables.receipts.c
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keep:
     """How long rows are kept, and how many of them; 0 is without a limit."""
 
@@ -55,7 +55,7 @@ class Keep:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """The limits of each kind of row; versions are counted for each document."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from importer.config import now
 from importer.errors import ServiceError
+from importer.frozen import frozen
 from importer.storage import tables
 from importer.storage.database import fresh
 
@@ -33,7 +34,7 @@ EACH = 4  # deliveries of one webhook at a time
 W, D = tables.webhooks.c, tables.deliveries.c
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Webhook:
     """An address that events are sent to.
 
@@ -54,7 +55,7 @@ class Webhook:
     updated_at: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delivery:
     """One event for one webhook; ``status`` is that of the last answer, ``problem`` why there was none."""
 

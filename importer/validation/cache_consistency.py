@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
+from importer.frozen import frozen
 from importer.validation.context import Context
 from importer.validation.expectations import UNKNOWN_CONTEXT
 from importer.validation.prompts import Prompt, user
@@ -25,7 +25,7 @@ OTHERS = 10  # prompts in between: as many as mlx-lm keeps
 Tops = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """The first place of two answers, counted from one, whose probabilities are of different prompts."""
 

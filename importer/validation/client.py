@@ -27,6 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from importer.errors import UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.validation.errors import (
@@ -259,7 +260,7 @@ def _shortened(value: Any) -> Any:
 BOUNDARY = "importer-form-boundary"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Client:
     """A client of ``base_url`` (``http://127.0.0.1:PORT``, with or without ``/v1``); ``time_limit`` in
     seconds.

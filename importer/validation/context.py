@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from importer.engines import logs
 from importer.engines.logs import EffectiveSettings
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
@@ -60,7 +61,7 @@ class Shared:
             return self.answers.setdefault((name, way), _Answer())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """A judge's verdict on the answers to a prompt; the judge may be asked again about other readings.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from importer.engines import logs
 from importer.engines.logs import Attribution, Death, Lacking
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 
@@ -31,7 +32,7 @@ _LEVEL = re.compile(r"\b(?:WARNING|ERROR|CRITICAL|FATAL)\b|\b(?:Error|Warning):"
 _SECRET = re.compile(r"\b(?:hf_|sk-)[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=://)[^\s/@]+@")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """The cause of an engine's end, and the part at fault."""
 
@@ -39,7 +40,7 @@ class Ended:
     part: Attribution
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Journal:
     """A log from ``start`` (bytes) on; it had ``ready`` bytes when the engine was ready.
 

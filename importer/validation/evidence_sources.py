@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from importer.chat_template.study import TemplateAnalysis
 from importer.engines.tokenizer import Ask, MergedWords, TokenTable
+from importer.frozen import frozen
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
@@ -121,7 +122,7 @@ HEADER = re.compile(r"mlx_vlm/(\S+)")  # of mlx-vlm, in the header Server
 FINGERPRINT = re.compile(r"(\d+\.\d+[^-]*)-\d+\.\d+[^-]*-(?:Linux|macOS|Darwin)\b")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Make:
     """An engine by its name in documents; ``version`` is ``None`` where the server does not show it."""
 

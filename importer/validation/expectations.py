@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from importer.config_file import document_keys
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.signals.evidence import TASKS
 from importer.signals.reasons import KINDS
@@ -101,7 +102,7 @@ ALTERING = (
 WARM = 1.0  # a temperature up to it spoils no answer of an intact model
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expectations:
     """The parts of a document that probes depend on.
 

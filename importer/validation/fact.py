@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind
 
 
@@ -83,7 +83,7 @@ class FactReason(ReasonKind):
 State = Literal["holds", "broken", "unseen"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fact:
     """One rung of one exchange.
 

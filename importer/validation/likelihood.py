@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from importer.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class ScoredText:
     """A rendered prompt and the answer behind it: its ``tokens``, and their ``nats`` together.
 

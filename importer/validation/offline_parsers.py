@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 
 from importer.chat_template.samples import Sample
 from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay, Tokens
 from importer.errors import EngineError
+from importer.frozen import frozen
 from importer.sandbox.task import Closing
 from importer.validation.prompts import Prompt, call_id
 from importer.validation.reply import Reply, ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawn:
     """A text of the model with what stood before it.
 

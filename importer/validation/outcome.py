@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeVar
 
 from importer.engines.logs import Attribution
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.validation.fact import Facts
@@ -84,7 +85,7 @@ def _all(value: object) -> Iterator[Reason]:
             yield from _all(inner)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pass(_OutcomeBase):
     """The served model does what the document promises."""
 
@@ -101,7 +102,7 @@ class Pass(_OutcomeBase):
     outcome: Literal["pass"] = "pass"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fail(_OutcomeBase):
     """The served model does not; ``attribution`` is the part at fault, ``remedy`` the change that helps."""
 
@@ -118,7 +119,7 @@ class Fail(_OutcomeBase):
     outcome: Literal["fail"] = "fail"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotApplicable(_OutcomeBase):
     """The document does not promise the behaviour that this probe checks."""
 
@@ -135,7 +136,7 @@ class NotApplicable(_OutcomeBase):
     outcome: Literal["not-applicable"] = "not-applicable"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inconclusive(_OutcomeBase):
     """The probe has no verdict; ``attribution`` names the part that prevents one."""
 
@@ -187,7 +188,7 @@ def failing(outcome: Outcome, attribution: Blame, remedy: Reason | None = None, 
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeRow:
     """The outcome of one probe with its lesson.
 
@@ -230,7 +231,7 @@ class ProbeRow:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from importer.frozen import frozen
 from importer.progress import Progress, silent
 from importer.reasons import Reason
 from importer.validation.client import TIME_LIMIT, TOTAL_LIMIT
@@ -50,7 +51,7 @@ def probe(
     return lambda run: Probe(name, lesson, needs, run, tasks, feature, concerns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeOptions:
     """The probes of a run and its limits.
 

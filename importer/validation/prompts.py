@@ -8,17 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any
 
 from importer.chat_template.request_coverage.nonces import name, nonce
+from importer.frozen import frozen
 
 Message = Mapping[str, Any]
 Tool = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """A conversation and the tools offered.
 
@@ -295,7 +296,7 @@ class Part(StrEnum):
     LONG_SYSTEM = "long-system"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoncePrompt:
     """A conversation about one part of a request.
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from importer.engines.tokenizer import byte_of_character
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.validation.errors import AnswerFailure, ReplyError, StreamCut
 
@@ -117,7 +118,7 @@ class EventParser:
             yield "\n".join(data)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """A tool call; ``arguments`` is the JSON text as it arrived, never re-encoded."""
 
@@ -127,7 +128,7 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Token counts of the engine; ``None`` where it reports none."""
 
@@ -136,7 +137,7 @@ class Usage:
     cached: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delta:
     """The content of one message or chunk."""
 
@@ -148,7 +149,7 @@ class Delta:
     logprobs: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """A chat completion.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from importer.engines.install import Conflict
 from importer.engines.logs import CONFIGURATION, MODEL
 from importer.engines.start_trials import Setup
+from importer.frozen import frozen
 from importer.validation.outcome import ProbeRow
 
 
@@ -66,7 +66,7 @@ class Starts(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Controls:
     """What a run may be tried again without.
 

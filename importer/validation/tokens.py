@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
 
 from importer.engines.tokenizer import Redrawn, Tokenized
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
@@ -94,7 +95,7 @@ NEUTRAL: Mapping[str, float] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """A word that is one token: its number and its text."""
 
@@ -159,7 +160,7 @@ LEAST = 12  # tokens of all answers; fewer have no verdict
 MOST_OTHER = 0.1  # of the tokens: whole models draw none, docs/validation.md has the figures
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherTokens:
     """Drawn tokens, and ``other`` ones than those of their text; ``example`` is the text of one."""
 

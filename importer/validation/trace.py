@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from importer.engines.parsers import ParserQuestion, Reading, Replay
+from importer.frozen import frozen
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import mutations, proof_check
@@ -24,7 +25,7 @@ OTHERS = 6  # other parsers that are tried on one text
 QUOTED = 200  # characters of the model's text in a fact
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Better:
     """A parser that reads what the one in use does not; ``parser`` is ``None`` for no parser at all."""
 
@@ -33,7 +34,7 @@ class Better:
     named: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trace:
     """The facts of one exchange.
 

@@ -6,10 +6,11 @@ A convention is a line here and a file of Jinja macros beside it; docs/template.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from importer.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Convention:
     """A form of tools, calls and results in plain turns.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from importer.chat_template.markers import Vocabulary
 from importer.chat_template.probe import HOPELESS
 from importer.chat_template.render import RenderJob, RenderRefused, Renders, Result
 from importer.errors import Setting, UsageError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 
 SYSTEM = Turn("system", "Keep it short.")
@@ -36,7 +36,7 @@ class DressReason(ReasonKind):
     REFUSED = "refused", "the model's own template does not go with it: {words}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traits:
     """The turns that a template accepts, found by rendering.
 
@@ -97,7 +97,7 @@ class _HopelessError(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _TraitProbe:
     """Renders conversations to find the traits of a template."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
@@ -29,6 +29,7 @@ from importer.chat_template.request_coverage.findings import (
 )
 from importer.chat_template.request_coverage.traits import Shape, Trait
 from importer.chat_template.samples import Thinking
+from importer.frozen import frozen
 
 # Jinja's words for a field of a message or a variable that was not sent.
 UNSENT = re.compile(r"(?:has no attribute '(\w{1,60})'|^'(\w{1,60})' is undefined)")
@@ -75,7 +76,7 @@ OFFERED = frozenset(m.field for m in (*conversations.FLAT, *conversations.DEEP))
 Answers = Mapping[str, Result]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Check:
     """The results of all conversations by name, and the conversations."""
 

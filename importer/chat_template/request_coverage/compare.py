@@ -9,7 +9,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import chain, combinations, islice, takewhile
 
@@ -21,6 +21,7 @@ from importer.chat_template.request_coverage.findings import WayInField, WayInFi
 from importer.chat_template.request_coverage.roles import distinct
 from importer.chat_template.request_coverage.shaped import conversation, name_of
 from importer.chat_template.request_coverage.traits import LONG, Shape, Trait, fits, special, without
+from importer.frozen import frozen
 
 ROOM = 8  # an escape makes a character six to twelve long at most; more is another text
 # Fields whose text may stand between the quotes of a JSON text that the template writes by hand.
@@ -43,7 +44,7 @@ LITERAL = 2_000  # characters that are read as a Python literal
 KEYS = frozenset({WayInField.PARAMETER, WayInField.NESTED_PARAMETER, WayInField.ARGUMENT_NAME})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a mark stands in a prompt: ``start`` of its first word, ``stop`` behind its last one."""
 
@@ -229,7 +230,7 @@ Seen = Mapping[Part, WayInKind | None]
 Has = Callable[[Shape], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShapesChecked:
     """The findings, and the number of nonces that were looked for."""
 
@@ -261,7 +262,7 @@ def check_shape_check(probe: TemplateProbe, *, thinks: bool) -> ShapesChecked:
     return ShapesChecked(findings, checked)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tried:
     """The results of shapes, and what of each shape reached its prompt.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from importer.chat_template.cases import CaseStyle, Turn
 from importer.chat_template.request_coverage import nonces
 from importer.chat_template.request_coverage.findings import WayInField
 from importer.chat_template.samples import SampleCall
+from importer.frozen import frozen
 
 PAIRS = 10  # of a question and an answer: twenty turns
 LONG_CALL = 4  # the number of the call with a long argument
@@ -17,7 +18,7 @@ MANY_TOOLS = 24
 Tool = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """A nonce to look for.
 
@@ -45,7 +46,7 @@ class Mark:
         return self.ends[0] == self.ends[1] == self.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conversation:
     """Turns with tools on offer, and the marks of both; ``offered`` are names of tools."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
 from importer.chat_template.request_coverage.traits import OPTIONAL, Shape, Trait
+from importer.frozen import frozen
 from importer.reasons import Fields, Reason, ReasonKind, Text
 
 KEY = "way_in"  # of the evidence and of the decision
@@ -254,7 +254,7 @@ def severity_of(kind: WayInKind, field: WayInField | None, shape: Shape = ()) ->
     return WayInSeverity.WARNING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WayInFinding:
     """One part of a request that does not reach the prompt as it was sent.
 
@@ -310,7 +310,7 @@ class WayInFinding:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WayIn:
     """The way in of a template.
 

@@ -7,7 +7,7 @@ text without parts would.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from importer.chat_template.cases import CaseStyle, Turn
@@ -28,11 +28,12 @@ from importer.chat_template.request_coverage.conversations import (
     said,
 )
 from importer.chat_template.request_coverage.findings import WayInField, WayInFinding
+from importer.frozen import frozen
 
 IMAGE: Mapping[str, str] = {"type": "image"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Role:
     """A conversation with a content of two texts; the first is the role's text in other conversations."""
 

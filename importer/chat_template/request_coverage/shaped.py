@@ -13,6 +13,7 @@ from importer.chat_template.request_coverage.conversations import Conversation, 
 from importer.chat_template.request_coverage.findings import WayInField
 from importer.chat_template.request_coverage.traits import Shape, Trait, special
 from importer.chat_template.samples import SampleCall
+from importer.frozen import frozen
 
 HUNDREDS = 130  # pairs of turns: 260 and a question
 # What a property's schema is, by trait; ``None`` for the plain one.
@@ -83,7 +84,7 @@ class _Builder:
         return SampleCall(called.text, {name.text: value.text})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shaped(Conversation):
     """A conversation with the traits of a shape."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from importer.chat_template.cases import Turn
@@ -16,6 +15,7 @@ from importer.chat_template.request_coverage.compare import called_as_python
 from importer.chat_template.request_coverage.conversations import OFFERED, RESULTS, USERS, Conversation, said
 from importer.chat_template.request_coverage.findings import WayInField, WayInFinding, WayInKind
 from importer.chat_template.samples import SampleCall
+from importer.frozen import frozen
 
 # The values of each conversation: one that the template cannot render must not hide the others.
 GROUPS: Mapping[str, tuple[tuple[WayInField, Any], ...]] = {
@@ -44,7 +44,7 @@ OTHER = re.compile(r'\\*"\s*:\s*[^\s,}]')  # a member of a JSON object with any 
 ROOM = 200  # characters behind the last name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """A value under the nonce ``name``; ``inner`` inside of another argument."""
 

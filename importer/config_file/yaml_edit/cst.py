@@ -16,6 +16,7 @@ import yaml
 
 from importer.config_file import document_keys
 from importer.config_file.document_keys import KeyPath, canonical, keyed
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.yaml_reader import YamlError, YamlReason, compose, error_of
 
@@ -59,7 +60,7 @@ def _composed(text: str) -> yaml.Node:
     return root
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comment:
     """From its ``#`` to the end of its line."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -33,6 +32,7 @@ from importer.config_file.yaml_edit.cst import (
 )
 from importer.config_file.yaml_edit.source_map import read
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.yaml_reader import YamlError
 
@@ -40,7 +40,7 @@ WIDTH = 100  # columns, where a new block is folded
 ENDLESS = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class YamlStyle:
     """``step``: spaces a map is indented by; ``indented``: whether lists are indented under their keys."""
 

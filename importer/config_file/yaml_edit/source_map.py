@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -12,6 +11,7 @@ import yaml
 from importer import yaml_reader
 from importer.config_file.document_keys import KeyPath, dotted
 from importer.errors import DocumentError
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.yaml_reader import YamlError
@@ -30,7 +30,7 @@ class TextReason(ReasonKind):
     NOT_UTF8 = "not-utf8", "it is not UTF-8 text"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class YamlProblem:
     """What is wrong at one place of a text; lines and columns count from 1. A parser's own message is
     text.

@@ -8,7 +8,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from importer.engines.base import Engine
 from importer.engines.install import Installed
 from importer.engines.logs import ENVIRONMENT, Attribution
 from importer.errors import EngineError, ImporterError
+from importer.frozen import frozen
 from importer.hub.folders import read_object
 from importer.reasons import Reason
 from importer.sentences import render
@@ -35,7 +36,7 @@ REQUIRES = re.compile(r"^Requires-Dist:\s*([\w.-]+)\s*==\s*([\w.+!-]+)", re.MULT
 About = Literal["machine", "engine", "document"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Package:
     """A distribution in an environment: its version, and its ``.dist-info``."""
 
@@ -58,7 +59,7 @@ class Package:
         return {version for package, version in requirements if _plain(package) == _plain(name)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoctorCase:
     """The subject of checks. ``root`` is the folder of ``/proc``, ``/sys`` and ``/dev``.
 
@@ -138,14 +139,14 @@ class TroubleSeverity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fine:
     """No trouble; ``reason`` has the state."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trouble:
     """A trouble of a run.
 
@@ -166,7 +167,7 @@ class Trouble:
         return self.severity is TroubleSeverity.STOPS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckSkipped:
     """No subject for the check, or no verdict."""
 
@@ -177,7 +178,7 @@ Result = Fine | Trouble | CheckSkipped
 VERDICTS = {Fine: "fine", Trouble: "trouble", CheckSkipped: "not-applicable"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One trap: its name, its victims, its remedy, and the function that checks.
 
@@ -192,7 +193,7 @@ class Check:
     before: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoctorFinding:
     """The result of a check with its subject: this machine, an engine, or a document."""
 

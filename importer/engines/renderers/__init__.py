@@ -6,17 +6,18 @@ A frontend is the part of an engine that turns messages into a prompt. vLLM has 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from importer.engines.parsers import ParserWorker, Tokens
+from importer.frozen import frozen
 from importer.reasons import Reason
 
 RENDERING = ("vllm", "mlx", "mlx-vlm")  # engines whose worker renders prompts
 FORMATS = ("auto", "string", "openai")  # vLLM's --chat-template-content-format
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conversation:
     """One request: messages and tools in OpenAI's form, and variables of the template."""
 
@@ -25,7 +26,7 @@ class Conversation:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnginePrompt:
     """The text that the engine would tokenise; ``format`` is the form of contents that it applied."""
 
@@ -33,7 +34,7 @@ class EnginePrompt:
     format: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineRefused:
     """A request without a prompt: the engine answers with an error."""
 

@@ -6,9 +6,10 @@ Validations one after the other: outcomes, seconds and speed as columns, the old
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from importer.frozen import frozen
 from importer.memory.planner import gib
 from importer.reports.pictures.runs import LEGEND
 from importer.reports.pictures.shapes import (
@@ -183,7 +184,7 @@ PANEL, SPACE = 76.0, 22.0
 WIDEST = 34.0  # of a column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PastValidation:
     """A validation that ended: its engine, its outcomes by name, and its figures; 0 is unknown."""
 

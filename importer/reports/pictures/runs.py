@@ -6,8 +6,8 @@ The matrix of probes and runs: failures first, in columns that fit one screen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from importer.frozen import frozen
 from importer.reports.pictures.shapes import WIDTH, Bar, Legend, Picture, drawn, number
 from importer.reports.report_model import OUTCOMES, ProbeOutcome, Run, duration
 from importer.sentences import moment
@@ -100,7 +100,7 @@ COLUMNS = 3
 FEWEST = 8  # probes of a column, unless it is the only one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatrixRow:
     """A probe with its outcome in each run that asked it; runs have numbers from 1."""
 

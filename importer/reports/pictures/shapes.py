@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from importer.frozen import frozen
 
 WIDTH = 660
 LABEL = 200  # where bars begin
@@ -16,7 +17,7 @@ LONGEST = 26  # characters of a label in a drawing; the table has it whole
 GAP = 1.0  # between two pieces, where both are wider
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """A rectangle, or a text that begins at ``x`` on the line ``y``; ``kind`` is its class."""
 
@@ -29,7 +30,7 @@ class Shape:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Legend:
     """The name of what has this class."""
 
@@ -37,7 +38,7 @@ class Legend:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Picture:
     """A drawing with its text alternative ``label`` and the table behind it."""
 
@@ -52,7 +53,7 @@ class Picture:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bar:
     """A row: its label, pieces as class and value, its text, and the value of a whole ``largest``."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,6 +14,7 @@ from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import record_review
 from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ImporterError, ServiceError
+from importer.frozen import frozen
 from importer.service.domain import upkeep, validations
 from importer.service.domain.gallery import Change, Gallery
 from importer.service.domain.grants import Caller, admitted
@@ -30,7 +30,7 @@ class _Discarded(Exception):
     """Ends a transaction that was only tried."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkItem:
     """A document with the digest that was seen, or a finding."""
 
@@ -39,7 +39,7 @@ class BulkItem:
     finding: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkResult:
     """The result of one item: the document afterwards, its job, or why nothing was done."""
 
@@ -51,7 +51,7 @@ class BulkResult:
     error: ImporterError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkOptions:
     """What all items have in common."""
 

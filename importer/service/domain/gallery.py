@@ -8,7 +8,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,6 +22,7 @@ from importer.config_file.store import Store, StoredDocument, receipt_path
 from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, named, named_template
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.service.domain import list_columns
@@ -70,7 +71,7 @@ class DocumentVersion(Version):
         return ChatTemplate(template_path(path), self.template)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredFiles:
     """A version's files; ``number`` is 0 where there is none."""
 
@@ -80,7 +81,7 @@ class StoredFiles:
     template: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkout(Store):
     """A store in a folder of its own, so that rules for files hold; documents are put there when needed."""
 

@@ -6,7 +6,6 @@ What an edit may bring into a document, by every route: grants, and references a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from importer.app.decide import ImportRequest
@@ -14,13 +13,14 @@ from importer.config_file.document_keys import KeyPath
 from importer.config_file.grants import Grant, GrantReason, grants, runs, set_values
 from importer.config_file.store import StoredDocument
 from importer.errors import ImporterError, ServiceError
+from importer.frozen import frozen
 from importer.hub import parse
 from importer.service.domain.document_text import pointer
 from importer.service.domain.import_request import Import, check_place, request_of
 from importer.service.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """The client of a request and its scopes."""
 

@@ -8,18 +8,18 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
 from threading import Lock
 from typing import Any
 
 from importer.config_file.name_allocator import slug
+from importer.frozen import frozen
 from importer.storage import releases
 from importer.storage.database import Database
 from importer.storage.releases import Mark
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Served:
     """An entry of the index: its name, its item, and what lists show of it."""
 
@@ -82,7 +82,7 @@ BASES = 4  # addresses of this server for which an index is held
 LEVEL = 4  # of gzip: an index of 10,000 entries within half a second
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexPage:
     """Something to send: ``packed`` is the same in gzip; ``at`` is when it changed, in epoch seconds."""
 

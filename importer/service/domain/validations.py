@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -11,6 +10,7 @@ from importer import launchers
 from importer.config_file.receipt import Receipt
 from importer.engines import get
 from importer.errors import ServiceError, UsageError
+from importer.frozen import frozen
 from importer.launchers.target import parse
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.grants import Caller, need_approval
@@ -24,7 +24,7 @@ NOBODY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidationOrder:
     """A validation that may be queued: the digest of the data, the engine, and the bytes on its device."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from importer.app.overview import PublicationState, entry_of, publication_state
 from importer.config_file import schema
 from importer.config_file.store import StoredDocument
 from importer.errors import ServiceError
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.service.domain.grants import Caller, need_approval
@@ -34,7 +34,7 @@ class Obstacle(StrEnum):
     WRONG_SCOPE = "wrong-scope"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Situation:
     """A document, the digest that is served, and what its validation would wait for.
 

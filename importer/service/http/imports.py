@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -21,6 +20,7 @@ from importer.config_file.receipt import evidence_json
 from importer.config_file.review import change_json
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ImporterError, ServiceError
+from importer.frozen import frozen
 from importer.hub import organisation, parse
 from importer.hub.reference import LONGEST
 from importer.sentences import render
@@ -48,7 +48,7 @@ PLACEHOLDER = "owner/name"  # a reference without a fault, to judge options alon
 SHOWN = 200  # characters of a refused line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One line: its number from 1, the reference as it was sent, and the problem where it is refused."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import PurePath
 
@@ -13,6 +12,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from importer.errors import ServiceError
+from importer.frozen import frozen
 from importer.service.http.etags import IfNoneMatch, same
 from importer.service.security.middleware import HEADERS
 
@@ -28,7 +28,7 @@ HASHED = re.compile(r".+-[A-Z0-9]{8}\.(js|css)")  # another content has another 
 FOREVER, ASKED = "public, max-age=31536000, immutable", "no-cache"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """One file of the page."""
 

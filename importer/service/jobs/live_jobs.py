@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Event, Lock
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from importer.frozen import frozen
 from importer.storage import jobs
 from importer.storage.database import Database
 
@@ -104,7 +104,7 @@ class LiveJobs:
 PROC = Path("/proc")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessIdentity:
     """A process; ``place`` is the same for all that see one another's process ids."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from importer.config_file.merge import Take
 from importer.config_file.review import change_json
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, HubError, ImporterError, InternalError, UsageError
+from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
 from importer.hub.rate_limit import Budget, under
 from importer.progress import Progress
@@ -36,7 +36,7 @@ from importer.storage import findings, jobs, queue, webhooks
 from importer.storage.jobs import Job
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundChange:
     """What a comparison found: the version of the working copy, the finding and its proposals."""
 

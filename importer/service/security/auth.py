@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
@@ -12,6 +11,7 @@ from fastapi.security import HTTPBearer
 from fastapi.security.api_key import APIKeyHeader
 
 from importer.errors import ServiceError
+from importer.frozen import frozen
 from importer.service.desk import Desk, desk
 from importer.service.domain.grants import Caller
 from importer.service.security.middleware import Limiter
@@ -28,7 +28,7 @@ SCHEMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """Requests a minute: changes and other requests of each caller, refused keys of each address."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.validation.errors import AnswerFailure
 from importer.validation.expectations import CommonReason
@@ -94,7 +95,7 @@ PENALTIES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootCause:
     """A cause with the failure that shows it and the failures that follow.
 

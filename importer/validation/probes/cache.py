@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.validation.cache_consistency import Change, ColdAndWarm, Tops
 from importer.validation.context import Context
@@ -61,7 +61,7 @@ WORTH = 0.15  # seconds to a first token without a cache; a shorter time has no 
 FASTER = 0.6  # of that time, at most, with one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheUse:
     """One answer of the second turn: tokens of the prompt, and those from the cache."""
 

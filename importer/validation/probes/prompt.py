@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
 
@@ -20,6 +20,7 @@ from importer.chat_template.request_coverage.findings import (
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.engines.tokenizer import Tokenized, TokenTable
+from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
@@ -300,7 +301,7 @@ def needs_prompt_counts(promise: Expectations) -> Reason | None:
     return no_chat(promise) or promise.lacks("usage")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sent:
     """A conversation with the tokens of its text, and the engine's count and numbers of them.
 

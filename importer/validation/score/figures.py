@@ -6,10 +6,11 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from importer.frozen import frozen
 from importer.progress import Progress, Step
 from importer.reasons import Reason
 from importer.validation.context import Context
@@ -21,7 +22,7 @@ from importer.validation.reply import Reply, ToolCall
 from importer.validation.score.questions import KINDS, QUESTIONS, Call, Question
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Marks:
     """One answer: whether a call was due and came, how many calls fit a schema, whether all is right."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any
 
+from importer.frozen import frozen
 from importer.validation.prompts import TIME_TOOL, WEATHER_TOOL, Prompt, Tool, function, user
 
 Call = tuple[str, Mapping[str, Any]]  # a tool's name and the arguments that it must get; others are free
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A question to a model with ``tools``; without ``calls`` none of them should be called."""
 
