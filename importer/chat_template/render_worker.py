@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import Any, Literal, NoReturn
@@ -30,7 +31,6 @@ from importer.chat_template.render import (
     Result,
 )
 from importer.reasons import Reason
-from importer.sandbox.codec import codec_of
 from importer.sandbox.limits import OutOfTimeError, processor
 
 _later = timedelta()
@@ -232,9 +232,12 @@ class Local:
         mutable: bool = False,
     ) -> RenderResult:
         """Render every job; a template that may change its arguments has its own copy of them."""
-        form = codec_of(RenderExchange)
-        sent = json.dumps(form.encode(RenderExchange(template, jobs, variables or {}, mutable)))
-        return render(form.decode(json.loads(sent)))
+        copies = json.loads(json.dumps([[job.messages, job.tools, dict(job.kwargs)] for job in jobs]))
+        own = [
+            replace(job, messages=messages, tools=tools, kwargs=kwargs)
+            for job, (messages, tools, kwargs) in zip(jobs, copies, strict=True)
+        ]
+        return render(RenderExchange(template, own, variables or {}, mutable))
 
 
 def warm() -> None:

@@ -5,7 +5,8 @@ them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from itertools import chain
@@ -63,6 +64,84 @@ def _validator(name: str) -> Any:
     return Draft202012Validator(load(name))
 
 
+def accepts(schema: Any, value: Any, root: Mapping[str, Any]) -> bool:
+    """Return whether jsonschema would accept ``value``; false as well for a keyword that ``FITS`` lacks.
+
+    jsonschema takes longer to load than an import needs for its document, and only a misfit needs a message.
+    """
+    if isinstance(schema, bool):
+        return schema
+    return all(word in FITS and FITS[word](value, limit, schema, root) for word, limit in schema.items())
+
+
+def _fits_type(value: Any, names: str | Sequence[str], *_: Any) -> bool:
+    return any(TYPES[name](value) for name in ([names] if isinstance(names, str) else names))
+
+
+def _fits_properties(value: Any, properties: Mapping[str, Any], _: Any, root: Mapping[str, Any]) -> bool:
+    return not isinstance(value, dict) or all(
+        accepts(schema, value[key], root) for key, schema in properties.items() if key in value
+    )
+
+
+def _fits_further(value: Any, schema: Any, beside: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+    known = beside.get("properties", {})
+    return not isinstance(value, dict) or all(
+        accepts(schema, inner, root) for key, inner in value.items() if key not in known
+    )
+
+
+def _fits_reference(value: Any, place: str, _: Any, root: Mapping[str, Any]) -> bool:
+    schema: Any = root
+    for key in place.removeprefix("#/").split("/"):
+        schema = schema[key]
+    return accepts(schema, value, root)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _same(value: Any, one: Any) -> bool:
+    return type(value) is type(one) and bool(value == one)
+
+
+TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and value % 1 == 0,
+}
+# From a keyword to the check of a value, with the keyword's own value, its schema and the whole schema.
+FITS: Mapping[str, Callable[[Any, Any, Any, Mapping[str, Any]], bool]] = {
+    **dict.fromkeys(("$schema", "$defs", "title", "description", "format"), lambda *_: True),
+    "$ref": _fits_reference,
+    "type": _fits_type,
+    "enum": lambda value, listed, *_: any(_same(value, one) for one in listed),
+    "const": lambda value, one, *_: _same(value, one),
+    "pattern": lambda value, pattern, *_: not isinstance(value, str) or bool(re.search(pattern, value)),
+    "minLength": lambda value, least, *_: not isinstance(value, str) or len(value) >= least,
+    "maxLength": lambda value, most, *_: not isinstance(value, str) or len(value) <= most,
+    "minimum": lambda value, least, *_: not _is_number(value) or value >= least,
+    "maximum": lambda value, most, *_: not _is_number(value) or value <= most,
+    "exclusiveMinimum": lambda value, least, *_: not _is_number(value) or value > least,
+    "minItems": lambda value, least, *_: not isinstance(value, list) or len(value) >= least,
+    "maxItems": lambda value, most, *_: not isinstance(value, list) or len(value) <= most,
+    "items": lambda value, schema, _, root: (
+        not isinstance(value, list) or all(accepts(schema, one, root) for one in value)
+    ),
+    "required": lambda value, names, *_: not isinstance(value, dict) or all(name in value for name in names),
+    "properties": _fits_properties,
+    "additionalProperties": _fits_further,
+    "propertyNames": lambda value, schema, _, root: (
+        not isinstance(value, dict) or all(accepts(schema, name, root) for name in value)
+    ),
+}
+
+
 @frozen
 class SchemaFault:
     """A mismatch between the schema and the value at a path; the validator's own messages are text."""
@@ -97,21 +176,25 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
 
 def check(name: str, data: Any, path: object, part: str | None = None) -> None:
     """Validate ``data``, or the property ``part`` alone; raises DocumentError("invalid") naming the key."""
-    from jsonschema.exceptions import best_match
-
-    validator = _validator(name)
-    if part is not None:
-        validator = validator.evolve(schema=load(name)["properties"][part])
-    error = best_match(validator.iter_errors(data))
-    if error is not None:
-        raise DocumentError(
-            "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
-        )
+    schema = load(name) if part is None else load(name)["properties"][part]
+    if not accepts(schema, data, load(name)):
+        _explain(name, schema, data, path)
     if name != "document":
         return
     found = next(chain(wide_numbers(data), engine_check.faults(data), template_file.faults(data)), None)
     if found is not None:
         raise DocumentError("invalid", path=path, problem=at(*found))
+
+
+def _explain(name: str, schema: Mapping[str, Any], data: Any, path: object) -> None:
+    """Raise DocumentError("invalid") with jsonschema's message, if it has one."""
+    from jsonschema.exceptions import best_match
+
+    error = best_match(_validator(name).evolve(schema=schema).iter_errors(data))
+    if error is not None:
+        raise DocumentError(
+            "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
+        )
 
 
 def wide_numbers(

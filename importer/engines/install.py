@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -167,14 +168,28 @@ def _managed(engine: Engine) -> Installed | None:
 
 
 def _current(engine: Engine) -> Installed | None:
-    from importlib.metadata import PackageNotFoundError, version
+    listed = _present()
+    present = [name for name in engine.distributions if _plain(name) in listed]
+    if not present:
+        return None
+    from importlib.metadata import PackageNotFoundError, version  # longer to load than a look at the folders
 
-    for distribution in engine.distributions:
+    for distribution in present:
         try:
             return Installed(engine.name, version(distribution), Path(sys.executable), "current")
         except PackageNotFoundError:
             continue
     return None
+
+
+def _present() -> set[str]:
+    """Return the plain names of the distributions in the folders that this interpreter imports from."""
+    found = (path for folder in sys.path for path in Path(folder or ".").glob("*.*-info"))
+    return {_plain(path.stem.partition("-")[0]) for path in found}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _make(engine: Engine, root: Path, report: Progress) -> Installed:

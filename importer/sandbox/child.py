@@ -20,7 +20,7 @@ STARTER = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from importer.sandbox.serve import main; main(int(sys.argv[2]))"
 )
-GLANCE = 0.5  # seconds between checks of a silent child
+GLANCE = 2.0  # seconds between checks of a silent child; most answer within one
 ENDING = 1.0  # seconds
 LONGEST = 10  # times the wall time that a child may wait for the processor
 

@@ -510,7 +510,7 @@ def _by_registry(shown: str | None, name: str, config: Mapping[str, Any], able: 
 
 
 def _has(name: str, parts: str) -> bool:
-    return any(re.search(part, name) for part in parts.split())
+    return re.search(parts.replace(" ", "|"), name) is not None
 
 
 def _from_files(snapshot: Snapshot) -> Iterator[Evidence]:

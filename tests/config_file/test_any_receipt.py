@@ -10,17 +10,21 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from importer.app.decide import ImportRequest
 from importer.app.import_ import merge_plan, plan, write
 from importer.app.recheck import recheck
 from importer.app.session import ImportSession
+from importer.config_file import schema
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import Store, receipt_path
 from importer.errors import ImporterError, InternalError
 from importer.hub.local import AllowedFolders
 from tests.any_json import CHATML, altered, plain
 from tests.toy_shapes import TOYS
+
+WHOLE = schema.load("receipt")
 
 
 class Written:
@@ -54,6 +58,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
 
 def test_the_receipt_as_it_was_written_is_one(written: Written) -> None:
     written.again(written.receipt)
+    assert schema.accepts(WHOLE, written.receipt, WHOLE)
+
+
+@given(st.data())
+def test_a_quick_check_accepts_what_jsonschema_accepts(written: Written, draw: st.DataObject) -> None:
+    receipt = draw.draw(altered(written.receipt))
+    assert not schema.accepts(WHOLE, receipt, WHOLE) or Draft202012Validator(WHOLE).is_valid(receipt)
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from importer.config_file import schema
 from importer.config_file.build import HEADER, DocumentSubject, build, to_text
@@ -27,6 +28,7 @@ from importer.proof.result import ProofReason
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.reasons import GenerationReason
+from tests.any_json import altered, plain
 from tests.facts import as_reason
 
 SUBJECT = DocumentSubject("tiny", "acme/Tiny", "acme/Tiny", "acme/Tiny", "a" * 40)
@@ -207,9 +209,18 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+WHOLE = schema.load("document")
+WRITTEN = plain(build(SUBJECT, decisions(), ENGINE, {}).data)
+
+
+@given(altered(WRITTEN))
+@example(WRITTEN)
+def test_a_quick_check_accepts_what_jsonschema_accepts(data: Any) -> None:
+    assert schema.accepts(WHOLE, WRITTEN, WHOLE)
+    assert not schema.accepts(WHOLE, data, WHOLE) or Draft202012Validator(WHOLE).is_valid(data)
+
+
 @pytest.mark.parametrize("name", schema.NAMES)
 def test_the_schemas_are_schemas(name: str) -> None:
-    from jsonschema import Draft202012Validator
-
     Draft202012Validator.check_schema(json.loads(schema.text(name)))
     assert HEADER.endswith(".json\n")

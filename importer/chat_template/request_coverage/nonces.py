@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-LETTERS = "abcdefghijkmnpqrstuvwxyz"
+LETTERS = b"abcdefghijkmnpqrstuvwxyz"
+LETTER_OF = bytes(LETTERS[byte % len(LETTERS)] for byte in range(256))
 NAMED = "_7"  # the end of each name
 # Between two nonces: markup, quotes, every end at which a text may be cut, odd numbers and letters.
 ODD = (
@@ -19,10 +20,9 @@ EDGES = ("\n   ", "   \n")  # white space around a text
 
 def nonce(place: str) -> str:
     """Return a word of ten letters in mixed case, the same for the same place every day."""
-    digest = hashlib.sha256(place.encode()).digest()
-    letters = [LETTERS[byte % len(LETTERS)] for byte in digest[:10]]
+    word = hashlib.sha256(place.encode()).digest()[:10].translate(LETTER_OF).decode()
     # Capitals inside show a change of case; a small first letter keeps the word a plain identifier.
-    return "".join(c.upper() if i in (2, 5, 8) else c for i, c in enumerate(letters))
+    return word[:2] + word[2].upper() + word[3:5] + word[5].upper() + word[6:8] + word[8].upper() + word[9]
 
 
 def name(place: str) -> str:
